@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
+from deploy.demo.prefix_cache import PrefixCache
 from deploy.demo.replies import DemoReply, Json, reply_to
 from shared.tokens import estimate_tokens
 
@@ -24,12 +25,14 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 _WORD = re.compile(r"[\u3000-\u9fff\uff00-\uffef]{1,2}|[^\s\u3000-\u9fff\uff00-\uffef]+\s*|\s+")
 
 _pause_seconds = web.AppKey("pause_seconds", float)
+_cache = web.AppKey("cache", PrefixCache)
 
 
 def application(pause_seconds: float = PAUSE_SECONDS) -> web.Application:
     """Build the server; between two words it waits `pause_seconds`."""
     app = web.Application(client_max_size=MAX_BODY_BYTES)
     app[_pause_seconds] = pause_seconds
+    app[_cache] = PrefixCache()
     app.add_routes([web.get("/v1/models", _models), web.post("/v1/chat/completions", _complete)])
     return app
 
@@ -45,7 +48,7 @@ async def _complete(request: web.Request) -> web.StreamResponse:
         return _error(400, "the body must be a JSON object with a list of messages", "messages")
     if body.get("model") != MODEL_NAME:
         return _error(404, f"only the model {MODEL_NAME} is served here", "model")
-    answer = _Answer(reply_to(body), body)
+    answer = _Answer(reply_to(body), body, request.app[_cache].read(body))
     if not body.get("stream"):
         return web.json_response(answer.whole())
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
@@ -76,7 +79,7 @@ def _error(status: int, message: str, param: str) -> web.Response:
 class _Answer:
     """A reply in the forms of the API."""
 
-    def __init__(self, reply: DemoReply, body: Json) -> None:
+    def __init__(self, reply: DemoReply, body: Json, cached_tokens: int) -> None:
         rendered = json.dumps(body, sort_keys=True)
         self._id = hashlib.sha256(rendered.encode()).hexdigest()[:24]
         self._reply = reply
@@ -87,6 +90,8 @@ class _Answer:
         self._words = words[:limit] if isinstance(limit, int) and limit > 0 else words
         self._reason = self._finish_reason(len(words))
         self._prompt_tokens = estimate_tokens(json.dumps(body.get("messages"), ensure_ascii=False))
+        self._prompt_tokens += estimate_tokens(json.dumps(body.get("tools") or [], ensure_ascii=False))
+        self._cached_tokens = min(cached_tokens, self._prompt_tokens)
 
     def whole(self) -> Json:
         """Return the answer of a request that is not streamed."""
@@ -129,6 +134,7 @@ class _Answer:
         completion_tokens = estimate_tokens("".join(self._words) + self._reply.arguments)
         return {
             "prompt_tokens": self._prompt_tokens,
+            "prompt_tokens_details": {"cached_tokens": self._cached_tokens},
             "completion_tokens": completion_tokens,
             "total_tokens": self._prompt_tokens + completion_tokens,
         }

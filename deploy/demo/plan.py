@@ -12,6 +12,14 @@ from deploy.demo.local_embedder import LOCAL_EMBEDDER, embedder_settings
 from deploy.demo.local_secrets import secret
 
 ROOT = Path(__file__).resolve().parents[2]
+# The prices are an example, so that the page can show what a prompt costs.
+_MODELS = """\
+models:
+  - name: demo-model
+    base_url: {url}
+    api_key_env: CHAT_SHELL_KEY_OF_DEMO
+    prices: {{input: 2.5, cached_input: 0.25, output: 10, currency: USD}}
+"""
 _MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")
 # A shell may have taken over what an earlier run has printed; the backend would take it for a setting of its own.
 _PRINTED = ("BACKEND_URL",)
@@ -72,7 +80,7 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int, embedder_port: 
         Start(_child("chat_shell", (), settings, directory), f"http://{chat_shell.address}/readyz"),
         Start(_child("backend", (), settings, directory), f"{backend_url}/readyz"),
     )
-    demo_model_url = settings["CHAT_SHELL_MODEL_BASE_URL"] if model else None
+    demo_model_url = f"http://127.0.0.1:{model_port}/v1" if model else None
     listeners, admin_key = (backend, grpc, chat_shell), settings["BACKEND_ADMIN_KEY"]
     return Plan(starts, listeners, backend_url, admin_key, directory, demo_model_url, embedder)
 
@@ -89,9 +97,10 @@ def _demo_model(settings: dict[str, str], directory: Path, port: str) -> tuple[S
     """Plan the demo model, and configure it, when no other model is."""
     if any(name in settings for name in _MODEL_SETTINGS):
         return ()
-    settings["CHAT_SHELL_MODEL_BASE_URL"] = f"http://127.0.0.1:{port}/v1"
-    settings["CHAT_SHELL_MODEL"] = "demo-model"
-    settings.setdefault("CHAT_SHELL_MODEL_API_KEY", "demo")
+    models_file = directory / "models.yaml"
+    models_file.write_text(_MODELS.format(url=f"http://127.0.0.1:{port}/v1"), encoding="utf-8")
+    settings["CHAT_SHELL_MODELS_FILE"] = str(models_file.resolve())
+    settings.setdefault("CHAT_SHELL_KEY_OF_DEMO", "demo")
     arguments = ("--host", "127.0.0.1", "--port", port)
     return (Start(_child("deploy.demo.model", arguments, settings, directory), f"http://127.0.0.1:{port}/v1/models"),)
 

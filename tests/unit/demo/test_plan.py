@@ -3,6 +3,8 @@
 import stat
 from pathlib import Path
 
+import yaml
+
 from deploy.demo.plan import Plan, plan
 
 
@@ -54,7 +56,9 @@ def test_a_configured_model_replaces_the_demo_model(tmp_path: Path):
 
 def test_the_demo_model_is_where_chat_shell_looks_for_it(tmp_path: Path):
     planned = plan({}, tmp_path, 9999)
-    base_url = environment_of(planned, "chat_shell")["CHAT_SHELL_MODEL_BASE_URL"]
+    listed = Path(environment_of(planned, "chat_shell")["CHAT_SHELL_MODELS_FILE"])
+    (model,) = yaml.safe_load(listed.read_text(encoding="utf-8"))["models"]
+    base_url = model["base_url"]
     assert planned.starts[0].ready_url == f"{base_url}/models"
     assert base_url == planned.demo_model_url == "http://127.0.0.1:9999/v1"
     assert "9999" in planned.starts[0].child.command
@@ -63,7 +67,7 @@ def test_the_demo_model_is_where_chat_shell_looks_for_it(tmp_path: Path):
 def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path):
     first, second = plan({}, tmp_path, 9999), plan({}, tmp_path, 9999)
     assert first.admin_key == second.admin_key
-    secrets = [file for file in first.directory.iterdir() if file.is_file()]
+    secrets = [file for file in first.directory.iterdir() if file.is_file() and file.suffix != ".yaml"]
     assert {file.name for file in secrets} == {"service_token", "backend_secret", "backend_admin_key"}
     assert {stat.S_IMODE(file.stat().st_mode) for file in secrets} == {0o600}
     assert len({file.read_text() for file in secrets}) == 3

@@ -25,7 +25,7 @@ export function Dialog({ title, children, onClose, place = "middle" }: DialogPro
   return (
     <dialog
       ref={ref}
-      class={`dialog ${place}`}
+      class={`dialog at-${place}`}
       aria-labelledby={titleId}
       onClose={onClose}
       onClick={(event) => {

@@ -4,6 +4,7 @@ import type { IconName } from "../components/icons";
 import type { Words } from "../words";
 import { HistoryList } from "./chat/history_list";
 import { ChatView } from "./chat/view";
+import { XrayView } from "./xray/view";
 
 export interface View {
   /** Stands in the address: `#/chat`. */
@@ -17,4 +18,5 @@ export interface View {
 
 export const VIEWS: readonly View[] = [
   { name: "chat", icon: "chat", title: { en: "Chat", zh: "对话" }, component: ChatView, side: HistoryList },
+  { name: "xray", icon: "xray", title: { en: "Prompt x-ray", zh: "提示词透视" }, component: XrayView },
 ];

@@ -1,0 +1,118 @@
+// What the model calls of a conversation have sent: read, and measured as the server measures it.
+import type { KeyName } from "../state/keys";
+import { all, get } from "./client";
+import type { Item } from "./types";
+
+export interface PromptMessage {
+  kind: string;
+  role: string;
+  content: string | { type: string; text?: string }[] | null;
+  tool_calls?: unknown[];
+  tool_call_id?: string;
+  position: number | null;
+  tokens: number;
+  reused: boolean;
+}
+
+export interface Prompt {
+  response_id?: string;
+  call: number;
+  epoch: number;
+  epoch_reason: string | null;
+  tools: unknown[];
+  messages: PromptMessage[];
+  reused_bytes: number;
+  reused_tokens: number;
+  cached_tokens: number | null;
+  cost: { currency: string; amount: number; saved: number } | null;
+  first_difference: string | null;
+  purpose: string;
+  gauge: { window_tokens: number; used_tokens: number; reserved_tokens: number } | null;
+}
+
+export type Part = "tools" | "system" | "history" | "context";
+
+/** A part of what was sent: the tools, or one message. */
+export interface Segment {
+  part: Part;
+  kind: string;
+  sizeBytes: number;
+  tokens: number | null;
+  isReused: boolean;
+  message: PromptMessage | null;
+}
+
+export interface ModelCall {
+  responseId: string;
+  turn: number;
+  prompt: Prompt;
+  segments: Segment[];
+  sizeBytes: number;
+}
+
+const OURS = new Set(["kind", "position", "tokens", "reused"]);
+const CONTEXT = new Set(["dynamic_context", "custom_instructions", "project_files", "reminder", "notice"]);
+const AT_ONCE = 4;
+
+/** Count the bytes that a value takes as it is sent. */
+export function bytesOf(value: unknown): number {
+  return new TextEncoder().encode(JSON.stringify(value)).length;
+}
+
+function partOf(kind: string): Part {
+  if (kind === "system") return "system";
+  return CONTEXT.has(kind) ? "context" : "history";
+}
+
+function segmentsOf(prompt: Prompt): Segment[] {
+  const messages = prompt.messages.map((message): Segment => {
+    const sent = Object.fromEntries(Object.entries(message).filter(([name]) => !OURS.has(name)));
+    return { part: partOf(message.kind), kind: message.kind, sizeBytes: bytesOf(sent), tokens: message.tokens, isReused: message.reused, message };
+  });
+  if (prompt.tools.length === 0) return messages;
+  const sizeBytes = bytesOf(prompt.tools);
+  const tools: Segment = { part: "tools", kind: "tools", sizeBytes, tokens: null, isReused: prompt.reused_bytes >= sizeBytes, message: null };
+  return [tools, ...messages];
+}
+
+/** Read the model calls of all turns of a conversation, in order. */
+export async function readCalls(as: KeyName, conversationId: string): Promise<ModelCall[]> {
+  const items = await all<Item>(as, `/v1/conversations/${conversationId}/items?order=asc&include[]=response_id`);
+  const ids = [...new Set(items.map((item) => item.response_id ?? ""))].filter(Boolean);
+  const prompts: Prompt[][] = [];
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    const some = ids.slice(at, at + AT_ONCE).map((id) => get<{ data: Prompt[] }>(as, `/v1/responses/${id}/prompts`));
+    prompts.push(...(await Promise.all(some)).map((list) => list.data));
+  }
+  return ids.flatMap((responseId, place) =>
+    (prompts[place] ?? []).map((prompt) => {
+      const segments = segmentsOf(prompt);
+      const sizeBytes = segments.reduce((sum, each) => sum + each.sizeBytes, 0);
+      return { responseId, turn: place + 1, prompt, segments, sizeBytes };
+    }),
+  );
+}
+
+export interface Totals {
+  sentBytes: number;
+  reusedBytes: number;
+  usedTokens: number;
+  cachedTokens: number | null;
+  cost: { currency: string; amount: number; saved: number } | null;
+}
+
+export function totalsOf(calls: ModelCall[]): Totals {
+  const cached = calls.map((each) => each.prompt.cached_tokens).filter((each) => each !== null);
+  const costs = calls.map((each) => each.prompt.cost).filter((each) => each !== null);
+  return {
+    sentBytes: sum(calls.map((each) => each.sizeBytes)),
+    reusedBytes: sum(calls.map((each) => each.prompt.reused_bytes)),
+    usedTokens: sum(calls.map((each) => each.prompt.gauge?.used_tokens ?? 0)),
+    cachedTokens: cached.length ? sum(cached) : null,
+    cost: costs[0] ? { currency: costs[0].currency, amount: sum(costs.map((each) => each.amount)), saved: sum(costs.map((each) => each.saved)) } : null,
+  };
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

@@ -1,0 +1,65 @@
+// The bars: one for each model call, as wide as what it sent.
+import type { JSX } from "preact";
+import type { ModelCall, Segment } from "../../api/prompts";
+import { numberText, spoken } from "../../words";
+import { XRAY_WORDS } from "./words";
+
+interface BarsProps {
+  calls: ModelCall[];
+  onPoint: (segment: Segment | null) => void;
+  onOpen: (segment: Segment) => void;
+}
+
+export function Bars({ calls, onPoint, onOpen }: BarsProps): JSX.Element {
+  const words = spoken(XRAY_WORDS);
+  const widest = Math.max(...calls.map((each) => each.sizeBytes), 1);
+  return (
+    <ol class="bars" onMouseLeave={() => onPoint(null)}>
+      {calls.map((call) => (
+        <li key={`${call.responseId}/${call.prompt.call}`}>
+          {call.prompt.epoch_reason && <p class="epoch">{words.epoch(call.prompt.epoch, call.prompt.epoch_reason)}</p>}
+          <h2>{words.call(call.turn, call.prompt.call)}</h2>
+          <Bar call={call} share={call.sizeBytes / widest} onPoint={onPoint} onOpen={onOpen} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Bar({ call, share, onPoint, onOpen }: { call: ModelCall; share: number } & Omit<BarsProps, "calls">): JSX.Element {
+  const words = spoken(XRAY_WORDS);
+  const { cached_tokens: cached, gauge } = call.prompt;
+  const cachedShare = cached && gauge?.used_tokens ? Math.min(1, cached / gauge.used_tokens) : 0;
+  return (
+    <div class="bar-frame" style={{ width: `${share * 100}%` }}>
+      <div class="bar" role="group" aria-label={words.call(call.turn, call.prompt.call)}>
+        {call.segments.map((segment, place) => (
+          <button
+            key={place}
+            type="button"
+            class={`segment part-${segment.part}${segment.isReused ? " reused" : ""}`}
+            style={{ flexGrow: segment.sizeBytes }}
+            aria-label={words.segment(words.kind(segment.kind), numberText(segment.sizeBytes), segment.isReused)}
+            onMouseEnter={() => onPoint(segment)}
+            onFocus={() => onPoint(segment)}
+            onClick={() => onOpen(segment)}
+          />
+        ))}
+      </div>
+      <div class="cached-line" style={{ width: `${cachedShare * 100}%` }} />
+    </div>
+  );
+}
+
+export function Legend(): JSX.Element {
+  const words = spoken(XRAY_WORDS);
+  return (
+    <ul class="legend">
+      {(["tools", "system", "context", "history"] as const).map((part) => (
+        <li key={part}><span class={`swatch segment part-${part}`} />{words.parts[part]}</li>
+      ))}
+      <li><span class="swatch segment part-history reused" />{words.reused}</li>
+      <li><span class="swatch cached-line" />{words.cached}</li>
+    </ul>
+  );
+}

@@ -1,0 +1,88 @@
+"""Prompt x-ray: its figures are those of `/prompts`, and every part can be read."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.browsing import Tab
+from tests.console.conftest import NewTab
+from tests.console.running import DEMO_MODEL, Running
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTIONS = ("How soon must a page be acknowledged?", "When must nothing be deployed?", "How long are backups kept?")
+
+
+def talk(running: Running) -> tuple[str, list[dict[str, Any]]]:
+    """Run three turns; return their conversation, and its model calls as the API tells them."""
+    tools = [{"type": "file_search", "vector_store_ids": [running.demo.handbook_id]}]
+    place: dict[str, Any] = {}
+    calls: list[dict[str, Any]] = []
+    with running.pair.http(running.demo.user_key) as client:
+        for question in QUESTIONS:
+            body = {"model": DEMO_MODEL, "input": question, "tools": tools, **place}
+            response = client.post("/v1/responses", json=body).json()
+            place = {"conversation": response["conversation"]["id"]}
+            calls += client.get(f"/v1/responses/{response['id']}/prompts").json()["data"]
+    return place["conversation"], calls
+
+
+async def test_the_figures_are_those_of_the_api(tab: Tab):
+    conversation_id, calls = talk(tab.running)
+    await tab.open(f"xray/{conversation_id}")
+    rows = tab.page.get_by_role("table", name="Figures of each model call").get_by_role("row")
+    await expect(rows).to_have_count(len(calls) + 1)
+    shown = [[await cell.inner_text() for cell in await row.get_by_role("cell").all()] for row in await rows.all()][1:]
+    for (_, sent, reused, tokens, cached, *_), call in zip(shown, calls, strict=True):
+        assert reused == f"{call['reused_bytes']:,}"
+        assert tokens == f"{call['gauge']['used_tokens']:,}"
+        assert cached == f"{call['cached_tokens']:,}"
+        assert int(sent.replace(",", "")) >= call["reused_bytes"]
+    bars = tab.page.get_by_role("list").get_by_role("group")
+    for bar, call in zip(await bars.all(), calls, strict=True):
+        parts = [str(await part.get_attribute("aria-label")) for part in await bar.get_by_role("button").all()]
+        assert len(parts) == len(call["messages"]) + 1
+        old = [int(part.split(", ")[1].removesuffix(" bytes").replace(",", "")) for part in parts if "before" in part]
+        assert sum(old) == call["reused_bytes"]
+    saved, amount = (sum(call["cost"][name] for call in calls) for name in ("saved", "amount"))
+    assert saved > 0
+    figures = tab.page.locator("dl.figures")
+    await expect(figures).to_contain_text(f"{amount:.3g}")
+    await expect(figures).to_contain_text(f"{amount + saved:.3g}")
+    assert await tab.axe() == []
+    await tab.picture("xray")
+
+
+async def test_every_part_is_reached_by_keyboard_and_opens(tab: Tab):
+    conversation_id, _ = talk(tab.running)
+    await tab.open(f"xray/{conversation_id}")
+    part = tab.page.get_by_role("button", name="Question").last
+    await expect(part).to_be_visible()
+    await tab.press_until_focused("Tab", part)
+    await expect(tab.page.locator(".readout")).to_contain_text("Question")
+    await tab.page.keyboard.press("Enter")
+    dialog = tab.page.get_by_role("dialog", name="Question")
+    await expect(dialog).to_contain_text(QUESTIONS[-1])
+    assert await tab.axe() == []
+    await tab.page.keyboard.press("Escape")
+    await expect(part).to_be_focused()
+
+
+async def test_epochs_are_marked_with_their_reasons(tab: Tab):
+    conversation_id, _ = talk(tab.running)
+    with tab.running.pair.http(tab.running.demo.user_key) as client:
+        body = {"model": "fake-model", "input": "And now?", "conversation": conversation_id}
+        assert client.post("/v1/responses", json=body).status_code == 200
+    await tab.open(f"xray/{conversation_id}")
+    await expect(tab.page.locator(".epoch")).to_have_text(["Epoch 0: the conversation began", "Epoch 1: another model"])
+
+
+async def test_narrow_dark_and_chinese(tabs: NewTab):
+    async with tabs(narrow=True, dark=True, language="zh") as tab:
+        conversation_id, calls = talk(tab.running)
+        await tab.open(f"xray/{conversation_id}")
+        await expect(tab.page.get_by_role("list").get_by_role("group")).to_have_count(len(calls))
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
+        assert await tab.axe() == []
+        await tab.picture("xray-zh-narrow-dark")
