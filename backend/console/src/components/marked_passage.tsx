@@ -50,7 +50,7 @@ function stretches(words: Word[], marks: boolean[]): { start: number; end: numbe
   return found;
 }
 
-const WRAP = /(?<=[^\n]{50})\n(?=[^\s\-*#|>\d])/g;
+const WRAP = /(?<=[^\n]{50})\n(?![\s\-*#|>]|\d+[.)]\s)/g;
 const CHINESE_WRAP = /(?<=[\u3000-\u9fff\uff00-\uffef]{20})\n(?=[\u3000-\u9fff\uff00-\uffef])/g;
 
 /** Take out line breaks that only keep a source's lines short. */

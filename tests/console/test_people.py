@@ -1,0 +1,83 @@
+"""As two people: a reader gets the text, a restricted analyst a decision and no more than what was released."""
+
+import pytest
+from playwright.async_api import Locator, expect
+
+from tests.console.browsing import Tab
+from tests.console.conftest import NewTab
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+OPEN = "Where are the biggest risks in our partner contracts?"
+EXACT = "What does Harrow & Finch pay per parcel?"
+
+
+def side(tab: Tab, name: str) -> Locator:
+    return tab.page.get_by_role("region", name=name)
+
+
+async def both_ended(tab: Tab) -> None:
+    await expect(tab.page.locator("[data-status=completed]")).to_have_count(2)
+
+
+async def test_one_question_is_answered_to_one_and_refused_to_the_other(tab: Tab):
+    await tab.open("people")
+    await tab.page.get_by_role("button", name=EXACT).click()
+    await both_ended(tab)
+    await expect(side(tab, "The reader")).to_contain_text("0.62 euros a parcel")
+    analyst = side(tab, "The restricted analyst")
+    await expect(analyst).to_contain_text("Refused before anything was searched: it asks for an exact value.")
+    await expect(analyst).to_contain_text("Nothing was released.")
+    assert "0.62" not in await analyst.inner_text()
+    assert await tab.axe() == []
+    await tab.picture("people-refused")
+
+
+async def test_what_is_released_comes_with_the_decision_and_without_text(tab: Tab):
+    await tab.open("people")
+    await tab.page.get_by_role("button", name=OPEN).click()
+    await both_ended(tab)
+    analyst = side(tab, "The restricted analyst")
+    await expect(analyst).to_contain_text("The question passed")
+    await expect(analyst).to_contain_text("A summary may leave: risks.")
+    await expect(analyst).to_contain_text("The relationship looks workable")
+    told = await analyst.inner_text()
+    with tab.running.pair.http(tab.running.admin_key) as admin:
+        record = admin.get("/v1/audit/safe_summaries", params={"limit": 1}).json()["data"][0]
+    assert (record["decision"], record["reason"]) == ("answer", "risk")
+    assert f"{record['chunks_found']} passages were found, and {record['chunks_sent']} shown" in told
+    assert not [word for word in ("0.62", "0.48", "Harrow", "Blue Heron", "Brightwater") if word in told]
+    assert await tab.axe() == []
+    await tab.picture("people")
+
+
+async def test_without_an_administrators_key_the_decision_is_not_shown(tab: Tab):
+    keys = {name: key for name, key in tab.running.keys.items() if name != "admin"}
+    await tab.open("people", keys)
+    await tab.page.get_by_label("Question", exact=True).fill(EXACT)
+    await tab.page.keyboard.press("Enter")
+    await both_ended(tab)
+    await expect(side(tab, "The restricted analyst")).to_contain_text("Give an administrator's key")
+    await expect(side(tab, "The restricted analyst")).not_to_contain_text("exact value")
+
+
+async def test_a_second_key_is_asked_for(tab: Tab):
+    await tab.open("people", {"user": tab.running.demo.user_key})
+    await expect(tab.page.get_by_role("heading", name="A second key is needed")).to_be_visible()
+    assert await tab.axe() == []
+
+
+async def test_narrow_dark_chinese_and_by_keyboard(tabs: NewTab):
+    async with tabs(narrow=True, dark=True, language="zh") as tab:
+        await tab.open("people")
+        suggested = tab.page.get_by_role("button", name="未申报的包裹赔付多少欧元？")
+        await expect(suggested).to_be_visible()
+        await tab.press_until_focused("Tab", suggested)
+        await tab.page.keyboard.press("Enter")
+        await both_ended(tab)
+        await expect(side(tab, "读者")).to_contain_text("六十欧元")
+        await expect(side(tab, "受限分析员")).to_contain_text("没有放行任何内容")
+        assert "六十" not in await side(tab, "受限分析员").inner_text()
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
+        assert await tab.axe() == []
+        await tab.picture("people-zh-narrow-dark")
