@@ -117,25 +117,48 @@ async def test_no_more_texts_are_taken_than_asked_for(room: Room) -> None:
     assert [len(await room.taken(embedder, limit=3)) for _ in range(3)] == [3, 2, 0]
 
 
-async def test_equal_texts_are_embedded_once_in_all_bases(room: Room) -> None:
+async def test_equal_texts_of_a_base_are_embedded_once(room: Room) -> None:
     embedder = FakeEmbedder()
     await put(room.store, "a", ["the same", "the same", "other"])
     await room.embed(embedder)
-    await put(room.store, "b", ["the same"], base_id="kb_b")
     await put(room.store, "c", ["the same", "new"])
     await room.embed(embedder)
     assert sorted(embedder.texts) == ["new", "other", "the same"]
-    assert (await room.found(embedder, "the same", ["kb_b"])) == ["the same"]
-    progress = await room.vectors.progress(["kb_a", "kb_b"], await embedder.model())
-    assert progress == {"kb_a": EmbeddingProgress(5, 5), "kb_b": EmbeddingProgress(1, 1)}
+    progress = await room.vectors.progress(["kb_a"], await embedder.model())
+    assert progress == {"kb_a": EmbeddingProgress(5, 5)}
 
 
-async def test_an_equal_text_that_another_process_has_taken_is_not_taken(room: Room) -> None:
+async def test_an_equal_text_of_the_base_that_another_process_has_taken_is_not_taken(room: Room) -> None:
     embedder = FakeEmbedder()
     await put(room.store, "a", ["the same"])
     await room.taken(embedder)
-    await put(room.store, "b", ["the same"], base_id="kb_b")
+    await put(room.store, "b", ["the same"])
     assert await room.taken(embedder) == []
+
+
+@pytest.mark.parametrize("has_secret", [True, False])
+@pytest.mark.parametrize("is_waiting", [True, False])
+async def test_nothing_tells_whether_a_guessed_text_stands_in_a_foreign_base(
+    room: Room, has_secret: bool, is_waiting: bool
+) -> None:
+    """Whoever uploads a guess into his own base sees the same progress and calls, embedded there or taken."""
+    embedder, guess = FakeEmbedder(), "the secret of another base"
+    await put(room.store, "theirs", [guess if has_secret else "what nobody guesses"], base_id="kb_b")
+    if is_waiting:
+        await room.taken(embedder)
+    else:
+        await room.embed(embedder)
+    asked_before = len(embedder.texts)
+    await put(room.store, "mine", [guess, "more"])
+    model = await embedder.model()
+    await room.vectors.discover(model)
+    found = await room.vectors.take_unembedded(model, 64, LEASE)
+    assert (sorted(text.text for text in found.texts), found.reused) == (["more", guess], 0)
+    assert await room.vectors.progress(["kb_a"], model) == {"kb_a": EmbeddingProgress(0, 2)}
+    await room.vectors.give_back(found.texts)
+    await room.embed(embedder)
+    assert sorted(embedder.texts[asked_before:]) == ["more", guess]
+    assert await room.vectors.progress(["kb_a"], model) == {"kb_a": EmbeddingProgress(2, 2)}
 
 
 async def test_what_stays_of_a_replaced_document_is_not_embedded_again(room: Room) -> None:

@@ -26,7 +26,7 @@ class FakeChunkVectors:
         self._knowledge = knowledge
         self._clock = clock
         self._vectors: dict[_Key, Vector | None] = {}
-        self._taken: dict[str, datetime] = {}
+        self._taken: dict[tuple[str, str], datetime] = {}
 
     async def missing(self) -> str | None:
         return None
@@ -35,23 +35,25 @@ class FakeChunkVectors:
         return 0
 
     async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> TakenTexts:
-        taken: dict[str, TextWithoutVector] = {}
-        reused = 0
-        for hit in await self._hits(self._embedded_bases()):
+        for base_id in self._embedded_bases():
+            if texts := await self._free(model, base_id, limit):
+                until = self._clock.now() + lease
+                self._taken.update({(base_id, text.digest): until for text in texts})
+                return TakenTexts(tuple(texts), 0)
+        return TakenTexts((), 0)
+
+    async def _free(self, model: EmbeddingModel, base_id: str, limit: int) -> list[TextWithoutVector]:
+        free: dict[str, TextWithoutVector] = {}
+        for hit in await self._hits([base_id]):
             digest = _digest(hit)
-            key = _key(model, hit.knowledge_base_id, digest)
-            until = self._taken.get(digest)
-            if key in self._vectors or (until is not None and until > self._clock.now()):
+            until = self._taken.get((base_id, digest))
+            if _key(model, base_id, digest) in self._vectors or (until is not None and until > self._clock.now()):
                 continue
-            if (known := self._known(model, digest)) is not None:
-                self._vectors[key] = known[0]
-                reused += 1
-            elif len(taken) < limit or digest in taken:
-                place = ChunkPlace(0, hit.knowledge_base_id, hit.chunk.ordinal)
-                places = taken[digest].places if digest in taken else ()
-                taken[digest] = TextWithoutVector(digest, hit.chunk.text, (*places, place))
-        self._taken.update(dict.fromkeys(taken, self._clock.now() + lease))
-        return TakenTexts(tuple(taken.values()), reused)
+            if len(free) < limit or digest in free:
+                place = ChunkPlace(0, base_id, hit.chunk.ordinal)
+                places = free[digest].places if digest in free else ()
+                free[digest] = TextWithoutVector(digest, hit.chunk.text, (*places, place))
+        return list(free.values())
 
     async def put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> int:
         return self._settle(model, vectors)
@@ -61,7 +63,7 @@ class FakeChunkVectors:
 
     async def give_back(self, texts: Sequence[TextWithoutVector]) -> None:
         for text in texts:
-            self._taken.pop(text.digest, None)
+            self._free_places(text)
 
     async def nearest(
         self, base_ids: Sequence[str], query: EmbeddedQuery, limit: int, filters: Filter | None = None
@@ -116,14 +118,14 @@ class FakeChunkVectors:
         for text, vector in vectors:
             if vector is not None and len(vector_numbers(vector)) != model.dimension:
                 raise ValueError("a vector of the model must have as many numbers as its dimension")
-            self._taken.pop(text.digest, None)
+            self._free_places(text)
             for place in text.places:
                 self._vectors[_key(model, place.edition_id, text.digest)] = vector
         return sum(len(text.places) for text, _ in vectors)
 
-    def _known(self, model: EmbeddingModel, digest: str) -> tuple[Vector | None] | None:
-        found = [(value,) for key, value in self._vectors.items() if (*key[:2], key[3]) == (*_model_key(model), digest)]
-        return found[0] if found else None
+    def _free_places(self, text: TextWithoutVector) -> None:
+        for place in text.places:
+            self._taken.pop((place.edition_id, text.digest), None)
 
     def _is_embedded(self, base_id: str) -> bool:
         return base_id in self._embedded_bases()
@@ -134,10 +136,6 @@ class FakeChunkVectors:
 
     async def _hits(self, base_ids: Sequence[str]) -> Sequence[ChunkHit]:
         return await self._knowledge.everything(base_ids, 10**9) or ()
-
-
-def _model_key(model: EmbeddingModel) -> tuple[str, int]:
-    return (model.name, model.dimension)
 
 
 def _digest(hit: ChunkHit) -> str:

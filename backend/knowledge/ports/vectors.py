@@ -33,7 +33,9 @@ class EmbeddingProgress(NamedTuple):
 
 
 class ChunkVectors(Protocol):
-    """Vectors of the texts of chunks, made once for equal texts, each for one model.
+    """Vectors of the texts of chunks, made once for equal texts of a base, each for one model.
+
+    What is taken, made and shown of a base depends on nothing that another base holds.
 
     Every method raises Unavailable while the database is away. Retryable.
     """
@@ -49,8 +51,9 @@ class ChunkVectors(Protocol):
     async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> "TakenTexts":
         """Take texts of chunks that have no vector of this model, and that no other process has taken.
 
-        They are taken for as long as the lease says, in the time of the database. Texts of bases that are not to be
-        embedded are left out. Where an equal text has a vector of this model already, that one is used.
+        They are of one base, and taken for as long as the lease says, in the time of the database. Texts of bases that
+        are not to be embedded are left out. Where an equal text of the same base has a vector of this model already,
+        that one is used.
         """
         ...
 

@@ -293,5 +293,4 @@ chunk_claim = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     required("digest", LargeBinary),
     required("leased_until", Instant),
-    Index(None, "digest"),
 )

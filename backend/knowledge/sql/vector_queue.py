@@ -142,15 +142,18 @@ class VectorQueue:
         return [row["id"] for row in _SPACES_WITH_WAITING.rows(connection, of_model(model))]
 
     def take(
-        self, connection: Connection, model: EmbeddingModel, space_id: int, limit: int, lease: timedelta
+        self, connection: Connection, space_id: int, limit: int, lease: timedelta
     ) -> tuple[list[TextWithoutVector], int]:
-        """Take texts of a space; return also how many of its chunks were given the vectors of equal texts."""
+        """Take texts of a space; return also how many of its chunks were given the vectors of equal texts.
+
+        Only the space itself is looked at: whoever fills one base must not learn from it what another base holds.
+        """
         if self._dialect == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _TAKING_LOCK})
         waiting = self._free(connection, space_id, limit)
-        known = self._known(connection, model, {one.digest for one in waiting})
+        known = self._known(connection, space_id, {one.digest for one in waiting})
         reused = self._reuse(connection, space_id, [one for one in waiting if one.digest in known], known)
-        taken = self._taken(connection, model, {one.digest for one in waiting})
+        taken = self._taken(connection, space_id, {one.digest for one in waiting})
         free = [one for one in waiting if one.digest not in known and one.digest not in taken]
         if free:
             free_claims(connection, [one.place for one in free])
@@ -187,15 +190,14 @@ class VectorQueue:
             for row in self._free_chunks.rows(connection, asked)
         ]
 
-    def _known(self, connection: Connection, model: EmbeddingModel, digests: set[bytes]) -> Mapping[bytes, object]:
-        """Return the vectors, as they are stored, that equal texts have of this model."""
+    def _known(self, connection: Connection, space_id: int, digests: set[bytes]) -> Mapping[bytes, object]:
+        """Return the vectors, as they are stored, that equal texts have in a space."""
         stored = cast(search_vector.c.vector, Text) if self._dialect == "postgresql" else search_vector.c.vector
-        query = (
-            select(search_vector.c.digest, stored.label("value"))
-            .join_from(search_vector, _space, _space.c.id == search_vector.c.space_id)
-            .where(IS_OF_MODEL, search_vector.c.digest.in_(sorted(digests)))
+        of_these = search_vector.c.digest.in_(sorted(digests))
+        query = select(search_vector.c.digest, stored.label("value")).where(
+            search_vector.c.space_id == space_id, of_these
         )
-        return {bytes(row[0]): row[1] for row in connection.execute(query, of_model(model))}
+        return {bytes(row[0]): row[1] for row in connection.execute(query)}
 
     def _reuse(
         self, connection: Connection, space_id: int, waiting: Sequence[_Waiting], known: Mapping[bytes, object]
@@ -203,14 +205,11 @@ class VectorQueue:
         new = [NewVector(one.place, one.digest, known[one.digest]) for one in waiting]
         return self._writer.settle(connection, space_id, new) if new else 0
 
-    def _taken(self, connection: Connection, model: EmbeddingModel, digests: set[bytes]) -> set[bytes]:
-        """Return which of these texts another process has taken, or this one in an earlier batch."""
-        query = (
-            select(_claim.c.digest)
-            .join_from(_claim, _space, _space.c.id == _claim.c.space_id)
-            .where(IS_OF_MODEL, _claim.c.digest.in_(sorted(digests)), _claim.c.leased_until > database_time("zero"))
-        )
-        return {bytes(row[0]) for row in connection.execute(query, {**of_model(model), "zero": 0.0})}
+    def _taken(self, connection: Connection, space_id: int, digests: set[bytes]) -> set[bytes]:
+        """Return which of these texts of a space another process has taken, or this one in an earlier batch."""
+        is_held = _claim.c.leased_until > database_time("zero")
+        query = select(_claim.c.digest).where(_claim.c.space_id == space_id, _claim.c.digest.in_(sorted(digests)))
+        return {bytes(row[0]) for row in connection.execute(query.where(is_held), {"zero": 0.0})}
 
 
 def _by_text(waiting: Sequence[_Waiting]) -> list[TextWithoutVector]:

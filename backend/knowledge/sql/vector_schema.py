@@ -15,7 +15,7 @@ _SQLITE = (
         vector BLOB, UNIQUE (space_id, number)
     )
     """,
-    "CREATE INDEX IF NOT EXISTS ix_search_vector_digest ON search_vector (digest)",
+    "CREATE INDEX IF NOT EXISTS ix_search_vector_space_id_digest ON search_vector (space_id, digest)",
     "CREATE INDEX IF NOT EXISTS ix_search_vector_space_id ON search_vector (space_id)",
 )
 # Vectors stay in the row: out of it, each comparison would read another table.
@@ -27,7 +27,7 @@ _POSTGRESQL = (
     )
     """,
     "ALTER TABLE search_vector ALTER COLUMN vector SET STORAGE PLAIN",
-    "CREATE INDEX IF NOT EXISTS ix_search_vector_digest ON search_vector (digest)",
+    "CREATE INDEX IF NOT EXISTS ix_search_vector_space_id_digest ON search_vector (space_id, digest)",
 )
 _OLDEST_EXTENSION = (0, 8)
 _INSTALLED = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"

@@ -85,7 +85,7 @@ class SqlChunkVectors:
         spaces = await self._database.read(partial(self._queue.spaces, model=model))
         behind = [each for each in spaces if each > self._last_space]
         for each in [*behind, *spaces[: len(spaces) - len(behind)]]:
-            take = partial(self._queue.take, model=model, space_id=each, limit=limit, lease=lease)
+            take = partial(self._queue.take, space_id=each, limit=limit, lease=lease)
             texts, reused = await self._database.write(take)
             if texts or reused:
                 self._last_space = each
