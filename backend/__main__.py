@@ -1,4 +1,4 @@
-"""`python -m backend [serve|migrate|downgrade <revision>]`: serve, or change the database's schema and end."""
+"""`python -m backend [serve|check|migrate|downgrade <revision>]`: serve, look at the settings, or change the schema."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ log = structlog.get_logger("backend")
 MEMORY_ARENAS = 1
 """After ingest of 40,000 chunks and long searches, more arenas kept 24 MB that nobody used."""
 
-USAGE = "usage: python -m backend [serve|migrate|downgrade <revision>]\n"
+USAGE = "usage: python -m backend [serve|check|migrate|downgrade <revision>]\n"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,8 +6,8 @@ import random
 import secrets
 import signal
 import socket
-from collections.abc import AsyncGenerator, Generator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
 
@@ -26,7 +26,7 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor, result_or_error
-from backend.foundation.sql.chosen import check_database_reachable, open_database, traced_database
+from backend.foundation.sql.chosen import traced_database
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
@@ -40,6 +40,7 @@ from backend.lookups.wiring import lookup_services
 from backend.meaning.services.embeddings import Embeddings
 from backend.meaning.wiring import build_meaning_room
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
+from backend.reaching import naming_setting, opened_event_store, reached_database
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
@@ -59,7 +60,7 @@ from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRate
 from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.telemetry.rates import CountingRateObserver
-from backend.turns.wiring import EventStore, TurnSources, event_store, turn_context, turn_services
+from backend.turns.wiring import EventStore, TurnSources, turn_context, turn_services
 from backend.use_cases import Backend
 from backend.vector_stores.wiring import LowerRooms, build_vector_store_room
 from shared.certificates import Certificates
@@ -85,7 +86,7 @@ async def migrate_database(settings: DatabaseSettings) -> None:
     Raises:
         WrongSetting: its address cannot be used.
     """
-    async with _reached_database(settings) as database, _told_schemas(database, settings):
+    async with reached_database(settings) as database, _told_schemas(database, settings):
         await _migrate(database)
 
 
@@ -95,8 +96,8 @@ async def downgrade_database(settings: DatabaseSettings, revision: str) -> None:
     Raises:
         WrongSetting: its address cannot be used, or there is no such way back.
     """
-    async with _reached_database(settings) as database, _told_schemas(database, settings):
-        with _naming_setting("downgrade"):
+    async with reached_database(settings) as database, _told_schemas(database, settings):
+        with naming_setting("downgrade"):
             await migrate_back(database, revision)
 
 
@@ -109,7 +110,7 @@ async def serve(settings: Settings) -> None:
     stop = _stop_event()
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_migrated_database(settings))
-        with _naming_setting("BACKEND_TLS_*"):
+        with naming_setting("BACKEND_TLS_*"):
             certificates = Certificates(settings.certificate_files, LoggingCertificates())
         backend = await _build(settings, database, certificates, stack)
         await _ensure_admin_key(settings, backend, stop)
@@ -181,7 +182,7 @@ def _log_hanging(running: StillRunning) -> None:
 async def _build(settings: Settings, database: Database, certificates: Certificates, stack: AsyncExitStack) -> Backend:
     clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
-    store = await _event_store(settings, supervisor, clock, stack)
+    store = await opened_event_store(settings, supervisor, clock, stack)
     admission, limits = _admission(settings, database, store), _limits(settings)
     knowledge, embeddings = _knowledge(settings, database, admission, clock, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
@@ -228,11 +229,6 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
     )
-
-
-async def _event_store(settings: Settings, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack) -> EventStore:
-    with _naming_setting("BACKEND_REDIS_URL"):
-        return await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, clock, stack)
 
 
 def _sources(ports: TurnPorts, knowledge: KnowledgeRoom, agents: AgentRoom) -> TurnSources:
@@ -326,7 +322,7 @@ async def _take_admin_key(settings: Settings, keys: KeyAdministration) -> None:
 
 @asynccontextmanager
 async def _migrated_database(settings: Settings) -> AsyncGenerator[Database]:
-    async with _reached_database(settings) as database:
+    async with reached_database(settings) as database:
         await _migrate(database)
         yield traced_database(database)
 
@@ -352,27 +348,6 @@ async def _told_schemas(database: Database, settings: DatabaseSettings) -> Async
         raise WrongSetting(f"BACKEND_DATABASE_URL: the database went away ({cause_of(error)})") from None
     told = f"had schema {before or 'none'}, has schema {after or 'none'}"
     print(f"{shown_address(settings.database_url)}: {told}", flush=True)  # noqa: T201 -- the command's answer
-
-
-@asynccontextmanager
-async def _reached_database(settings: DatabaseSettings) -> AsyncGenerator[Database]:
-    with _naming_setting("BACKEND_DATABASE_URL"):
-        database = open_database(settings.database_url)
-    try:
-        with _naming_setting("BACKEND_DATABASE_URL"):
-            await check_database_reachable(database, settings.database_url)
-        yield database
-    finally:
-        await database.close()
-
-
-@contextmanager
-def _naming_setting(name: str) -> Generator[None]:
-    """Name the setting in an error about its value."""
-    try:
-        yield
-    except ValueError as error:
-        raise WrongSetting(f"{name}: {error}") from None
 
 
 def _listening(host: str, port: int, setting: str) -> socket.socket:

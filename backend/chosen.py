@@ -15,11 +15,14 @@ Raises:
 def chosen_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Command | None:
     """Return the command that the arguments of the process name; None where they name none."""
     from backend.app import downgrade_database, migrate_database, serve
+    from backend.check import check_backend
     from backend.settings import DatabaseSettings, Settings
 
     match list(arguments):
         case [] | ["serve"]:
             return lambda: serve(read_settings(Settings, environ))
+        case ["check"]:
+            return lambda: check_backend(environ)
         case ["migrate"]:
             return lambda: migrate_database(read_settings(DatabaseSettings, environ))
         case ["downgrade", revision]:

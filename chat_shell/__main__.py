@@ -1,12 +1,13 @@
-"""`python -m chat_shell`: run the service with settings from the environment."""
+"""`python -m chat_shell [check]`: run the service with settings from the environment, or look at these."""
 
 import os
 import sys
+from collections.abc import Sequence
 
 import structlog
 import uvloop
 
-from chat_shell.chosen import serving
+from chat_shell.chosen import checking, serving
 from chat_shell.settings import Settings
 from shared.chosen import tracing
 from shared.environment import WrongSetting, read_settings
@@ -17,10 +18,19 @@ from shared.telemetry import configure_logging
 log = structlog.get_logger("chat_shell")
 
 
-def main() -> int:
-    """Serve until told to stop; 0 after a clean stop, 2 for a wrong setting."""
+USAGE = "usage: python -m chat_shell [check]\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until told to stop; 0 after a clean end, 2 for a wrong setting or argument."""
     configure_logging()
+    if list(arguments) not in ([], ["check"]):
+        sys.stderr.write(USAGE)
+        return 2
     try:
+        if arguments:
+            uvloop.run(checking(os.environ))
+            return 0
         settings = read_settings(Settings, os.environ)
         if injected := injected_names(Settings.prefix, os.environ):
             log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
@@ -35,4 +45,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

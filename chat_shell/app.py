@@ -23,9 +23,10 @@ from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.knowledge.services.search_tool import SafeSummaries
 from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
 from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
-from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry, read_models_file
+from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.telemetry.calls import count_retry
 from chat_shell.models.transport.session import open_session
+from chat_shell.reaching import certificates_of, model_entries
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
@@ -49,14 +50,13 @@ from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from chat_shell.turns.services.single_tools import SingleTools
 from chat_shell.turns.services.turn_service import TurnService
 from chat_shell.turns.telemetry.observer import LoggingTurnObserver
-from shared.certificates import Certificates, UnusableCertificates
+from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.garbage import look_for_cycles_rarely
 from shared.models.served_tools import SKILLS_SERVER
 from shared.retries import RetryPolicy
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
-from shared.telemetry import LoggingCertificates
 from shared.tls_door import tls_door
 from shared.tracing import traced_requests
 
@@ -75,9 +75,9 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         WrongSetting: the list of models or an address cannot be used.
     """
     async with AsyncExitStack() as stack:
-        entries = _model_entries(settings, environ)
+        entries = model_entries(settings, environ)
         models = _models(settings, entries, await stack.enter_async_context(open_session()))
-        certificates = _certificates(settings)
+        certificates = certificates_of(settings)
         connector = aiohttp.TCPConnector(ssl=certificates.for_client())
         session = await stack.enter_async_context(
             aiohttp.ClientSession(
@@ -141,22 +141,6 @@ def _models(settings: Settings, entries: tuple[ModelEntry, ...], session: aiohtt
     if settings.log_llm_requests:
         log.warning("LLM requests and responses are logged whole: users' words and knowledge stand in the log")
     return configured_models(entries, session, SystemClock(), options)
-
-
-def _model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[ModelEntry, ...]:
-    single = ModelEntry(
-        name=settings.model,
-        api=settings.model_api.value,
-        base_url=settings.model_base_url,
-        api_key=settings.model_api_key,
-    )
-    if settings.models_file is None:
-        return (single,)
-    try:
-        listed = read_models_file(settings.models_file, environ)
-    except ModelConfigurationError as error:
-        raise WrongSetting(f"CHAT_SHELL_MODELS_FILE: {error}") from None
-    return (single, *listed) if environ.get("CHAT_SHELL_MODEL") else listed
 
 
 def secondary_endpoint(settings: Settings, entries: tuple[ModelEntry, ...]) -> SecondaryEndpoint:
@@ -244,13 +228,6 @@ async def _serve_doors(
 
 def _log_hanging(running: StillRunning) -> None:
     log.error("Shutdown takes too long", tasks=running.tasks, threads=running.threads)
-
-
-def _certificates(settings: Settings) -> Certificates:
-    try:
-        return Certificates(settings.certificate_files, LoggingCertificates())
-    except UnusableCertificates as error:
-        raise WrongSetting(f"CHAT_SHELL_TLS_*: {error}") from None
 
 
 def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -> tuple[GrpcDoor, HttpServer]:

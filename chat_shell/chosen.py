@@ -1,4 +1,4 @@
-"""The service, which is imported behind what prepares the process."""
+"""The service and its check, of which one is imported behind what prepares the process."""
 
 from collections.abc import Coroutine, Mapping
 
@@ -10,3 +10,10 @@ def serving(settings: Settings, environ: Mapping[str, str]) -> Coroutine[None, N
     from chat_shell.app import serve
 
     return serve(settings, environ)
+
+
+def checking(environ: Mapping[str, str]) -> Coroutine[None, None, None]:
+    """Return what looks at the settings and ends."""
+    from chat_shell.check import check_chat_shell
+
+    return check_chat_shell(environ)

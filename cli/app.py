@@ -7,6 +7,7 @@ import httpx2
 
 from cli.commands.add import add
 from cli.commands.ask import ask
+from cli.commands.doctor import doctor
 from cli.connection import connection_of
 from cli.failures import CommandFailed, ExitCode
 from cli.terminal import Terminal
@@ -22,7 +23,7 @@ def ballast() -> None:
     """
 
 
-for command in (add, ask):
+for command in (add, ask, doctor):
     ballast.add_command(command)
 
 

@@ -87,7 +87,7 @@ async def migrate_back(database: Database, revision: str) -> None:
 
     def work(connection: Connection) -> None:
         position = _held_position(connection)
-        _refuse_unknown(position)
+        refuse_unknown(position)
         earlier = [each for each in all_revisions() if position.revision is not None and each < position.revision]
         if revision not in (*earlier, BASE):
             known = ", ".join(earlier) or "none"
@@ -129,11 +129,16 @@ def _held_position(connection: Connection) -> Position:
 
 def _is_enough(position: Position) -> bool:
     """Whether this code may run on the schema as it is."""
-    _refuse_unknown(position)
+    refuse_unknown(position)
     return position.revision is not None and position.revision >= newest_revision()
 
 
-def _refuse_unknown(position: Position) -> None:
+def refuse_unknown(position: Position) -> None:
+    """Check that this code may run on a schema.
+
+    Raises:
+        UnknownSchema: it may not.
+    """
     if position.floor is not None and position.floor > newest_revision():
         raise UnknownSchema(
             f"the database's schema {position.revision} takes a release that knows schema {position.floor}, and this"

@@ -184,7 +184,7 @@ NEWER_SCHEMA_COMPLAINT = (
 AWAY_COMPLAINT = "BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://127.0.0.1:{nobody}/b (ConnectionRefusedError)"
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("backend", {"SERVICE_TOKEN": SERVICE_TOKEN}, "BACKEND_SECRET: "),
-    ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|migrate|downgrade <revision>]"),
+    ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|check|migrate|downgrade <revision>]"),
     ("backend", {**BACKEND_NEEDS, "BACKEND_PORT": "{taken}"}, "BACKEND_PORT: cannot listen on 127.0.0.1:{taken}"),
     ("backend", {**BACKEND_NEEDS, "SERVICE_TOKEN": "", "SERVICE_TOKEN_FILE": "/no/such"}, "SERVICE_TOKEN_FILE: "),
     ("backend", AWAY, AWAY_COMPLAINT),

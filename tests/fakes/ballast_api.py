@@ -44,11 +44,12 @@ def stream(*events: Json, whole: bool = True) -> httpx2.Response:
 
 @dataclass
 class FakeBallast:
-    """Bases with their documents; `routes` come before what it knows by itself."""
+    """Bases with their documents; `routes` come before what it knows by itself, and `open` paths ask for no key."""
 
     bases: dict[str, str] = field(default_factory=dict[str, str])
     documents: dict[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
     routes: list[tuple[str, Handler]] = field(default_factory=list[tuple[str, Handler]])
+    open: tuple[str, ...] = ()
     calls: list[str] = field(default_factory=list[str])
     bodies: list[Json] = field(default_factory=list[Json])
 
@@ -70,7 +71,7 @@ class FakeBallast:
         body = await request.aread()
         if request.headers.get("content-type") == "application/json":
             self.bodies.append(json.loads(body))
-        if request.headers.get("authorization") != f"Bearer {KEY}":
+        if request.url.path not in self.open and request.headers.get("authorization") != f"Bearer {KEY}":
             return refusal(401, "This API key is not valid.", "authentication_error")
         for pattern, handler in (*self.routes, *self._own()):
             if match := re.fullmatch(pattern, call):

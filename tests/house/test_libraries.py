@@ -20,7 +20,7 @@ _OUTSIDE_OF_APP = {
     "grpc": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_health": ("backend.*.chat_shell", "chat_shell.*.grpc"),
     "grpc_reflection": ("chat_shell.*.grpc",),
-    "httpx2": ("chat_shell.*.mcp", "cli.api", "cli.connection", "cli.app"),
+    "httpx2": ("chat_shell.*.mcp", "cli.api", "cli.diagnosis", "cli.connection", "cli.app"),
     "jwt": ("backend.identity.tokens",),
     "mcp": ("backend.*.mcp", "chat_shell.*.mcp"),
     "mcp_types": ("backend.*.mcp", "chat_shell.*.mcp"),
@@ -39,7 +39,14 @@ _OUTSIDE_OF_APP = {
     "uvicorn": ("backend.*.http", "chat_shell.*.http"),
     "yaml": ("chat_shell.*.configured", "chat_shell.skills.folders", "chat_shell.settings"),
 }  # fmt: skip
-_WIRING = ("backend.app", "backend.__main__", "chat_shell.app", "chat_shell.__main__")
+_WIRING = (
+    "backend.app",
+    "backend.check",
+    "backend.__main__",
+    "chat_shell.check",
+    "chat_shell.app",
+    "chat_shell.__main__",
+)
 _SEALED_MAY_IMPORT = frozenset({"shared", "chat_shell", "pydantic", "aiohttp", "orjson"})
 _NEVER_SEALED = frozenset({"logging", "structlog", "opentelemetry", "warnings"})
 

@@ -31,6 +31,7 @@ _POSTGRESQL = (
 )
 _OLDEST_EXTENSION = (0, 8)
 _INSTALLED = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+_AVAILABLE = "SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"
 
 
 def has_vector_table(connection: Connection) -> bool:
@@ -55,6 +56,19 @@ def make_vector_table(connection: Connection) -> str | None:
     return None
 
 
+def lack_of_vectors(connection: Connection) -> str | None:
+    """Return what a database lacks so that it can store vectors, without installing anything; None where nothing."""
+    if connection.dialect.name == "sqlite" or has_vector_table(connection):
+        return None
+    version = connection.execute(text(_INSTALLED)).scalar() or connection.execute(text(_AVAILABLE)).scalar()
+    return f"pgvector 0.8 or newer; the database has {version or 'none'}" if _is_too_old(version) else None
+
+
+def _is_too_old(version: object) -> bool:
+    numbers = tuple(int(each) for each in str(version or "0").split(".")[:2])
+    return numbers < _OLDEST_EXTENSION
+
+
 def _missing_extension(connection: Connection) -> str | None:
     """Install the extension where it is not; return what is missing where that fails."""
     version = connection.execute(text(_INSTALLED)).scalar()
@@ -68,5 +82,4 @@ def _missing_extension(connection: Connection) -> str | None:
                 " 0.8 or newer, and run CREATE EXTENSION vector as a user who may"
             )
         version = connection.execute(text(_INSTALLED)).scalar()
-    numbers = tuple(int(each) for each in str(version).split(".")[:2])
-    return None if numbers >= _OLDEST_EXTENSION else f"pgvector 0.8 or newer; the database has {version}"
+    return f"pgvector 0.8 or newer; the database has {version}" if _is_too_old(version) else None

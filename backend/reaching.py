@@ -1,0 +1,61 @@
+"""Reaching what the settings name, with errors that name the setting."""
+
+import random
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+
+from backend.foundation.services.supervision import Supervisor
+from backend.foundation.sql.chosen import check_database_reachable, open_database
+from backend.foundation.sql.database import Database
+from backend.foundation.telemetry.background import LoggingFailureObserver
+from backend.settings import DatabaseSettings, Settings
+from backend.turns.wiring import EventStore, event_store
+from shared.clock import Clock, SystemClock
+from shared.environment import WrongSetting
+
+
+@asynccontextmanager
+async def reached_database(settings: DatabaseSettings) -> AsyncGenerator[Database]:
+    """Open the database while the block runs.
+
+    Raises:
+        WrongSetting: its address cannot be used.
+    """
+    with naming_setting("BACKEND_DATABASE_URL"):
+        database = open_database(settings.database_url)
+    try:
+        with naming_setting("BACKEND_DATABASE_URL"):
+            await check_database_reachable(database, settings.database_url)
+        yield database
+    finally:
+        await database.close()
+
+
+async def opened_event_store(
+    settings: Settings, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
+) -> EventStore:
+    """Open the event store that is set, until the stack ends.
+
+    Raises:
+        WrongSetting: Redis cannot be used at its address.
+    """
+    with naming_setting("BACKEND_REDIS_URL"):
+        return await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, clock, stack)
+
+
+async def check_redis(settings: Settings, stack: AsyncExitStack) -> None:
+    """Find out whether Redis can be used at its address.
+
+    Raises:
+        WrongSetting: it cannot.
+    """
+    await opened_event_store(settings, Supervisor(LoggingFailureObserver(), random.random), SystemClock(), stack)
+
+
+@contextmanager
+def naming_setting(name: str) -> Generator[None]:
+    """Name the setting in an error about its value."""
+    try:
+        yield
+    except ValueError as error:
+        raise WrongSetting(f"{name}: {error}") from None

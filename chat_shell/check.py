@@ -1,0 +1,53 @@
+"""`python -m chat_shell check`: look at the settings and at what they name, and change nothing."""
+
+from collections.abc import AsyncGenerator, Mapping
+
+import aiohttp
+
+from chat_shell.reaching import certificates_of, model_entries
+from chat_shell.settings import Settings
+from shared.checked_parts import CheckedPart
+from shared.environment import WrongSetting, read_settings
+
+_BACKEND_SECONDS = 5.0
+_SETTINGS = "chat_shell settings"
+
+
+async def check_chat_shell(environ: Mapping[str, str]) -> None:
+    """Print a line for each part.
+
+    Raises:
+        WrongSetting: a part is not as it has to be.
+    """
+    faults = 0
+    async for part in checked_parts(environ):
+        faults += not part.is_well
+        print(part.line, flush=True)  # noqa: T201 -- the command's answer
+    if faults:
+        raise WrongSetting(f"{faults} of the parts above cannot be used as they are")
+
+
+async def checked_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]:
+    """Yield what is found, part by part; behind wrong settings nothing can be looked at."""
+    try:
+        settings = read_settings(Settings, environ)
+        names = ", ".join(entry.name for entry in model_entries(settings, environ))
+    except WrongSetting as wrong:
+        yield CheckedPart(_SETTINGS, False, str(wrong), "correct this variable: docs/settings.md explains each")
+        return
+    yield CheckedPart(_SETTINGS, True, f"All can be read; the models are {names}.")
+    yield await _backend(settings)
+
+
+async def _backend(settings: Settings) -> CheckedPart:
+    part, url = "way to the backend", settings.backend_url
+    mend = "start the backend, or correct CHAT_SHELL_BACKEND_URL: without it no knowledge is found"
+    try:
+        connector = aiohttp.TCPConnector(ssl=certificates_of(settings).for_client())
+        timeout = aiohttp.ClientTimeout(total=_BACKEND_SECONDS)
+        session = aiohttp.ClientSession(connector=connector, timeout=timeout)
+        async with session, session.get(f"{url}/healthz") as answer:
+            is_well = answer.status == 200
+            return CheckedPart(part, is_well, f"{url} answers {answer.status}.", "" if is_well else mend)
+    except (aiohttp.ClientError, TimeoutError) as error:
+        return CheckedPart(part, False, f"{url} cannot be reached ({type(error).__name__}).", mend)

@@ -1,0 +1,153 @@
+"""What is well with a running backend and what is not, found out over its public API alone."""
+
+from collections.abc import AsyncGenerator, Mapping
+from email.utils import parsedate_to_datetime
+
+import httpx2
+
+from cli.answers import Answer, json_object, objects_at, part_at, text_at
+from cli.api import Api
+from cli.asking import HeardAnswer, fault_of
+from cli.connection import KEY_MEND
+from cli.failures import CommandFailed, RequestRefused
+from shared.checked_parts import CheckedPart
+from shared.clock import Clock
+
+MAX_SKEW_SECONDS = 30
+_QUESTION: Answer = {"input": "Answer with the word ok.", "store": False, "stream": True}
+_LOG_MEND = "see chat_shell's log"
+
+_MODEL_MENDS: Mapping[str, str] = {
+    "ModelUnavailable": "start the model's server, or correct CHAT_SHELL_MODEL_BASE_URL",
+    "ModelAuthenticationFailed": "give chat_shell a valid CHAT_SHELL_MODEL_API_KEY",
+    "ModelUnknownToProvider": "correct CHAT_SHELL_MODEL or CHAT_SHELL_MODEL_BASE_URL, which often ends in /v1",
+    "ModelRateLimited": "wait, or ask the provider for a higher limit",
+    "ModelQuotaExhausted": "pay the provider, or use another key",
+    "ModelStalled": "see whether its server is overloaded, or wait longer: CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS",
+    "ModelProtocolViolated": "see that CHAT_SHELL_MODEL_API is the one that this server speaks",
+    "ModelRequestRejected": "see chat_shell's log: the provider refuses what it is asked",
+}
+"""What the operator does about each class of error that a response of ours may have."""
+
+_RUNNER_MEND = "start chat_shell, or correct BACKEND_CHAT_SHELL_URL"
+_TOKEN_MEND = "give backend and chat_shell the same SERVICE_TOKEN, and start both again"  # noqa: S105 -- no token
+_EMBEDDER_MEND = "start the embedder, or correct BACKEND_EMBEDDING_*; until then searches are by words"
+
+
+class Diagnosis:
+    """Looks at a backend from outside, part by part; what depends on a broken part is not looked at."""
+
+    def __init__(self, api: Api, clock: Clock, *, asks_model: bool):
+        self._api = api
+        self._clock = clock
+        self._asks_model = asks_model
+
+    async def parts(self) -> AsyncGenerator[CheckedPart]:
+        """Yield what is found."""
+        alive = await self._alive()
+        yield alive
+        if not alive.is_well:
+            return
+        yield await self._clocks()
+        async for part in self._components():
+            yield part
+        key = await self._key()
+        yield key
+        if not key.is_well:
+            return
+        runner = await self._runner()
+        yield runner
+        if runner.is_well and self._asks_model:
+            yield await self._model()
+        yield await self._embedder()
+
+    async def _alive(self) -> CheckedPart:
+        try:
+            answer = await self._api.raw("/healthz")
+        except CommandFailed as failed:
+            return CheckedPart("backend", False, failed.message, failed.mend)
+        if answer.status_code == 200 and _status_in(answer) == "ok":
+            return CheckedPart("backend", True, "It answers.")
+        found = f"Something answers {answer.status_code} there that is no backend of Ballast."
+        return CheckedPart("backend", False, found, "another program has this port: set BALLAST_URL to the backend's")
+
+    async def _clocks(self) -> CheckedPart:
+        sent = (await self._api.raw("/healthz")).headers.get("date", "")
+        try:
+            ahead_seconds = (self._clock.now() - parsedate_to_datetime(sent)).total_seconds()
+        except (TypeError, ValueError):
+            return CheckedPart("clock", True, "The backend does not tell its time.")
+        found = f"This machine and the backend differ by {abs(ahead_seconds):.0f} s."
+        mend = "let both set their clocks by NTP: keys, tokens and tickets expire at the wrong time"
+        return CheckedPart("clock", abs(ahead_seconds) <= MAX_SKEW_SECONDS, found, mend)
+
+    async def _components(self) -> AsyncGenerator[CheckedPart]:
+        components = part_at(_body_of(await self._api.raw("/readyz")), "components")
+        mends = {
+            "database": "see that PostgreSQL runs and takes writes, or that the disk of SQLite's file is not full",
+            "event_store": "see that Redis runs, is no replica, and is not full (BACKEND_REDIS_URL)",
+        }
+        for name, mend in mends.items():
+            state = text_at(components, name) or "not told"
+            yield CheckedPart(name.replace("_", " "), state in ("ok", "not told"), f"It is {state}.", mend)
+
+    async def _key(self) -> CheckedPart:
+        try:
+            await self._api.call("GET", "/v1/knowledge_bases", parameters={"limit": 1})
+        except RequestRefused as refused:
+            return CheckedPart("key", False, refused.message, refused.mend or KEY_MEND)
+        except CommandFailed as failed:
+            return CheckedPart("key", False, failed.message, failed.mend)
+        return CheckedPart("key", True, "It is valid.")
+
+    async def _runner(self) -> CheckedPart:
+        try:
+            models = objects_at(await self._api.call("GET", "/v1/models"), "data")
+        except CommandFailed as failed:
+            mend = _TOKEN_MEND if "token" in failed.message else _RUNNER_MEND
+            return CheckedPart("chat_shell", False, failed.message, mend)
+        names = ", ".join(text_at(model, "id") for model in models)
+        return CheckedPart("chat_shell", bool(models), f"It offers {names or 'no model'}.", _RUNNER_MEND)
+
+    async def _model(self) -> CheckedPart:
+        """Ask for a stream: its error names the class of what went wrong at the model."""
+        heard = HeardAnswer()
+        try:
+            async for event in self._api.events("POST", "/v1/responses", _QUESTION):
+                heard.take(event)
+        except CommandFailed as failed:
+            return CheckedPart("model", False, failed.message, failed.mend or _LOG_MEND)
+        if not (fault := fault_of(heard)):
+            return CheckedPart("model", True, "It answers.")
+        kind = text_at(part_at(heard.response, "error") or heard.error, "type")
+        return CheckedPart("model", False, fault, _MODEL_MENDS.get(kind, _LOG_MEND))
+
+    async def _embedder(self) -> CheckedPart:
+        """Ask for a vector under a name that no embedder has; the refusal tells its name, or that there is none."""
+        try:
+            await self._api.call("POST", "/v1/embeddings", {"input": "ballast", "model": "ballast-doctor"})
+        except RequestRefused as refused:
+            return await self._named_embedder(refused.message.rpartition("; use '")[2].removesuffix("'."))
+        except CommandFailed as failed:
+            return CheckedPart("embedder", False, failed.message, failed.mend)
+        return CheckedPart("embedder", True, "It makes vectors.")
+
+    async def _named_embedder(self, name: str) -> CheckedPart:
+        if " " in name:
+            return CheckedPart("embedder", True, "None is set: searches are by words.")
+        try:
+            await self._api.call("POST", "/v1/embeddings", {"input": "ballast", "model": name})
+        except CommandFailed as failed:
+            return CheckedPart("embedder", False, failed.message, _EMBEDDER_MEND)
+        return CheckedPart("embedder", True, f"{name} makes vectors.")
+
+
+def _body_of(answer: httpx2.Response) -> dict[str, object]:
+    try:
+        return json_object(answer.json())
+    except ValueError:
+        return {}
+
+
+def _status_in(answer: httpx2.Response) -> str:
+    return text_at(_body_of(answer), "status")

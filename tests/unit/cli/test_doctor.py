@@ -1,0 +1,118 @@
+"""`ballast doctor` names what is broken and its mend, seen from outside."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from cli.app import run_command
+from tests.fakes.ballast_api import KEY, FakeBallast, Handler, answer, refusal, stream
+from tests.unit.cli.conftest import Command
+
+DATE = {"date": "Wed, 25 Nov 2026 12:00:00 GMT"}
+EMBEDDER = "There is no embedding model 'ballast-doctor'; use 'e5'."
+NO_EMBEDDER = "This server makes no embeddings: its operator sets one with BACKEND_EMBEDDING_BASE_URL and others."
+
+
+def always(given: httpx2.Response) -> Handler:
+    return lambda _, __: given
+
+
+def failed(kind: str, message: str = "It failed.") -> httpx2.Response:
+    response = {"id": "resp_1", "status": "failed", "error": {"type": kind, "message": message}}
+    return stream({"type": "response.failed", "sequence_number": 1, "response": response})
+
+
+@pytest.fixture
+def well(backend: FakeBallast) -> FakeBallast:
+    """A backend with nothing broken, and without an embedder."""
+    backend.open = ("/healthz", "/readyz")
+    backend.on("GET /healthz", always(answer({"status": "ok"})))
+    backend.on("GET /readyz", always(answer({"components": {"database": "ok", "event_store": "ok"}})))
+    backend.on("GET /v1/models", always(answer({"data": [{"id": "demo-model"}]})))
+    completed = {"type": "response.completed", "sequence_number": 1, "response": {"status": "completed", "error": None}}
+    backend.on("POST /v1/responses", always(stream(completed)))
+    backend.on("POST /v1/embeddings", always(refusal(404, NO_EMBEDDER)))
+    return backend
+
+
+def test_what_is_well_is_said(command: Command, well: FakeBallast) -> None:
+    ran = command("doctor", "--json")
+    assert ran.exit_code == 0
+    parts = {part["part"]: part["found"] for part in ran.lines_of_json}
+    assert list(parts) == ["backend", "clock", "database", "event store", "key", "chat_shell", "model", "embedder"]
+    assert parts["chat_shell"] == "It offers demo-model."
+    assert parts["embedder"] == "None is set: searches are by words."
+
+
+def test_the_model_is_left_in_peace_on_request(command: Command, well: FakeBallast) -> None:
+    assert command("doctor", "--no-model").exit_code == 0
+    assert "POST /v1/responses" not in well.calls
+
+
+BROKEN: list[tuple[str, httpx2.Response, str, str]] = [
+    ("GET /healthz", httpx2.Response(200, html="<p>Hello"), "no backend of Ballast", "set BALLAST_URL"),
+    ("GET /healthz", answer({"detail": "Not Found"}, 404), "answers 404", "another program has this port"),
+    ("GET /healthz", httpx2.Response(200, json={"status": "ok"}, headers=DATE), "differ by", "NTP"),
+    ("GET /readyz", answer({"components": {"database": "away"}}, 503), "database: It is away", "PostgreSQL runs"),
+    ("GET /readyz", answer({"components": {"event_store": "away"}}), "event store: It is away", "Redis runs"),
+    ("GET /v1/models", refusal(503, "The model runner cannot be reached."), "cannot be reached", "start chat_shell"),
+    ("GET /v1/models", refusal(500, "The model runner refuses this service's token."), "refuses", "SERVICE_TOKEN"),
+    ("POST /v1/responses", failed("ModelUnavailable"), "model: It failed.", "CHAT_SHELL_MODEL_BASE_URL"),
+    ("POST /v1/responses", failed("ModelAuthenticationFailed"), "model: It", "CHAT_SHELL_MODEL_API_KEY"),
+    ("POST /v1/responses", failed("ModelUnknownToProvider"), "model: It", "correct CHAT_SHELL_MODEL"),
+    ("POST /v1/responses", failed("ModelQuotaExhausted"), "model: It", "pay the provider"),
+    ("POST /v1/responses", failed("SomethingElse"), "model: It", "see chat_shell's log"),
+]
+
+
+@pytest.mark.parametrize(("call", "given", "found", "mend"), BROKEN)
+def test_a_broken_part_and_its_mend_are_named(
+    command: Command, well: FakeBallast, call: str, given: httpx2.Response, found: str, mend: str
+) -> None:
+    well.on(call, always(given))
+    ran = command("doctor")
+    assert ran.exit_code == 1
+    (broken,) = [line for line in ran.out.splitlines() if line.startswith("broken")]
+    assert found in broken
+    assert mend in ran.out.partition("What to do: ")[2]
+
+
+def test_a_wrong_key_is_named(command: Command, well: FakeBallast) -> None:
+    ran = command("doctor", BALLAST_KEY="wrong")
+    assert ran.exit_code == 1
+    assert "broken  key: This API key is not valid." in ran.out
+    assert "export BALLAST_KEY=" in ran.out
+
+
+def test_an_embedder_that_is_away_is_named(command: Command, well: FakeBallast) -> None:
+    asked: list[Any] = []
+
+    def embeddings(_request: httpx2.Request, _match: object) -> httpx2.Response:
+        asked.append(well.bodies[-1]["model"])
+        return refusal(404, EMBEDDER) if len(asked) == 1 else refusal(503, "The embedder cannot be reached.")
+
+    well.on("POST /v1/embeddings", embeddings)
+    ran = command("doctor")
+    assert asked == ["ballast-doctor", "e5"]
+    assert "broken  embedder: The embedder cannot be reached." in ran.out
+    assert "BACKEND_EMBEDDING_" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("url", "exit_code", "said"),
+    [
+        ("https://nobody.invalid:1/v1", 1, "https://nobody.invalid:1 cannot be reached: nobody listens there"),
+        ("ftp://x", 2, "BALLAST_URL: must be an http or https address"),
+        ("http://ann:secret@x", 2, "BALLAST_URL: must hold neither credentials"),
+    ],
+)
+def test_a_wrong_address_is_named(url: str, exit_code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused", request=request)
+
+    environ = {"BALLAST_URL": url, "BALLAST_KEY": KEY}
+    assert run_command(("doctor",), environ, httpx2.MockTransport(refuse)) == exit_code
+    written = capsys.readouterr()
+    assert said in written.out + written.err
+    assert "secret" not in written.out + written.err
