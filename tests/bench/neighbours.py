@@ -10,7 +10,7 @@ from tests.bench.stores import Store, bench_store
 from tests.bench.streaming import Flow, load, load_command
 
 LIMITS = {"BACKEND_KEY_TURNS_AT_ONCE": "8", "BACKEND_KEY_TURNS_PER_MINUTE": "600"}
-NEIGHBOUR = Flow(1, 100, deltas=20)
+NEIGHBOUR = Flow(1, 60, deltas=20)
 FLOOD = Flow(64, 10_000_000, deltas=20)
 """So many requests at a time, each followed by the next one as soon as it is refused or answered."""
 

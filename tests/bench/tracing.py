@@ -11,11 +11,11 @@ from tests.bench.pair import BenchPair, bench_pair
 from tests.bench.stores import Store, bench_store
 from tests.bench.streaming import Flow, load
 
-PAIRS = 7
+PAIRS = 21
 GOAL_PERCENT = 3
 FLOWS = {
-    "50 unpaced streams of 200 deltas": Flow(50, 250),
-    "32 short turns at once": Flow(32, 500, deltas=1),
+    "50 unpaced streams of 200 deltas": Flow(50, 100),
+    "32 short turns at once": Flow(32, 200, deltas=1),
 }
 
 
