@@ -4,6 +4,8 @@ import gc
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from tests.console.chromium import NOT_RUN, chromium_path
 from tests.examples import IS_THOROUGH, of_many
@@ -51,6 +53,19 @@ def pytest_collection_finish() -> None:
     """Let later looks for cycles leave out what the collection has made: all of it stays to the end."""
     gc.freeze()
     gc.enable()
+
+
+class OneConsole(LoadFileScheduling):
+    """Gives each file to one worker, and all files of the page to the same one: they share a pair and a browser."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "tests/console" if nodeid.startswith("tests/console/") else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneConsole | None:
+    """Choose it where files are given to workers as a whole."""
+    return OneConsole(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

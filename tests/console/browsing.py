@@ -5,10 +5,12 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import axe_playwright_python
+from PIL import Image
 from playwright.async_api import Browser, ConsoleMessage, Locator, Page, Request, expect
 
 from tests.console.running import DEMO_MODEL, Running
@@ -56,7 +58,9 @@ class Tab:
         folder = os.environ.get("TESTS_SCREENSHOTS")
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            await self.page.screenshot(path=Path(folder) / f"{name}.png", animations="disabled")
+            drawn = await self.page.screenshot(animations="disabled")
+            # few colours are enough for a page of text, and keep the repository small
+            Image.open(BytesIO(drawn)).convert("RGB").quantize(128).save(Path(folder) / f"{name}.png", optimize=True)
 
     def watch(self) -> None:
         """Note errors, violations of the page's policy, dialogs, and requests to another host."""

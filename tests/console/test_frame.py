@@ -34,14 +34,14 @@ async def test_who_has_no_key_is_asked_for_one_and_told_which_is_wrong(tab: Tab)
 async def test_language_and_colours_are_the_browsers_until_chosen(tabs: NewTab):
     async with tabs(dark=True, language="zh") as tab:
         await tab.open()
-        await expect(tab.page.get_by_role("link", name="对话")).to_be_visible()
+        await expect(tab.page.get_by_role("link", name="对话", exact=True)).to_be_visible()
         assert await tab.page.evaluate("document.documentElement.lang") == "zh-CN"
         dark = await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
         await tab.page.get_by_label("语言").select_option("en")
         await tab.page.get_by_label("Colours").select_option("light")
         assert await tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
         await tab.page.reload()
-        await expect(tab.page.get_by_role("link", name="Chat")).to_be_visible()
+        await expect(tab.page.get_by_role("link", name="Chat", exact=True)).to_be_visible()
         assert await tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
 
 
@@ -49,7 +49,7 @@ async def test_a_narrow_screen_has_a_menu_and_nothing_beyond_its_edge(tabs: NewT
     async with tabs(narrow=True) as tab:
         await tab.open()
         await tab.page.get_by_role("button", name="Menu").click()
-        await expect(tab.page.get_by_role("link", name="Chat")).to_be_visible()
+        await expect(tab.page.get_by_role("link", name="Chat", exact=True)).to_be_visible()
         assert await tab.axe() == []
         assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
 

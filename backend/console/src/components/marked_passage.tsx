@@ -21,16 +21,20 @@ function wordsOf(text: string): Word[] {
 
 /** Return which words of the passage stand in a run of some words that the answer has, too. */
 function shared(passage: Word[], answer: Word[]): boolean[] {
-  const runs = new Set(answer.slice(0, answer.length - LEAST_RUN + 1).map((_, at) => runAt(answer, at)));
+  const runs = new Set(answer.map((_, at) => runAt(answer, at)));
   const marks = passage.map(() => false);
-  for (let at = 0; at + LEAST_RUN <= passage.length; at += 1) {
-    if (runs.has(runAt(passage, at))) marks.fill(true, at, at + LEAST_RUN);
-  }
+  passage.forEach((_, at) => {
+    const run = runAt(passage, at);
+    if (run && runs.has(run)) marks.fill(true, at, at + run.split(" ").length);
+  });
   return marks;
 }
 
+/** Return the run that begins at a word, empty where too few words are left; a Chinese word has two characters or so. */
 function runAt(words: Word[], at: number): string {
-  return words.slice(at, at + LEAST_RUN).map((word) => word.key).join(" ");
+  const least = /^\p{Script=Han}/u.test(words[at]?.key ?? "") ? 2 * LEAST_RUN : LEAST_RUN;
+  const run = words.slice(at, at + least);
+  return run.length === least ? run.map((word) => word.key).join(" ") : "";
 }
 
 /** How many words of a passage an answer shares. */
