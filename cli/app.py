@@ -6,8 +6,15 @@ import click
 import httpx2
 
 from cli.commands.add import add
+from cli.commands.agents import agents
 from cli.commands.ask import ask
+from cli.commands.audit import audit
+from cli.commands.bases import bases
+from cli.commands.completion import completion
 from cli.commands.doctor import doctor
+from cli.commands.keys import keys
+from cli.commands.members import members
+from cli.commands.prompts import prompts
 from cli.connection import connection_of
 from cli.failures import CommandFailed, ExitCode
 from cli.terminal import Terminal
@@ -23,7 +30,7 @@ def ballast() -> None:
     """
 
 
-for command in (add, ask, doctor):
+for command in (add, agents, ask, audit, bases, completion, doctor, keys, members, prompts):
     ballast.add_command(command)
 
 

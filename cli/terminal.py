@@ -6,6 +6,7 @@ Texts of models, documents and servers may hold sequences that command a termina
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -53,11 +54,11 @@ class Terminal:
         """Write a table of some members of objects; where the output is no terminal, lines with tabs."""
         if not self._results.is_terminal:
             for row in rows:
-                self.line("\t".join(_cell(row.get(column)) for column in columns))
+                self.line("\t".join(_cell(column, row.get(column)) for column in columns))
             return
         table = Table(*(column.replace("_", " ") for column in columns), box=None, pad_edge=False, header_style="bold")
         for row in rows:
-            table.add_row(*(Text(harmless(_cell(row.get(column)))) for column in columns))
+            table.add_row(*(Text(harmless(_cell(column, row.get(column)))) for column in columns))
         self._results.print(table)
 
     def progress(self) -> Progress:
@@ -66,7 +67,9 @@ class Terminal:
         return Progress(*columns, console=self._notes, disable=not self._notes.is_terminal)
 
 
-def _cell(value: object) -> str:
+def _cell(column: str, value: object) -> str:
     if value is None:
         return "-"
+    if column.endswith("_at") and isinstance(value, int):
+        return datetime.fromtimestamp(value, UTC).isoformat(" ", "minutes")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

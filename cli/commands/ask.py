@@ -1,7 +1,6 @@
 """`ballast ask`: ask a question, and see the answer as it comes with the documents that it cites."""
 
 import asyncio
-from pathlib import Path
 from typing import TypedDict, Unpack
 
 import click
@@ -11,6 +10,7 @@ from cli.api import Api, segment
 from cli.asking import HeardAnswer, fault_of, footnotes_of, request_of
 from cli.bases import base_id_of
 from cli.failures import CommandFailed, ExitCode, RequestRefused
+from cli.last_answer import keep_answer, last_answer
 from cli.running import Run, json_option, run_of
 
 _ATTEMPTS = 4
@@ -54,18 +54,10 @@ async def _ask(run: Run, question: str, options: AskOptions) -> None:
 
 
 async def _request(run: Run, api: Api, question: str, options: AskOptions) -> Answer:
-    previous = options["after"] or (_last_answer(run.connection.answer_file) if options["goes_on"] else None)
+    previous = options["after"] or (last_answer(run.connection) if options["goes_on"] else None)
     names = options["names"] or (() if previous or options["model"] else run.connection.bases)
     bases = [await base_id_of(api, name) for name in names]
     return request_of(question, bases, options["model"], previous)
-
-
-def _last_answer(file: Path) -> str:
-    try:
-        return file.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        mend = "ask without --continue first, or name a response with --after"
-        raise CommandFailed("There is no last answer to go on from.", ExitCode.WRONG_USE, mend) from None
 
 
 async def _hear(run: Run, api: Api, request: Answer, heard: HeardAnswer) -> None:
@@ -105,7 +97,7 @@ async def _cancel(run: Run, api: Api, heard: HeardAnswer) -> None:
 
 def _tell_end(run: Run, heard: HeardAnswer) -> None:
     if heard.response_id:
-        _keep(run.connection.answer_file, heard.response_id)
+        keep_answer(run.connection, heard.response_id)
     if run.terminal.is_json:
         run.terminal.json(heard.response)
     else:
@@ -119,12 +111,3 @@ def _tell_end(run: Run, heard: HeardAnswer) -> None:
         raise CommandFailed("The connection broke before the end of the answer.", ExitCode.UNREACHABLE, mend)
     if fault := fault_of(heard):
         raise CommandFailed(fault, ExitCode.PARTLY_FAILED)
-
-
-def _keep(file: Path, response_id: str) -> None:
-    """Keep the id for `--continue`; where nothing can be written, the answer stands all the same."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(response_id, encoding="ascii")
-    except OSError:
-        return

@@ -52,7 +52,7 @@ def test_the_next_question_goes_on(command: Command, backend: FakeBallast) -> No
 def test_without_a_last_answer_nothing_goes_on(command: Command, backend: FakeBallast) -> None:
     ran = command("ask", "And then?", "--continue")
     assert (ran.exit_code, backend.calls) == (2, [])
-    assert "--after" in ran.err
+    assert "name a response by its id" in ran.err
 
 
 def test_json_is_the_whole_response_alone(command: Command) -> None:

@@ -1,0 +1,156 @@
+"""The commands over bases, members, keys, agents, prompts and the audit: what they call, and what they show."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.fakes.ballast_api import FakeBallast, answer, page, refusal
+from tests.unit.cli.conftest import Command
+
+KB = "/v1/knowledge_bases/kb_1"
+CALLS: list[tuple[str, str, dict[str, Any] | None]] = [
+    ("bases create Tea --summary All", "POST /v1/knowledge_bases", {"name": "Tea", "summary": "All"}),
+    ("bases show Handbook", f"GET {KB}", None),
+    ("bases delete Handbook --yes", f"DELETE {KB}", None),
+    ("bases search Handbook boil", f"POST {KB}/search", {"query": "boil"}),
+    ("members set Handbook ann/b reader", f"PUT {KB}/members/ann%2Fb", {"role": "reader"}),
+    ("members show kb_1 ann", f"GET {KB}/members/ann", None),
+    ("members delete kb_1 ann --yes", f"DELETE {KB}/members/ann", None),
+    ("keys create ann", "POST /v1/api_keys", {"user_id": "ann", "role": "user", "tenant": "default"}),
+    ("keys show key_1", "GET /v1/api_keys/key_1", None),
+    ("keys rotate key_1 --overlap-seconds 0", "POST /v1/api_keys/key_1/rotate", {"overlap_seconds": 0}),
+    ("keys delete key_1 --yes", "DELETE /v1/api_keys/key_1", None),
+    (
+        "agents create butler --base Handbook --instructions Polite",
+        "PUT /v1/agents/butler",
+        {"instructions": "Polite", "knowledge_base_ids": ["kb_1"]},
+    ),
+    ("agents show butler", "GET /v1/agents/butler", None),
+    ("agents delete butler --yes", "DELETE /v1/agents/butler", None),
+]
+LISTS = [
+    ("bases list", "GET /v1/knowledge_bases"),
+    ("bases documents Handbook", f"GET {KB}/documents"),
+    ("members list Handbook", f"GET {KB}/members"),
+    ("keys list", "GET /v1/api_keys"),
+    ("agents list", "GET /v1/agents"),
+    ("audit", "GET /v1/audit/safe_summaries"),
+]
+
+
+@pytest.fixture(autouse=True)
+def handbook(backend: FakeBallast) -> None:
+    backend.bases = {"kb_1": "Handbook"}
+
+
+@pytest.mark.parametrize(("line", "call", "body"), CALLS)
+def test_a_command_makes_its_call_and_shows_the_answer(
+    command: Command, backend: FakeBallast, line: str, call: str, body: dict[str, Any] | None
+) -> None:
+    backend.on(call, lambda _, __: answer({"id": "x_1", "key": "shown once"}))
+    ran = command(*line.split(), "--json")
+    assert (ran.exit_code, ran.lines_of_json) == (0, [{"id": "x_1", "key": "shown once"}])
+    assert backend.calls[-1] == call
+    assert backend.bodies[-1:] == ([body] if body is not None else [])
+    assert command(*line.split()).exit_code == 0
+
+
+@pytest.mark.parametrize(("line", "call"), LISTS)
+def test_a_list_is_shown_with_all_its_pages(command: Command, backend: FakeBallast, line: str, call: str) -> None:
+    items = [{"id": f"i_{number}", "name": f"n{number}", "created_at": 0} for number in range(7)]
+    if call != "GET /v1/knowledge_bases":
+        backend.on(call, lambda request, _: page(items, request))
+    else:
+        backend.bases = {str(item["id"]): str(item["name"]) for item in items}
+    ran = command(*line.split(), "--json")
+    (shown,) = ran.lines_of_json
+    assert [item["id"] for item in shown["data"]] == [item["id"] for item in items]
+    assert len(command(*line.split()).out.splitlines()) == 7
+
+
+def test_a_refusal_has_its_exit_code(command: Command, backend: FakeBallast) -> None:
+    backend.on("GET /v1/api_keys", lambda _, __: refusal(403, "Only administrators may do this.", "permission_error"))
+    ran = command("keys", "list", "--json")
+    assert (ran.exit_code, ran.out, ran.err) == (4, "", "Only administrators may do this.\n")
+    backend.on("GET /v1/agents/none", lambda _, __: refusal(404, "There is no such agent."))
+    assert command("agents", "show", "none").exit_code == 5
+    backend.on("GET /v1/agents/none", lambda _, __: refusal(500, "The server had an error."))
+    assert command("agents", "show", "none").exit_code == 6
+
+
+@pytest.mark.parametrize("line", [line for line, call, _ in CALLS if call.startswith("DELETE")])
+def test_nothing_is_deleted_unasked(command: Command, backend: FakeBallast, line: str) -> None:
+    ran = command(*line.removesuffix(" --yes").split())
+    assert (ran.exit_code, backend.calls) == (2, [])
+    assert "add --yes" in ran.err
+
+
+def test_an_agent_may_come_from_a_file(command: Command, backend: FakeBallast, tmp_path: Path) -> None:
+    backend.on("PUT /v1/agents/butler", lambda _, __: answer({"name": "butler"}))
+    (tmp_path / "agent.json").write_text('{"reminder": "Be short."}')
+    command("agents", "create", "butler", "--definition", str(tmp_path / "agent.json"))
+    assert backend.bodies[-1] == {"reminder": "Be short."}
+    (tmp_path / "agent.json").write_text("{")
+    assert command("agents", "create", "butler", "--definition", str(tmp_path / "agent.json")).exit_code == 2
+    assert command("agents", "create", "butler", "--definition", str(tmp_path / "none.json")).exit_code == 2
+
+
+def test_the_audit_is_narrowed_and_bounded(command: Command, backend: FakeBallast) -> None:
+    asked: list[httpx2.QueryParams] = []
+
+    def records(request: httpx2.Request, _match: object) -> httpx2.Response:
+        asked.append(request.url.params)
+        return page([{"id": f"a_{number}"} for number in range(9)], request)
+
+    backend.on("GET /v1/audit/safe_summaries", records)
+    ran = command("audit", "--user", "ann", "--reason", "risk", "--limit", "4", "--json")
+    assert len(ran.lines_of_json[0]["data"]) == 4
+    assert (asked[0]["user_id"], asked[0]["reason"]) == ("ann", "risk")
+
+
+PROMPTS = {
+    "data": [
+        {
+            "call": 1, "epoch": 2, "epoch_reason": "tools_changed", "reused_tokens": 30, "cached_tokens": None,
+            "messages": [
+                {"kind": "system", "role": "system", "content": "Be brief.", "tokens": 30, "reused": True},
+                {"kind": "user", "role": "user", "content": "x" * 1000, "tokens": 12, "reused": False},
+                {"kind": "assistant", "role": "assistant", "content": None, "tokens": 3, "reused": False,
+                 "tool_calls": [{"function": {"name": "knowledge_base_search"}}]},
+            ],
+        }
+    ]
+}  # fmt: skip
+
+
+def test_prompts_show_what_was_sent_before(command: Command, backend: FakeBallast) -> None:
+    backend.on("GET /v1/responses/resp_1/prompts", lambda _, __: answer(PROMPTS))
+    ran = command("prompts", "resp_1")
+    assert "Call 1, epoch 2, which began by tools_changed" in ran.out
+    assert "45 tokens, 30 sent before, the provider did not say" in ran.out
+    assert "│ system (system, 30 tokens)\n│   Be brief." in ran.out
+    assert "knowledge_base_search" in ran.out
+    assert "x" * 1000 not in ran.out
+    assert "x" * 1000 in command("prompts", "resp_1", "--whole").out
+    assert command("prompts", "resp_1", "--json").lines_of_json == [PROMPTS]
+
+
+def test_prompts_of_no_answer_are_not_guessed(command: Command, backend: FakeBallast) -> None:
+    assert command("prompts").exit_code == 2
+    assert not backend.calls
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_its_script(command: Command, shell: str) -> None:
+    ran = command("completion", shell)
+    assert ran.exit_code == 0
+    assert "_BALLAST_COMPLETE" in ran.out
+
+
+@pytest.mark.parametrize("line", ["nothing", "bases", "ask", "members set kb_1 ann king", "add"])
+def test_wrong_use_says_what_is_right(command: Command, backend: FakeBallast, line: str) -> None:
+    ran = command(*line.split())
+    assert (ran.exit_code, backend.calls) == (2, [])
+    assert "Usage: ballast" in ran.err
