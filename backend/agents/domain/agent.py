@@ -80,8 +80,8 @@ class AgentDefinition(Given):
     parameters: TurnDefaults = TurnDefaults()
     visibility: Visibility = "private"
     placement: Placement = Field(default=ANCHORED, description=PLACEMENT)
-    reminder: Annotated[str, Field(max_length=MAX_REMINDER_CHARACTERS, description=REMINDER)] | None = None
-    system_prompt: Annotated[LongText, Field(description=SYSTEM_PROMPT)] | None = None
+    reminder: Annotated[str, Field(max_length=MAX_REMINDER_CHARACTERS)] | None = Field(None, description=REMINDER)
+    system_prompt: LongText | None = Field(None, description=SYSTEM_PROMPT)
     file_ids: FileIds = Field(default=[])
 
     @property

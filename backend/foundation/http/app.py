@@ -1,6 +1,9 @@
 """The HTTP application of the backend."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi_offline import FastAPIOffline
@@ -10,10 +13,13 @@ from backend.foundation.http.bodies import BodyLimit
 from backend.foundation.http.cross_origin import CrossOrigin
 from backend.foundation.http.errors import install_error_handlers
 from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held, bodies_most
+from backend.foundation.http.reference import FILE_NAME, described, read_reference
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.http.shapes import ERROR_RESPONSES
 from shared.shares import SharedBudget
 from shared.tracing import TracedRequests, is_tracing
+
+_ROOMS = Path(__file__).parents[2]
 
 
 def create_app(routers: Iterable[APIRouter], services: Iterable[object], options: HttpOptions) -> FastAPI:
@@ -46,7 +52,18 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
     install_error_handlers(app)
     for router in routers:
         app.include_router(router, responses=ERROR_RESPONSES)
+    app.openapi = _with_words(app.openapi)
     return app
+
+
+def _with_words(document_of_code: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """Return what builds the OpenAPI document, once, with the words that stand beside the routes of each room."""
+
+    @cache
+    def document() -> dict[str, Any]:
+        return described(document_of_code(), read_reference(sorted(_ROOMS.glob(f"*/http/{FILE_NAME}"))))
+
+    return document
 
 
 def create_admin_app(routers: Iterable[APIRouter], services: Iterable[object]) -> FastAPI:

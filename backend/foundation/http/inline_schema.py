@@ -23,7 +23,7 @@ def described_body(kind: type[BaseModel], *, required: bool = True) -> dict[str,
 
 
 def _resolved(value: object, definitions: JsonObject, within: frozenset[str] = frozenset()) -> object:
-    """Resolve references; one to a definition that it stands in stays open, because it would have no end."""
+    """Resolve references; one to a definition that it stands in becomes an outline, because it would have no end."""
     if isinstance(value, list):
         return [_resolved(item, definitions, within) for item in cast("list[object]", value)]
     if not isinstance(value, dict):
@@ -32,6 +32,14 @@ def _resolved(value: object, definitions: JsonObject, within: frozenset[str] = f
     reference = fields.get("$ref")
     if isinstance(reference, str) and reference.startswith(REF_PREFIX):
         name = reference.removeprefix(REF_PREFIX)
-        return {} if name in within else _resolved(definitions[name], definitions, within | {name})
+        definition = cast(JsonObject, definitions[name])
+        return _outline(definition) if name in within else _resolved(definition, definitions, within | {name})
     # A discriminator's mapping consists of references, which an inlined schema does not need.
     return {key: _resolved(field, definitions, within) for key, field in fields.items() if key != "discriminator"}
+
+
+def _outline(definition: JsonObject) -> JsonObject:
+    """Return a schema of the fields alone that tell what kind of object it is."""
+    fields = cast("dict[str, JsonObject]", definition.get("properties", {}))
+    telling = {name: field for name, field in fields.items() if "const" in field or "enum" in field}
+    return {"type": "object", "title": definition["title"], "properties": telling, "required": list(telling)}

@@ -13,6 +13,9 @@ from tests.fakes.http_door import FakeHouse
 Schema = dict[str, Any]
 SAYS_WHAT_IS_RIGHT = re.compile(r"\b(must|use|give|add|leave|choose|take|name|shorten|required)\b")
 WRONG_VALUES: tuple[Any, ...] = ({"nope": {}}, [[None]], 10**18, "", True, None, "\U0001f600" * 300)
+WORDS = {"title", "default", "description", "examples"}
+"""What a schema says of a field for people alone."""
+
 NO_TURN = {"model": "gpt-nope"}
 """A right value, with which no turn begins."""
 
@@ -80,7 +83,7 @@ async def walk(app: FastAPI, admin: httpx2.AsyncClient) -> None:
         body = {**least(schema, document), **BASES.get(path, {})}
         address = path.replace("{name}", "helper").replace("{user_id}", "ada")
         for name, field in schema["properties"].items():
-            if resolved(field, document).get("title") and not set(field) - {"title", "default"}:
+            if resolved(field, document).get("title") and not set(field) - WORDS:
                 continue  # any value is right
             for wrong in WRONG_VALUES:
                 answer = await admin.request(method, address, json={**body, name: wrong})
