@@ -9,7 +9,7 @@ from playwright.async_api import Locator, Route, expect
 
 from tests.console.browsing import Tab
 from tests.console.conftest import NewTab
-from tests.console.running import Running
+from tests.console.running import DEMO_MODEL, Running
 from tests.e2e.pair import MODEL
 from tests.fakes.model_server import FakeModelControl, Reply
 
@@ -245,3 +245,28 @@ async def test_narrow_dark_and_chinese(tabs: NewTab):
         assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
         assert await tab.axe() == []
         await tab.picture("chat-zh-narrow-dark")
+
+
+async def test_an_agent_answers_from_its_own_bases(tab: Tab):
+    agent = f"/v1/agents/handbook-{id(tab)}"
+    with tab.running.pair.http(tab.running.demo.user_key) as client:
+        body = {"model": DEMO_MODEL, "knowledge_base_ids": [tab.running.demo.handbook_id]}
+        assert client.put(agent, json=body).status_code == 201
+    await tab.open()
+    await tab.page.get_by_label("Model").select_option(agent.rpartition("/")[2])
+    await ask(tab, QUESTION)
+    await wait_ended(tab)
+    await expect(tab.page.get_by_role("button", name=re.compile("^Source")).first).to_be_visible()
+
+
+async def test_a_long_conversation_shows_its_newest_turns(tabs: NewTab, fake: FakeModelControl):
+    async with tabs(model=MODEL) as tab:
+        with tab.running.pair.http(tab.running.demo.user_key) as client:
+            items = [{"role": "user", "content": f"given {number}"} for number in range(1100)]
+            conversation = client.post("/v1/conversations", json={"items": items}).json()["id"]
+        await tab.open(f"chat/{conversation}")
+        await expect(turns(tab).last).to_contain_text("given 1099")
+        await fake.script(Reply(text=("an answer",)))
+        await ask(tab, "and one more")
+        await wait_ended(tab)
+        await expect(answers(tab).last).to_have_text("an answer")

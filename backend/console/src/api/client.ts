@@ -70,7 +70,7 @@ export function get<Answer>(as: KeyName, path: string, signal?: AbortSignal): Pr
   return call<Answer>(as, "GET", path, signal ? { signal } : {});
 }
 
-/** Read pages until the list ends, or has `most` entries. */
+/** Read pages until the list ends, or has `most` entries: of a longer one, those that it begins with. */
 export async function all<Item>(as: KeyName, path: string, most = 1000): Promise<Item[]> {
   const found: Item[] = [];
   const joint = path.includes("?") ? "&" : "?";

@@ -77,8 +77,8 @@ function segmentsOf(prompt: Prompt): Segment[] {
 
 /** Read the model calls of all turns of a conversation, in order. */
 export async function readCalls(as: KeyName, conversationId: string): Promise<ModelCall[]> {
-  const items = await all<Item>(as, `/v1/conversations/${conversationId}/items?order=asc&include[]=response_id`);
-  const ids = [...new Set(items.map((item) => item.response_id ?? ""))].filter(Boolean);
+  const items = await all<Item>(as, `/v1/conversations/${conversationId}/items?order=desc&include[]=response_id`);
+  const ids = [...new Set(items.reverse().map((item) => item.response_id ?? ""))].filter(Boolean);
   const prompts: Prompt[][] = [];
   for (let at = 0; at < ids.length; at += AT_ONCE) {
     const some = ids.slice(at, at + AT_ONCE).map((id) => get<{ data: Prompt[] }>(as, `/v1/responses/${id}/prompts`));

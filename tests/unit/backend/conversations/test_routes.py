@@ -4,9 +4,10 @@ from typing import Any
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 from backend.conversations.domain.responses import Item
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_door import FakeHouse, client_of
 
 UNKNOWN = "/v1/conversations/conv_none"
 
@@ -190,7 +191,9 @@ async def test_an_unknown_conversation_is_404(user: httpx2.AsyncClient, method: 
     assert answer.json()["error"]["param"] == "conversation_id"
 
 
-async def test_conversations_are_listed_for_those_who_may_read_them(house: FakeHouse, user: httpx2.AsyncClient) -> None:
+async def test_conversations_are_listed_for_those_who_may_read_them(
+    house: FakeHouse, app: FastAPI, user: httpx2.AsyncClient
+) -> None:
     made = [(await user.post("/v1/conversations", json={"metadata": {"n": str(n)}})).json() for n in range(3)]
     page = (await user.get("/v1/conversations", params={"order": "asc", "limit": 2})).json()
     assert page["data"] == sorted(made, key=lambda each: (each["created_at"], each["id"]))[:2]
@@ -199,6 +202,16 @@ async def test_conversations_are_listed_for_those_who_may_read_them(house: FakeH
     assert [*page["data"], *rest["data"]] == sorted(made, key=lambda each: (each["created_at"], each["id"]))
     wrong = await user.get("/v1/conversations", params={"after": "conv_none"})
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (404, "after")
+
+    async with client_of(app, await house.key("bob")) as other:
+        assert (await other.get("/v1/conversations")).json()["data"] == []
+        foreign = await other.get("/v1/conversations", params={"after": made[0]["id"]})
+        assert foreign.status_code == 404
+        shared = f"/v1/conversations/{made[1]['id']}/members/bob"
+        assert (await user.put(shared, json={"role": "reader"})).is_success
+        assert (await other.get("/v1/conversations")).json()["data"] == [made[1]]
+        assert (await user.delete(shared)).is_success
+        assert (await other.get("/v1/conversations")).json()["data"] == []
 
 
 async def test_items_name_their_response_where_that_is_asked_for(user: httpx2.AsyncClient) -> None:

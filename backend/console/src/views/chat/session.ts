@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { all, call, get, send } from "../../api/client";
 import { follow, type StreamEvent } from "../../api/events";
-import { after, isRunning, newTurn, turnsOf, withResponse, type Turn } from "../../api/turn";
+import { after, isRunning, newTurn, textOf, turnsOf, withResponse, type Turn } from "../../api/turn";
 import type { Item, ResponseObject } from "../../api/types";
 import { errorText } from "../../components/notices";
 import { rename } from "../../state/router";
@@ -12,6 +12,8 @@ import { nameConversation } from "./history";
 
 const RUNNING_KEY = "ballast.running";
 const DRAWN_EVERY_MS = 33;
+/** A long answer takes longer to draw, and is drawn more rarely. */
+const CHARACTERS_A_MS = 500;
 const WITH_RESULTS = "file_search_call.results";
 
 export const conversationId = signal("");
@@ -32,9 +34,9 @@ export async function show(id: string): Promise<void> {
   loading.value = id ? "yes" : "no";
   if (!id) return;
   try {
-    const items = await all<Item>("user", `/v1/conversations/${id}/items?order=asc&include[]=${WITH_RESULTS}&include[]=response_id`);
+    const items = await all<Item>("user", `/v1/conversations/${id}/items?order=desc&include[]=${WITH_RESULTS}&include[]=response_id`);
     if (conversationId.value !== id) return;
-    turns.value = turnsOf(items, id);
+    turns.value = turnsOf(items.reverse(), id);
     await goOn(id);
     if (conversationId.value === id) loading.value = "no";
   } catch (error) {
@@ -119,6 +121,10 @@ async function followTurn(begun: Turn, request?: Record<string, unknown>): Promi
   }
 }
 
+function lengthOf(turn: Turn): number {
+  return turn.output.reduce((sum, item) => sum + (item.type === "message" ? textOf(item).length : 0), 0);
+}
+
 /** Draws a turn while it streams: some times a second, however many events come. */
 class Drawing {
   private turn: Turn;
@@ -135,7 +141,7 @@ class Drawing {
       this.draw();
       settle(this.turn);
     }
-    this.timer ??= setTimeout(() => this.draw(), DRAWN_EVERY_MS);
+    this.timer ??= setTimeout(() => this.draw(), DRAWN_EVERY_MS + lengthOf(this.turn) / CHARACTERS_A_MS);
   }
 
   draw(): void {
