@@ -63,4 +63,9 @@ async def question_about(api: Api, base_id: str, document: str) -> str:
     hits = [hit for hit in objects_at(found, "data") if hit.get("document") == document]
     headings = cast("list[str]", hits[0].get("heading_path") or []) if hits else []
     subject = " ".join((headings[-1] if headings else stem).split())
+    return question_on(subject)
+
+
+def question_on(subject: str) -> str:
+    """Return a question about a subject, in Chinese where that is."""
     return f"关于{subject}，文件里怎么说？" if _CHINESE.search(subject) else f"What do my files say about {subject}?"

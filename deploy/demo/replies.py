@@ -41,6 +41,7 @@ _SMALL_TALK = re.compile(
     re.IGNORECASE,
 )
 
+_REAL_MODEL = "CHAT_SHELL_MODEL=… CHAT_SHELL_MODEL_BASE_URL=… CHAT_SHELL_MODEL_API_KEY=… make run"
 _WORDS = {
     "small_talk": (
         "Hello! I am demo-model, a stand-in for a real model. Ask me about a knowledge base, and I quote what I find.",
@@ -82,8 +83,8 @@ _WORDS = {
     "found_in_agent": ("From the agent's files: ", "助手文件中的相关内容："),
     "found": ("From the knowledge base: ", "知识库中的相关内容："),
     "signature": (
-        "\n\n(demo-model, a stand-in for a real model, quotes the best matching sentences.)",
-        "\n\n（demo-model 是真实模型的替身，只引用最相符的句子。）",
+        f"\n\n(demo-model, a stand-in for a real model, quotes the best matching sentences. A real one: {_REAL_MODEL})",
+        f"\n\n（demo-model 是真实模型的替身，只引用最相符的句子。换成真实模型：{_REAL_MODEL}）",
     ),
 }
 

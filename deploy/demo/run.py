@@ -5,6 +5,7 @@ Ctrl-C, SIGTERM and a closed terminal stop everything within three seconds.
 
 import json
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -166,6 +167,9 @@ def _announce(planned: Plan, demo: Demo) -> None:
         "In Chinese, in place of base and question in these two lines:",
         f"{demo.handbook_zh_id} {_QUESTION_ZH}",
         f"{demo.contracts_id} {_RESTRICTED_QUESTION_ZH}",
+        "",
+        "In another terminal, here: ask, add a folder of your own, and ask about it:",
+        *first_steps(planned.backend_url, demo.user_key, demo.handbook_id),
         sep="\n",
         flush=True,
     )
@@ -176,6 +180,17 @@ def _tell_page(planned: Plan, demo: Demo) -> None:
     if status_of(f"{planned.backend_url}/") == 200:
         keys = urlencode({"user": demo.user_key, "restricted": demo.restricted_key, "admin": planned.admin_key})
         print(f"\nOpen {planned.backend_url}/#{keys}", flush=True)
+
+
+def first_steps(backend_url: str, key: str, base_id: str) -> tuple[str, ...]:
+    """Return the variables of the command `ballast`, and three commands to try."""
+    ballast = os.path.relpath(Path(sys.prefix, "bin", "ballast"))
+    return (
+        f"export BALLAST_URL={backend_url} BALLAST_KEY={key} BALLAST_BASE={base_id}",
+        f"{ballast} ask {shlex.quote(_QUESTION)}",
+        f"{ballast} add ./your-folder --base mine",
+        f"{ballast} ask 'What do my files say about …?' --base mine",
+    )
 
 
 def curl_line(backend_url: str, key: str, base_id: str, question: str) -> str:

@@ -1,8 +1,10 @@
 """`make run`, from start to Ctrl-C, as a stranger would use it."""
 
+import os
 import re
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Generator, Iterator
@@ -16,6 +18,7 @@ import pytest
 
 from deploy.demo.children import Child, ChildSpec
 from deploy.demo.local_embedder import MODEL, is_installed
+from requirements.install import write_launchers
 from tests.servers.ports import accepts_connections, free_port
 from tests.servers.services import ROOT, service_environment
 
@@ -64,6 +67,26 @@ class DemoRun:
             assert answer.status_code == 200, answer.read()
             yield answer.iter_lines()
 
+    def first_steps(self, directory: Path) -> list[str]:
+        """Run the printed commands over a folder of one's own, and return what the two answers cite."""
+        (directory / "your-folder").mkdir()
+        (directory / "your-folder" / "kettle.md").write_text("# Kettle\n\nThe kettle is descaled each month.\n")
+        write_launchers(ROOT, Path(sys.executable), directory)
+        lines = self.launcher.log().splitlines()
+        first = next(place for place, line in enumerate(lines) if line.startswith("export BALLAST_URL="))
+        variables, *steps = lines[first : first + 4]
+        cited: list[str] = []
+        for step in steps:
+            own = f"{directory}/{step[step.index('ballast ') :]}".replace("…", "the kettle")
+            environ = {"PATH": os.environ["PATH"], "HOME": str(directory)}
+            commands = f"{variables}\n{own}"
+            done = subprocess.run(
+                ["sh", "-euc", commands], cwd=directory, env=environ, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            cited += re.findall(r"^\[\d+\] (\S+)$", done.stdout, re.MULTILINE)[:1]
+        return cited
+
     def vector(self, text: str) -> list[float]:
         """Return the vector that the demo's embedder makes of a text."""
         headers = {"Authorization": f"Bearer {self.value('USER_KEY')}"}
@@ -101,7 +124,7 @@ def new_run(directory: Path) -> DemoRun:
     )
 
 
-def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(demo: DemoRun):
+def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(demo: DemoRun, tmp_path: Path):
     demo.wait_announced()
     answer = demo.ask(0)
     assert "event: response.completed" in answer
@@ -118,6 +141,8 @@ def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(dem
     address, _, keys = demo.launcher.log().splitlines()[-1].removeprefix("Open ").partition("#")
     assert address == f"{demo.value('BACKEND_URL')}/"
     assert dict(parse_qsl(keys))["user"] == demo.value("USER_KEY")
+
+    assert demo.first_steps(tmp_path) == ["on-call.md", "kettle.md"]
 
     restricted = demo.ask(1)
     assert "event: response.completed" in restricted

@@ -10,6 +10,7 @@ import deploy.demo
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, new_token
+from cli.bases import question_on
 from deploy.demo.replies import CANNOT_ANSWER, SEARCH_TOOL, DemoReply, bases_in_scope, is_small_talk, reply_to
 from deploy.demo.sentences import Passage, best_quotes, sentences
 from deploy.demo.shaped import fitting
@@ -378,3 +379,21 @@ def test_a_released_summary_is_passed_on_and_says_what_it_is():
     answered = searched("Where are we weak?", result)
     assert "summary of the restricted knowledge base" in answered.text
     assert answered.text.endswith("Ownership is unclear. Checks come late. Agree on an owner.")
+
+
+@pytest.mark.parametrize("question", [QUESTION, "备份保留多久？"])
+def test_an_answer_names_the_line_that_swaps_in_a_real_model(question: str):
+    chinese = {**DOCUMENT, "content": "备份每晚一次，保留三十五天。"}
+    reply = searched(question, json.dumps({"documents": [DOCUMENT, chinese]}, ensure_ascii=False))
+    assert "CHAT_SHELL_MODEL=… CHAT_SHELL_MODEL_BASE_URL=… CHAT_SHELL_MODEL_API_KEY=… make run" in reply.text
+    assert "[4]" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("heading", "text"), [("Descaling kettles", "Use citric acid once a month."), ("烧水壶除垢", "每月用柠檬酸一次。")]
+)
+def test_the_question_that_ballast_add_proposes_is_answered(heading: str, text: str):
+    document = {"document": 1, "title": "kettles.md", "content": f"# {heading}\n\n{text}"}
+    other = {"document": 2, "title": "tea.md", "content": "# Files\n\nWe say hello to each file."}
+    reply = searched(question_on(heading), json.dumps({"documents": [document, other]}, ensure_ascii=False))
+    assert f"{text}" in reply.text

@@ -1,5 +1,7 @@
 """Filling a backend with the demo's users and knowledge."""
 
+import re
+import shlex
 from itertools import count
 from pathlib import Path
 
@@ -7,8 +9,9 @@ import pytest
 
 from deploy.demo.bases import BASES, DemoBase
 from deploy.demo.loading import Demo, load
+from deploy.demo.plan import ROOT
 from deploy.demo.public_api import Answer
-from deploy.demo.run import curl_line
+from deploy.demo.run import curl_line, first_steps
 
 
 class FakeBackend:
@@ -91,6 +94,20 @@ def test_bases_have_documents_and_fit_the_api(base: DemoBase):
     assert len(base.routing_hint) <= 200
     assert len(base.routing_keywords) <= 5
     assert all(len(keyword) <= 48 for keyword in base.routing_keywords)
+
+
+def test_the_first_steps_are_those_of_the_command():
+    variables, *steps = first_steps("http://127.0.0.1:8000", "key", "kb_1")
+    assert variables == "export BALLAST_URL=http://127.0.0.1:8000 BALLAST_KEY=key BALLAST_BASE=kb_1"
+    assert [shlex.split(step)[1] for step in steps] == ["ask", "add", "ask"]
+
+
+def test_the_readme_has_the_same_first_steps():
+    _, *steps = first_steps("http://127.0.0.1:8000", "key", "kb_1")
+    told = re.findall(r"^\.venv/bin/ballast (?:ask|add) .*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    printed, written = ([shlex.split(line)[1:] for line in lines] for lines in (steps, told))
+    assert [each[2:] for each in written] == [each[2:] for each in printed]
+    assert [each[0] for each in written] == [each[0] for each in printed]
 
 
 def test_the_printed_command_survives_the_shell():
