@@ -4,6 +4,7 @@ Each first paint is that of a tab which has nothing in its cache, from the navig
 """
 
 import asyncio
+import os
 import statistics
 import sys
 import tempfile
@@ -42,6 +43,8 @@ async def time_paints(url: str) -> bool:
         paints = [await _first_paint(browser, url) for _ in range(ROUNDS)]
         await browser.close()
     median = statistics.median(paints)
+    busy = os.getloadavg()[0] / (os.cpu_count() or 1)
+    print(f"{busy:.1f} processes want each core now; more than 1 make paints late")
     print(
         f"first paint  {median:.0f} ms (median of {ROUNDS}; {min(paints):.0f} to {max(paints):.0f}), at most {MOST_MS}"
     )
