@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy import URL, Connection, Engine, FromClause, QueuePool, create_engine, event
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated
@@ -158,6 +159,15 @@ class SqliteDatabase:
         return connection
 
 
+class _HintingCompiler(SQLiteCompiler):
+    """Writes the hint of a table behind its name, where SQLite expects `INDEXED BY`; SQLAlchemy leaves it out."""
+
+    def get_from_hint_text(self, table: FromClause, text: str | None) -> str | None:
+        """Return the hint as it is."""
+        del table
+        return text
+
+
 def _engine(url: URL, pool_size: int) -> Engine:
     engine = create_engine(
         url,
@@ -175,6 +185,7 @@ def _engine(url: URL, pool_size: int) -> Engine:
             dbapi_connection.execute(pragma)
 
     event.listen(engine, "connect", configure)
+    engine.dialect.statement_compiler = _HintingCompiler
     return engine
 
 

@@ -108,6 +108,22 @@ knowledge_member = Table(
     Index(None, "user_id"),
 )
 
+SHOWN_COLUMNS = (
+    "knowledge_base_id",
+    "edition_id",
+    "id",
+    "name",
+    "chunk_count",
+    "file_id",
+    "filename",
+    "attributes",
+)
+"""What searches read of documents, as an index of SQLite has it.
+
+In the table some of it stands behind the body, whose pages a reader follows for each chunk that is found. PostgreSQL
+keeps bodies apart.
+"""
+
 # `indexed_edition_id` is the edition of the document that is in the segments of the index, with so many index tokens;
 # the release before replaces the edition and leaves this column as it is. `file_id` and `filename` name the uploaded
 # file that a document was read from.
@@ -134,6 +150,7 @@ document = Table(
     Index(None, "knowledge_base_id", "name", unique=True),
     Index(None, "file_id"),
     Index("ix_document_unindexed", "knowledge_base_id", sqlite_where=_IS_UNINDEXED, postgresql_where=_IS_UNINDEXED),
+    Index("ix_document_shown", *SHOWN_COLUMNS).ddl_if(dialect="sqlite"),
 )
 
 # Files on their way to becoming documents, and those that did not become one. Who reads a file holds a lease on its
