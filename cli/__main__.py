@@ -4,11 +4,17 @@ import os
 import sys
 
 from cli.app import run_command
+from cli.failures import ExitCode
 
 
 def main() -> int:
     """Run the command that the arguments name, and return its exit code."""
-    return run_command(sys.argv[1:], os.environ)
+    try:
+        return run_command(sys.argv[1:], os.environ)
+    except BrokenPipeError:
+        # what is still to be written goes nowhere: the interpreter would complain as it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.PARTLY_FAILED
 
 
 if __name__ == "__main__":

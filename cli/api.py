@@ -27,6 +27,13 @@ _LONGEST_PAUSE_SECONDS = 30.0
 _PAGE_ITEMS = 100
 _FILE_PIECE_BYTES = 65_536
 
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (httpx2.ConnectError, "nobody listens there"),
+    (httpx2.TimeoutException, "it gives no answer in time"),
+    (httpx2.ProtocolError, "what answers there does not speak HTTP"),
+    (httpx2.NetworkError, "the connection breaks"),
+)
+
 Parameters = Mapping[str, str | int]
 
 
@@ -130,7 +137,7 @@ class Api:
             raise self._unreachable(error) from None
 
     def _unreachable(self, error: Exception) -> CommandFailed:
-        why = "nobody listens there" if isinstance(error, httpx2.ConnectError) else type(error).__name__
+        why = next((said for kind, said in _REASONS if isinstance(error, kind)), type(error).__name__)
         return CommandFailed(
             f"{self._url} cannot be reached: {why}",
             ExitCode.UNREACHABLE,

@@ -1,6 +1,9 @@
 """The command `ballast` with all its commands, and the one place where errors become messages and exit codes."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 import httpx2
@@ -15,7 +18,7 @@ from cli.commands.doctor import doctor
 from cli.commands.keys import keys
 from cli.commands.members import members
 from cli.commands.prompts import prompts
-from cli.connection import connection_of
+from cli.connection import connection_of, state_folder
 from cli.failures import CommandFailed, ExitCode
 from cli.terminal import Terminal
 
@@ -37,7 +40,11 @@ for command in (add, agents, ask, audit, bases, completion, doctor, keys, member
 def run_command(
     arguments: Sequence[str], environ: Mapping[str, str], transport: httpx2.AsyncBaseTransport | None = None
 ) -> int:
-    """Run a command and return its exit code; whatever goes wrong is one message on standard error."""
+    """Run a command and return its exit code; whatever goes wrong is one message on standard error.
+
+    Raises:
+        BrokenPipeError: nobody reads the results any more.
+    """
     notes = Terminal(is_json=False)
     try:
         connection = connection_of(environ, transport)
@@ -53,5 +60,33 @@ def run_command(
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        return ExitCode.DONE
+        raise
+    except Exception as error:
+        with _defect_log(environ) as log:
+            log.exception("A command has a defect")
+        notes.note(f"This command has a defect: {type(error).__name__}: {error}", "red")
+        notes.note(f"What to do: report it with {defects_file(environ)}")
+        return ExitCode.SERVER_FAILED
     return ended if isinstance(ended, int) else ExitCode.DONE
+
+
+def defects_file(environ: Mapping[str, str]) -> Path:
+    """Return where the tracebacks of defects are kept, which no user has to read."""
+    return state_folder(environ) / "defects.log"
+
+
+@contextmanager
+def _defect_log(environ: Mapping[str, str]) -> Generator[logging.Logger]:
+    """Lend a log that writes to the file of defects, and nowhere else."""
+    log = logging.getLogger("ballast")
+    log.propagate = False
+    file = defects_file(environ)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handler: logging.Handler = logging.FileHandler(file, encoding="utf-8")
+    except OSError:
+        handler = logging.NullHandler()
+    log.addHandler(handler)
+    yield log
+    log.removeHandler(handler)
+    handler.close()

@@ -48,10 +48,10 @@ def connection_of(environ: Mapping[str, str], transport: httpx2.AsyncBaseTranspo
     if not (key.isascii() and key.isprintable()):
         raise CommandFailed("BALLAST_KEY: holds characters that no key has", ExitCode.WRONG_USE, KEY_MEND)
     bases = tuple(name.strip() for name in environ.get("BALLAST_BASE", "").split(",") if name.strip())
-    return Connection(url, key, bases, _state_folder(environ), environ, transport)
+    return Connection(url, key, bases, state_folder(environ), environ, transport)
 
 
-def _state_folder(environ: Mapping[str, str]) -> Path:
+def state_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder for state that the XDG specification names."""
     home = Path(environ.get("HOME") or ".")
     return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "ballast"

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from cli.answers import Answer, text_at
 from cli.api import Api, segment
-from cli.failures import CommandFailed, RequestRefused
+from cli.failures import RequestRefused
 from cli.folder import LocalFile
 
 _UPLOADS_AT_ONCE = 4
@@ -97,6 +97,5 @@ class Uploads:
 
 
 def _first_failure(errors: ExceptionGroup[Exception]) -> Exception:
-    """Return the error that ended all uploads; several of them met it at once."""
-    ours = [error for error in errors.exceptions if isinstance(error, CommandFailed)]
-    return ours[0] if ours else errors
+    """Return the error that ended all uploads; several of them may have met it at once."""
+    return errors.exceptions[0]

@@ -38,7 +38,7 @@ async def _add(run: Run, files: Sequence[LocalFile], name: str) -> None:
         if is_new:
             run.terminal.note(f'Made the base "{name}" ({base_id}).')
         added = await _upload(run, api, base_id, files)
-        await _tell_end(run, api, base_id, added)
+        await _tell_end(run, api, (base_id, name), added)
 
 
 async def _upload(run: Run, api: Api, base_id: str, files: Sequence[LocalFile]) -> Sequence[UploadedFile]:
@@ -62,7 +62,8 @@ async def _upload(run: Run, api: Api, base_id: str, files: Sequence[LocalFile]) 
     return told
 
 
-async def _tell_end(run: Run, api: Api, base_id: str, told: Sequence[UploadedFile]) -> None:
+async def _tell_end(run: Run, api: Api, base: tuple[str, str], told: Sequence[UploadedFile]) -> None:
+    base_id, name = base
     counts = {state: sum(file.state is state for file in told) for state in UploadState}
     ready = sorted(file.name for file in told if file.state is not UploadState.FAILED)
     question = await question_about(api, base_id, ready[0]) if ready else None
@@ -74,7 +75,7 @@ async def _tell_end(run: Run, api: Api, base_id: str, told: Sequence[UploadedFil
         run.terminal.line(", ".join(f"{count} {state}" for state, count in counts.items()))
         run.terminal.line(await progress_of(api, base_id))
         if question is not None:
-            run.terminal.line(f"Try: ballast ask --base {base_id} {shlex.quote(question)}")
+            run.terminal.line(f"Try: ballast ask --base {shlex.quote(name)} {shlex.quote(question)}")
     if counts[UploadState.FAILED]:
         message = f"{counts[UploadState.FAILED]} of {len(told)} files could not be read; the others are in the base."
         raise CommandFailed(message, ExitCode.PARTLY_FAILED)

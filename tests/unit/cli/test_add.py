@@ -39,7 +39,7 @@ def test_a_folder_becomes_a_base(command: Command, backend: FakeBallast, folder:
     }  # fmt: skip
     assert "5 added, 0 changed, 0 unchanged, 0 failed" in ran.out
     assert "5 passages are found by their words, 4 of them by meaning too" in ran.out
-    assert "ballast ask --base kb_1 'What do my files say about e?'" in ran.out
+    assert "ballast ask --base Tea 'What do my files say about e?'" in ran.out
 
 
 def test_what_is_there_is_not_sent_again(command: Command, backend: FakeBallast, folder: Path) -> None:
