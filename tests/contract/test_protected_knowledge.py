@@ -70,9 +70,8 @@ async def _holds(protected: Protected, text: str, lengths: RunLengths = MODEL_TE
     return await protected.knowledge.holds_run([base_id], sequences_of(text, lengths))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+async def test_what_it_holds(protected: Protected, subtests: pytest.Subtests) -> None:
+    for text in (
         ENGLISH,
         "so ENGINEER — and **ends** with\nthe vault, keeper of the north",
         "Ｔhe escalation ladder begins with the du\u00adty engineer and whatever",
@@ -88,26 +87,23 @@ async def _holds(protected: Protected, text: str, lengths: RunLengths = MODEL_TE
         "Uber die Grosse der Räume müssen nämlich spater Fachkräfte für Gebäude entscheiden, bevor jemand",
         "takes the red key signs for it and tells the porter twice",
         " ".join(map("".join, islice(permutations("owner", 4), RUNS_AT_ONCE))) + " " + ENGLISH,
-    ],
-)
-async def test_what_it_holds(protected: Protected, text: str) -> None:
-    assert await _holds(protected, text)
-    assert not await _holds(protected, text, base_id="kb_b")
+    ):
+        with subtests.test(text[:99]):
+            assert await _holds(protected, text)
+            assert not await _holds(protected, text, base_id="kb_b")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+async def test_what_it_does_not_hold(protected: Protected, subtests: pytest.Subtests) -> None:
+    for text in (
         "",
         "engineer and ends with the vault keeper of another northern site and of the south",
         "嗯金库的保管员再由保管员在别处吧",
         "and it was as it was and so is it to be as it is",
         "site northern the of keeper vault the with ends and engineer duty the with",
         'escalation" OR ladder* NEAR(begins) AND "duty engineer and ends with vault',
-    ],
-)
-async def test_what_it_does_not_hold(protected: Protected, text: str) -> None:
-    assert not await _holds(protected, text)
+    ):
+        with subtests.test(text):
+            assert not await _holds(protected, text)
 
 
 MEASURED = "The keeper of the sluice waits {} before the gate is lowered and {} after it has been locked again."

@@ -54,7 +54,7 @@ def tools_file(directory: Path, port: int, listing: Path) -> Path:
     skill = directory / "skills" / "letters"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: letters\ndescription: Write letters.\n---\nBegin with Dear.")
-    web = {"name": "web", "address": f"http://127.0.0.1:{port}/mcp", "headers": {"x-key": "WEB_KEY"}}
+    web = {"name": "web", "address": f"http://127.0.0.1:{port}/mcp", "headers": {"x-key": "KEY_OF_WEB"}}
     local = {
         "name": "local",
         "command": sys.executable,
@@ -77,7 +77,7 @@ async def house(pairs: Pairs, tmp_path: Path) -> AsyncIterator[House]:
     arguments = ("http", str(port), str(listing))
     web = pairs.launch("tests.servers.tool_server", *arguments, settings=settings, ready_url="", directory=tmp_path)
     web.wait_until(lambda: accepts_connections(port), 60)
-    variables = {"CHAT_SHELL_TOOLS_FILE": str(tools_file(tmp_path, port, listing)), "WEB_KEY": "k"}
+    variables = {"CHAT_SHELL_TOOLS_FILE": str(tools_file(tmp_path, port, listing)), "KEY_OF_WEB": "k"}
     pair = start_pair(pairs.launch, tmp_path / "pair", PairOptions(chat_shell=variables))
     async with pair.control() as model, bare_client(pair, "tools") as client:
         made = House(pair, model, listing, web, client)

@@ -1,10 +1,12 @@
 """The servers that the tests start: they work, survive kills, and die with the run."""
 
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,20 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from deploy.demo.children import ChildFailed
 from tests.servers.places import new_directory, pid_runs
-from tests.servers.ports import accepts_connections, free_port
+from tests.servers.ports import OwnPorts, accepts_connections, free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import ROOT, Launch, service_environment
 from tests.servers.valkey import ValkeyServer
+
+
+def test_no_two_processes_are_given_the_same_port():
+    with closing(OwnPorts()) as one, closing(OwnPorts()) as other:
+        assert not {one.free() for _ in range(500)} & {other.free() for _ in range(500)}
+
+
+def test_a_port_that_someone_listens_on_is_not_given():
+    with closing(OwnPorts()) as ports, socket.create_server(("127.0.0.1", ports.free())) as server:
+        assert server.getsockname()[1] not in {ports.free() for _ in range(500)}
 
 
 async def test_postgres_keeps_what_was_committed_over_a_kill(postgres_server: PostgresServer, postgres_url: str):

@@ -88,13 +88,13 @@ def _settings(directory: Path, main_url: str, port: int, *, is_narrow: bool) -> 
     tiny = {"name": TINY, "base_url": main_url, "context_window_tokens": 8_000, "max_output_tokens": 600}
     models = directory / "models.yaml"
     models.write_text(yaml.safe_dump([tiny, *({"name": name, "base_url": main_url} for name in (SECOND, THIRD))]))
-    at = {"address": f"http://127.0.0.1:{port}/mcp", "headers": {"x-key": "WEB_KEY"}}
+    at = {"address": f"http://127.0.0.1:{port}/mcp", "headers": {"x-key": "KEY_OF_WEB"}}
     servers = [{"name": LABELLED, **at, "accepts_restricted": True}, {"name": UNLABELLED, **at}]
     _write_skills(directory, {})
     skills = {"folder": str(directory / "skills"), "accepts_restricted": not is_narrow}
     tools = directory / "tools.yaml"
     tools.write_text(yaml.safe_dump({"servers": servers, "skills": skills}))
-    chat_shell = {"CHAT_SHELL_MODELS_FILE": str(models), "CHAT_SHELL_TOOLS_FILE": str(tools), "WEB_KEY": "k"}
+    chat_shell = {"CHAT_SHELL_MODELS_FILE": str(models), "CHAT_SHELL_TOOLS_FILE": str(tools), "KEY_OF_WEB": "k"}
     budgets = f"conversation={SMALL_BUDGET},day=1000,month=1000"
     return MoreSettings({"BACKEND_RESTRICTED_BUDGETS": budgets} if is_narrow else {}, chat_shell)
 
