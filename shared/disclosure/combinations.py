@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations, islice
 
+from shared.disclosure import chinese, english
 from shared.disclosure.alignment import grouped, positions_of
 from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces
-from shared.disclosure.english import stem_of
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, words_of, written_of
 from shared.disclosure.words import Finding, rareness
@@ -40,6 +40,10 @@ STATED, STATED_WEIGHT = 0.8, 1.7
 """A sentence of an answer states one of a source, or an item of its lists, if it has such a share of its weight,
 however short the one and long the other is; what weighs less than two rare words is anybody's."""
 
+STATED_BARE = 0.9
+"""The share of a sentence without its figures. These leave in no answer, and a sentence that has many of them could else
+be told without them as if that were but a part of it."""
+
 MOST_RETOLD = 10
 """Sentences of a source that one of an answer is said to retell: more tell a rewrite nothing."""
 
@@ -50,7 +54,14 @@ ALIKE = 0.7
 """Two items are alike if they share so much of the shorter one's words."""
 
 _NAMING = frozenset(
-    (*map(stem_of, ("call", "name", "term", "label", "title", "dub", "known")), "称为", "称作", "叫做", "名为", "名叫")
+    (
+        *map(english.stem_of, ("call", "name", "term", "label", "title", "dub", "known")),
+        "称为",
+        "称作",
+        "叫做",
+        "名为",
+        "名叫",
+    )
 )
 """Stems and words by which a thing is named: they keep no two words of a term apart."""
 
@@ -84,7 +95,9 @@ class Combinations:
             if len(term.content) > 1 and not all(_is_of_user(word, own) for word in term.content)
         }
         sentences = [_weighed(sentence, own) for reading in readings for sentence in reading.sentences]
-        statements = dict(_statement(sentence) for sentence in sentences if sum(sentence.values()) >= STATED_WEIGHT)
+        bare = [_without_figures(sentence) for sentence in sentences]
+        stated = chain(((each, STATED_BARE) for each in bare), ((each, STATED) for each in sentences))
+        statements = dict(_statement(each, share) for each, share in stated if sum(each.values()) >= STATED_WEIGHT)
         bags = {bag for reading in readings for part in reading.parts if (bag := _bag_of(part, own))}
         return cls(
             terms=tuple(kept.items()),
@@ -97,11 +110,19 @@ class Combinations:
 
 
 def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
-    """Yield the terms of several words that stand in a text in any order; verbs that name things may stand between."""
+    """Yield the terms of several words that stand in a text in any order; verbs that name things may stand between.
+
+    Of two words with such a verb between them, which says itself that they are a name, the others may be missing.
+    """
     written = tuple(written_of(pieces(field)))
     unnamed = tuple(word for word in written if word[0] not in _NAMING)
     for said in {written: None, unnamed: None}:
         yield from _terms_in(said, field, known, own)
+    for before, verb, behind in zip(written, written[1:], written[2:], strict=False):
+        two = {before[0], behind[0]} if verb[0] in _NAMING else set[str]()
+        is_named = len(two) > 1 and any(two.issubset(term.content) for term, _ in known.terms)
+        if is_named and not all(_is_of_user(word, own) for word in two):
+            yield Finding(GateCode.IDENTIFIERS, f"{before[1]} {verb[1]} {behind[1]}")
 
 
 def _terms_in(said: Sequence[tuple[str, str]], field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
@@ -160,12 +181,20 @@ def _stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozenset[st
 
 
 def _said_by(piece: Piece) -> Iterable[str]:
-    return piece.text if piece.kind is Kind.HAN else (stem_of(piece.text),)
+    return piece.text if piece.kind is Kind.HAN else (english.stem_of(piece.text),)
 
 
-def _statement(words: Iterable[str]) -> tuple[frozenset[str], float]:
+def _statement(words: Iterable[str], share: float) -> tuple[frozenset[str], float]:
     atoms = frozenset(chain.from_iterable(map(_atoms, words)))
-    return atoms, STATED * sum(map(_weight, atoms))
+    return atoms, share * sum(map(_weight, atoms))
+
+
+def _without_figures(sentence: Mapping[str, float]) -> Mapping[str, float]:
+    return {word: weight for word, weight in sentence.items() if not _is_figure(word)}
+
+
+def _is_figure(content: str) -> bool:
+    return any(map(str.isdigit, content)) or english.is_quantity(content) or chinese.is_withheld_han(content)
 
 
 def _is_retold(source: frozenset[str], shared: int, said: int) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import filterfalse, groupby
+from itertools import filterfalse, groupby, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.word_lists import lines, members
@@ -19,6 +19,9 @@ _BARE = re.compile(
 _PERSONAL = frozenset(["mr", "mrs", "ms", "miss", "dr", "prof", "sir", "madam", "lady", "lord", "captain"])
 _DOUBLED = re.compile(r"(?<=[a-z] )[A-Z][a-z]+-[A-Z][a-z]+\b")
 """A family name of two, behind another word."""
+
+_LETTERED = re.compile(r"\b[A-Z][a-z]+ [B-HJ-Z]\b(?!['.-])")
+"""A word with a capital and a letter that says which one: a hall, a plan, a gate."""
 
 _TITLE_SHARE = 0.6
 """A line in which so many words begin with a capital is a heading, whose capitals name nothing."""
@@ -65,6 +68,9 @@ _LEADS = re.compile(f"(?:{_TITLES}|.*[家员师长医手者生工卫]|保安|司
 _DOES = re.compile(_ACTS)
 """What stands before a person, a trade or a verb, and what a person does."""
 
+_ASKS = re.compile(".*(?:[问找请由让听派认]|交给)$")
+"""What stands before a person who is turned to, though his family name alone is said."""
+
 _TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
 """Before a title: a rare word of the dictionary is a name there."""
 
@@ -89,7 +95,7 @@ class EnglishNames:
 
     `certain` are words of names of persons; `capital` those with a capital inside a sentence whose neighbours have
     none, and the bare subjects of sentences that say what something is; `plain` those without a capital, all in lower
-    case. `rows` are the rows of words with capitals, as written.
+    case. `rows` are the rows of words with capitals, and words with a letter behind them ("Hall C"), as written.
     """
 
     certain: frozenset[str]
@@ -102,7 +108,7 @@ def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     """Read which words of a text are written as names; `above` are its title and headings."""
     doubled = ([_bare(part) for part in name.split("-")] for name in _DOUBLED.findall(text))
     certain = {part for parts in doubled if not all(map(english.is_known, parts)) for part in parts}
-    capital, rows, lower = set(map(_bare, _BARE.findall(text))), set[str](), Counter[str]()
+    capital, rows, lower = set(map(_bare, _BARE.findall(text))), set(_LETTERED.findall(text)), Counter[str]()
     for part in (*_PART.findall(text), *above):
         words = _WORD.findall(part)
         flags = [word[0].isupper() and _says_something(_bare(word)) for word in words]
@@ -141,19 +147,27 @@ def persons_in(text: str) -> Iterator[str]:
 def persons_among(words: Sequence[str]) -> Iterator[str]:
     """Yield the names of persons in a stretch of Chinese that is cut into words, behind what stands before it.
 
-    A family name that is hardly ever a word is one wherever it stands by itself; behind another one, and in a rare
-    word that begins like a name, a person is meant where the words beside it say so.
+    A family name that is hardly ever a word is one wherever it stands by itself, and one of two characters before a
+    lone character; behind another one, and in a rare word that begins like a name, a person is meant where the words
+    beside it say so.
     """
     families = members("chinese_families")
     for place, word in enumerate(words[1:], 1):
         before, behind = words[place - 1], words[place + 1 : place + 3]
         is_led = bool(_LEADS.match(before))
-        is_certain = word in families and before not in families and not _COUNT.search(before)
+        is_family = word in families or _has_given_name(word, behind)
+        is_certain = is_family and before not in families and not _COUNT.search(before)
         if is_certain or (is_led and word in _SURNAMES and not chinese.is_function_han(word)):
             names = ("".join((word, *behind[:length])) for length in _given_lengths(behind))
             yield from names if is_led else filterfalse(chinese.is_known_han, names)
         elif _may_be_name(word) and (_DOES.match("".join(behind)) or (is_led and (not behind or word[0] in families))):
             yield word
+
+
+def _has_given_name(word: str, behind: Sequence[str]) -> bool:
+    """Whether a family name of two characters, which may be a word, stands before a lone one that joins nothing."""
+    is_double = len(word) > 1 and word in members("chinese_surnames")
+    return is_double and bool(behind) and len(behind[0]) == 1 and not chinese.is_function_han(behind[0])
 
 
 def _may_be_name(word: str) -> bool:
@@ -184,6 +198,11 @@ def titled(first: str, second: str) -> bool:
         and second not in _IMPERSONAL
         and bool(_TITLE.fullmatch(second))
     )
+
+
+def turned_to(words: Sequence[str], families: Collection[str]) -> Iterator[str]:
+    """Yield family names by themselves with the words before them, where these say that somebody is turned to."""
+    return (before + word for before, word in pairwise(words) if word in families and _ASKS.match(before))
 
 
 def familiar(stretch: str, families: Collection[str], characters: Collection[str]) -> Iterator[str]:

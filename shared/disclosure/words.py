@@ -7,7 +7,7 @@ from itertools import chain, filterfalse, groupby, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of
-from shared.disclosure.names import RARE_NAME, familiar, titled
+from shared.disclosure.names import RARE_NAME, familiar, titled, turned_to
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, words_of
 from shared.disclosure.word_lists import idioms, members, ranks
@@ -207,7 +207,8 @@ def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: Prote
     rows = (words[start : start + count] for start in range(len(words)) for count in range(1, _LONGEST_NAME + 1))
     within = (stretch[start : start + count] for start in range(len(stretch)) for count in (3, 4))
     named = protected.persons.intersection(chain(map("".join, rows), within))
-    called = filterfalse(own.holds_han, familiar(stretch, protected.families, protected.characters))
+    forms = chain(familiar(stretch, protected.families, protected.characters), turned_to(words, protected.families))
+    called = filterfalse(own.holds_han, forms)
     yield from (Finding(GateCode.IDENTIFIERS, phrase) for phrase in chain(named, called))
 
 

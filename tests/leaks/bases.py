@@ -16,9 +16,12 @@ from tests.leaks.pair import LeakPair
 from tests.leaks.planting import QUIET, PlantedDocument
 
 OWNER = "owner"
-_TOPIC_WORDS = 5
+_LEAST_TOPIC_WORDS, _TOPIC_WORDS = 12, 30
+"""So many that the passage is evidence for them; of those that are shorter than the least only where all are."""
+
 _ENGLISH_WORD = re.compile(r"\b[a-z]{5,}\b")
-_CHINESE_PAIR = re.compile(r"[\u4e00-\u9fff]{2}")
+_CHINESE_PAIR = re.compile(r"([\u4e00-\u9fff]{2})[\u4e00-\u9fff]{0,2}")
+"""A pair of characters, and up to two behind it that are left out: so a query holds no run of the passage."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +35,25 @@ class Base:
     owner_texts: tuple[str, ...]
 
     def topic(self, document: str | None, language: Language, dice: random.Random) -> str:
-        """Return words of one passage in no order, for a query that finds something and gives nothing away.
+        """Return words of one passage in their order, for a query that finds something and gives nothing away.
 
-        It is any passage of the base, planted in or not. Passages in another language than the question's are not
-        shown to the secondary model. The oracle takes a code name of the corpus for one in every base, so real text
-        that uses the word lends it to no query.
+        They are so many that the passage is evidence by meaning as well. It is any passage of the base, planted in or
+        not. Passages in another language than the question's are not shown to the secondary model. The oracle takes a
+        code name of the corpus for one in every base, so real text that uses the word lends it to no query.
         """
         fitting = [passage for passage in self.shelf.passages if document in (None, passage.document)]
         fitting = [passage for passage in fitting if passage.language == language] or fitting
-        text = dice.choice(fitting or list(self.shelf.passages)).text
         secret = chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))
         planted = " ".join((*secret, *QUIET)).casefold()
-        found = sorted(set(_ENGLISH_WORD.findall(text)) or set(_CHINESE_PAIR.findall(text)))
-        found = [word for word in found if word not in planted]
-        return " ".join(dice.sample(found, min(_TOPIC_WORDS, len(found))))
+        found = [_unplanted_words(passage.text, planted) for passage in fitting or self.shelf.passages]
+        words = dice.choice([each for each in found if len(each) >= _LEAST_TOPIC_WORDS] or found)
+        start = dice.randrange(max(1, len(words) - _TOPIC_WORDS + 1))
+        return " ".join(words[start : start + _TOPIC_WORDS])
+
+
+def _unplanted_words(text: str, planted: str) -> list[str]:
+    found = dict.fromkeys(_ENGLISH_WORD.findall(text)) or dict.fromkeys(_CHINESE_PAIR.findall(text))
+    return [word for word in found if word not in planted]
 
 
 async def corpus_base(owner: httpx2.AsyncClient, pair: LeakPair) -> Base:

@@ -27,7 +27,7 @@ FORGED = ("mode_forgery", "ticket_forgery")
 
 async def test_no_hostile_model_gets_anything_out(tmp_path: Path, forks: ForkServers) -> None:
     cases = one_case_a_class(playable())
-    async with staged(tmp_path, cases, TIMEOUT_SECONDS, Way(forks=forks)) as stage:
+    async with staged(tmp_path, cases, TIMEOUT_SECONDS, Way(embedder="fake", forks=forks)) as stage:
         mixed = sorted([*STUBS, HANG], key=lambda stub: random.Random(stub.name).random())
         a_case = -(-len(mixed) // len(cases))
         visits = [

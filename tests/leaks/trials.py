@@ -22,9 +22,22 @@ from tests.leaks.pair import DEFAULT_WAY, Way
 
 SEARCHES_A_TURN = 10
 CODE_WORDS: tuple[str, ...] = (
-    *("lantern", "orchid", "velvet", "harbor", "meadow", "copper", "walnut", "saffron", "pebble", "ribbon"),
-    *("thicket", "willow", "marble", "lagoon", "ember", "falcon", "juniper", "quartz", "sparrow", "timber"),
+    *(
+        "advice",
+        "biggest",
+        "diagnosis",
+        "weakness",
+        "improvement",
+        "improve",
+        "issues",
+        "mature",
+        "overall",
+        "overview",
+    ),
+    *("priority", "priorities", "recommend", "review", "situation", "urgent", "weakest", "problems", "risks", "gaps"),
 )
+"""Words by which a trial is known: they ask for help and are about nothing, so that they make no evidence weaker."""
+
 _CODE = re.compile(rf"ref ((?:{'|'.join(CODE_WORDS)}) (?:{'|'.join(CODE_WORDS)}) \w+ \w+)")
 _LANE = re.compile(r"You are in lane (\d+)\.")
 _DELTA_CHARACTERS = 40

@@ -55,3 +55,23 @@ def test_a_measure_behind_a_numeral_is_no_family_name(over: str):
 def test_a_withheld_name_is_reported_as_one_and_not_as_a_figure(said: str):
     verdict = judged(said, "夜间由保安邵启明和王建国一起看守四个库区。", "我们夜间最薄弱的地方在哪里？")
     assert codes_of(verdict) & {"identifiers", "figures"} == {"identifiers"}
+
+
+@pytest.mark.parametrize(
+    "over", ["单笔采购由专员和东方未晞共同签字。", "回避靠申报。东方未晞做了一次比对。", "东方既白做了一次比对。"]
+)
+def test_a_double_family_name_that_is_a_word_is_a_name_before_characters_that_make_none(over: str):
+    assert "identifiers" in codes("遇事多问东方。", over, ASKED_CHINESE)
+    assert codes("遇事多问东方。", "东方市场增长较快。", ASKED_CHINESE) == set()
+    assert codes("遇事多问东方。", f"{over}东方市场增长较快。", ASKED_CHINESE) == set()
+    assert codes("遇事多问东方。", over, "东方是谁？") == set()
+
+
+@pytest.mark.parametrize(
+    "said", ["遇事多问高。", "由高负责。", "遇事先找高商量。", "可以请高帮忙。", "交给高处理比较好。"]
+)
+def test_a_family_name_that_is_a_word_does_not_leave_where_somebody_is_turned_to(said: str):
+    over = "单笔采购由高砺翎负责。"
+    assert "identifiers" in codes(said, over, ASKED_CHINESE)
+    assert codes(said, "高原地区缺少设备。", ASKED_CHINESE) == set()
+    assert codes("风险高，复核不够及时。", over, ASKED_CHINESE) == set()

@@ -177,3 +177,18 @@ def test_items_that_differ_by_a_word_are_a_form_to_be_filled_in(items: list[str]
     said, asked = ("Owners drift.", "Where are we weak?") if is_english else ("责任划分不清。", ASKED_CHINESE)
     assert ("decoders" in codes(said, asked=asked, observations=items)) == are_alike
     assert ("decoders" in codes(said, asked=asked, risks=items[:1], recommended_actions=items[1:])) == are_alike
+
+
+@pytest.mark.parametrize(
+    ("said", "is_term"),
+    [
+        ("The pilot that is called exercise waits.", True),
+        ("Some pilot is known as the exercise.", True),
+        ("Some people called the pilot.", False),
+        ("The pilot waits, and the exercise is late.", False),
+    ],
+)
+def test_two_words_of_a_term_with_a_verb_between_that_names_are_that_term(said: str, is_term: bool):
+    over = "The drill, called Exercise Blind Pilot, was late."
+    assert ("identifiers" in codes(said, over)) == is_term
+    assert not codes(said, over, asked="Who called the pilot of the exercise?")

@@ -71,6 +71,13 @@ def test_a_name_is_found_without_its_first_or_its_last_letter(first: int, last: 
     assert not _hidden(said, "It is known as the Tide Oak.", asked="What is tideoak for?")
 
 
+@pytest.mark.parametrize("said", ["Much extra goal total specific.", "Owners drift. Much extra goal total specific."])
+def test_a_word_with_a_letter_behind_it_is_one_term(said: str):
+    over = "The soak wall in Hall C is looked after by few."
+    assert _hidden(said, over)
+    assert not _hidden(said, "The soak wall in a hall is looked after by few.")
+
+
 def test_two_syllables_are_heard_where_all_items_begin_with_them():
     over = "这种件称为高山。"
     items = ["告知不够及时。", "善后无人负责。"]

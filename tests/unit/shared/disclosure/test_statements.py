@@ -62,3 +62,20 @@ def test_what_is_left_of_a_statement_without_the_users_words_has_to_tell_somethi
 
 def test_a_statement_is_held_within_one_sentence_of_an_answer_only():
     assert codes("Some are dismissed. Others are cooks. It is early.", _ITEMS) == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "over", "is_held"),
+    [
+        (
+            "Spare parts often stand beside telemetry contracts.",
+            "5 % for spare parts, 58 for telemetry contracts.",
+            True,
+        ),
+        ("Spare parts are plainly shared.", "5 % for spare parts, 58 for telemetry contracts.", False),
+        ("代号到小取整坐标小数截到换成时间点后站名。", "坐标截到小数点后第2位，时间取整到小时，站名换成代号。", True),
+        ("坐标和时间没有人核对。", "坐标截到小数点后第2位，时间取整到小时，站名换成代号。", False),
+    ],
+)
+def test_the_figures_of_a_sentence_make_the_rest_of_it_no_smaller_a_part(said: str, over: str, is_held: bool):
+    assert ("containment" in codes(said, over, ASKED if said.isascii() else ASKED_CHINESE)) == is_held
