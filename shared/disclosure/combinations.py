@@ -41,8 +41,8 @@ STATED, STATED_WEIGHT = 0.8, 1.7
 however short the one and long the other is; what weighs less than two rare words is anybody's."""
 
 STATED_BARE = 0.9
-"""The share of a sentence without its figures. These leave in no answer, and a sentence that has many of them could else
-be told without them as if that were but a part of it."""
+"""The share of a sentence without its figures. These leave in no answer, and a sentence that has many of them could
+else be told without them as if that were but a part of it."""
 
 MOST_RETOLD = 10
 """Sentences of a source that one of an answer is said to retell: more tell a rewrite nothing."""
