@@ -1,6 +1,7 @@
 """Each alert fires by a fault of real processes, and none of those that the fault is not about fires before it."""
 
 import asyncio
+import itertools
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
@@ -34,7 +35,7 @@ LEAKY = {
     "confidence": "medium",
 }
 BODY_BYTES, BODIES_BYTES = 1_000_000, 4_200_000
-THROTTLED_PERIODS = 25
+RUNNING_SECONDS = (0.003, 0.01, 0.03)
 SLOW_SECONDS = 11.0
 REPLICAS = {"BACKEND_KEY_TURNS_PER_MINUTE": "1000"}
 
@@ -114,12 +115,21 @@ async def test_a_prompt_that_moves(small: Small) -> None:
 
 async def test_a_process_without_cpu(small: Small) -> None:
     await small.watch.scrape()
-    for _ in range(THROTTLED_PERIODS):  # as a container that has used up its share of each period
-        small.pair.backend.send(signal.SIGSTOP)
-        await asyncio.sleep(0.3)
-        small.pair.backend.send(signal.SIGCONT)
-        await asyncio.sleep(0.003)
-    await small.watch.until_firing("BallastLoopHeld")
+    async with asyncio.TaskGroup() as group:
+        throttling = group.create_task(throttled(small.pair.backend))
+        await small.watch.until_firing("BallastLoopHeld")
+        throttling.cancel()
+
+
+async def throttled(service: RunningService) -> None:
+    """Let a service run and stop as a container that has used up its share of each period, until cancelled."""
+    for seconds in itertools.cycle(RUNNING_SECONDS):
+        service.send(signal.SIGSTOP)
+        try:
+            await asyncio.sleep(0.3)
+        finally:
+            service.send(signal.SIGCONT)
+        await asyncio.sleep(seconds)
 
 
 async def test_bodies_that_fill_all_room(small: Small) -> None:
