@@ -14,6 +14,7 @@ import structlog.testing
 from pydantic import SecretStr
 
 from chat_shell.tool_servers.domain.server_entry import LocalServer, ServerEntry, WebServer
+from chat_shell.tool_servers.mcp.child_streams import started_child
 from chat_shell.tool_servers.mcp.local_server import LocalToolServer
 from chat_shell.tool_servers.mcp.web_server import WebToolServer
 from chat_shell.tool_servers.ports import CallFailure, ToolServer, ToolServerFailed
@@ -226,6 +227,24 @@ async def test_a_child_ends_with_its_server(listing: Path, tmp_path: Path):
         await asyncio.to_thread(_wait_for_text, note)
     with pytest.raises(ProcessLookupError):
         os.kill(int(note.read_text()), 0)
+
+
+async def test_a_deaf_child_ends_also_when_the_wait_for_its_end_is_cancelled():
+    started = asyncio.Queue[asyncio.subprocess.Process]()
+
+    async def come_and_go() -> None:
+        async with started_child(ending("import time; time.sleep(600)"), 1_000) as (one, _):
+            started.put_nowait(one.started)
+
+    task = asyncio.create_task(come_and_go())
+    child = await started.get()
+    assert child.stdin is not None
+    assert child.stdin.is_closing()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises(ProcessLookupError):
+        os.kill(child.pid, 0)
 
 
 async def end_of(link: LocalServer) -> dict[str, object]:

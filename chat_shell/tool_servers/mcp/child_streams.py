@@ -131,16 +131,23 @@ def _parsed(line: bytes) -> Received:
 
 
 async def _end(started: asyncio.subprocess.Process) -> None:
-    """End a child: by the end of its input, then by signals to it and all that it has started."""
-    if started.stdin is not None:
-        started.stdin.close()
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    """End a child: by the end of its input, then by signals to it and all that it has started.
+
+    The last of these is sent also when the wait for its end is cancelled: a child that is deaf would live on.
+    """
+    try:
+        if started.stdin is not None:
+            started.stdin.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(END_SECONDS):
                 await started.wait()
-                break
+                return
         with suppress(ProcessLookupError):
-            os.killpg(started.pid, number)
-    await started.wait()
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(started.pid, signal.SIGKILL)
+            os.killpg(started.pid, signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(END_SECONDS):
+                await started.wait()
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(started.pid, signal.SIGKILL)
+        await started.wait()
