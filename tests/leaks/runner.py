@@ -152,7 +152,7 @@ async def staged(
                 oracle = Oracle.over(passages, chain.from_iterable(base.secrets for base in bases.values()))
                 registry.is_plain = oracle.is_plain
                 visitor = Visitor(registry, service, owner)
-                sinks = LogSink(pair), TableSink(pair)
+                sinks = LogSink(pair), TableSink(pair.database)
                 await sinks[1].skip()
                 yield Stage(pair, registry, owner, service, visitor, bases, oracle, *sinks, Results())
 

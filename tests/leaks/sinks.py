@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 import httpx2
 import orjson
 
+from tests.leaks.databases import Database
 from tests.leaks.pair import LeakPair
 
 EXCLUDED_TABLES = frozenset({"document", "chunk"})
@@ -53,10 +54,10 @@ class LogSink:
 
 
 class TableSink:
-    """The tables, without rows that were there when `skip` was called and have not changed since."""
+    """The tables, without what stood in them when `skip` was called."""
 
-    def __init__(self, pair: LeakPair) -> None:
-        self._database = pair.database
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._seen: dict[str, set[int]] = {}
 
     @property
@@ -69,14 +70,14 @@ class TableSink:
         await self.new_texts()
 
     async def new_texts(self) -> list[SinkText]:
-        """Return the values of rows that are new or have changed."""
+        """Return the values that a table did not have; of a changed row, those that are as before are left out."""
         texts: list[SinkText] = []
         for table in _scanned_tables(await self._database.tables()):
             seen = self._seen.setdefault(table, set())
             for row in await self._database.rows(f'SELECT * FROM "{table}"'):
-                if (mark := hash(repr(row))) not in seen:
-                    seen.add(mark)
-                    texts.extend(_values(f"table {table}", row))
+                new = [value for value in row if isinstance(value, str | bytes) and hash(value) not in seen]
+                seen.update(map(hash, new))
+                texts.extend(text for value in new for text in leaves(f"table {table}", value))
         return texts
 
 
@@ -94,12 +95,6 @@ def _without_unit(line: str) -> str:
 
 def _scanned_tables(names: Iterable[str]) -> list[str]:
     return [name for name in sorted(names) if name not in EXCLUDED_TABLES and not name.startswith(EXCLUDED_PREFIX)]
-
-
-def _values(sink: str, row: tuple[Any, ...]) -> Iterator[SinkText]:
-    for value in row:
-        if isinstance(value, str | bytes):
-            yield from leaves(sink, value)
 
 
 def _parsed(text: str) -> Any:
