@@ -22,14 +22,13 @@ settings.register_profile(
 settings.load_profile("untimed")
 
 LONG_FILES = (
+    "tests/integration/test_openapi_fuzz.py",
     "tests/e2e/test_chaos.py",
     "tests/leaks/test_leaks.py",
-    "tests/contract/test_protected_knowledge.py",
     "tests/contract/test_retrieval.py",
     "tests/contract/test_compaction_crashes.py",
     "tests/integration/test_hostile_documents.py",
     "tests/integration/test_sql_downgrades.py",
-    "tests/integration/test_openapi_fuzz.py",
     "tests/integration/test_redis_refusals.py",
     "tests/e2e/test_prompt_crashes.py",
     "tests/e2e/test_crash.py",
