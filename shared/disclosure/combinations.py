@@ -53,18 +53,6 @@ SHORTEST_RETOLD = {True: 4, False: 7}
 ALIKE = 0.7
 """Two items are alike if they share so much of the shorter one's words."""
 
-_NAMING = frozenset(
-    (
-        *map(english.stem_of, ("call", "name", "term", "label", "title", "dub", "known")),
-        "称为",
-        "称作",
-        "叫做",
-        "名为",
-        "名叫",
-    )
-)
-"""Stems and words by which a thing is named: they keep no two words of a term apart."""
-
 _STEEPNESS = 10_000
 
 
@@ -115,11 +103,11 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
     Of two words with such a verb between them, which says itself that they are a name, the others may be missing.
     """
     written = tuple(written_of(pieces(field)))
-    unnamed = tuple(word for word in written if word[0] not in _NAMING)
+    unnamed = tuple(word for word in written if word[0] not in _naming())
     for said in {written: None, unnamed: None}:
         yield from _terms_in(said, field, known, own)
     for before, verb, behind in zip(written, written[1:], written[2:], strict=False):
-        two = {before[0], behind[0]} if verb[0] in _NAMING else set[str]()
+        two = {before[0], behind[0]} if verb[0] in _naming() else set[str]()
         is_named = len(two) > 1 and any(two.issubset(term.content) for term, _ in known.terms)
         if is_named and not all(_is_of_user(word, own) for word in two):
             yield Finding(GateCode.IDENTIFIERS, f"{before[1]} {verb[1]} {behind[1]}")
@@ -239,3 +227,10 @@ def _are_together(found: Sequence[tuple[int, str]], needed: int, window: int) ->
         len({word for other, word in found[start : start + window] if other < place + window}) >= needed
         for start, (place, _) in enumerate(found)
     )
+
+
+@lru_cache(maxsize=1)
+def _naming() -> frozenset[str]:
+    """Return stems and words by which a thing is named: they keep no two words of a term apart."""
+    english_verbs = map(english.stem_of, ("call", "name", "term", "label", "title", "dub", "known"))
+    return frozenset((*english_verbs, "称为", "称作", "叫做", "名为", "名叫"))

@@ -67,7 +67,12 @@ async def test_the_migrated_database_is_what_the_code_says(url: str) -> None:
     import_every_table()
 
     def differences(connection: Connection) -> list[Any]:
-        options = {"include_object": is_ours, "compare_type": True, "compare_server_default": True}
+        def is_here(item: Any, *told: Any) -> bool:
+            """Leave out an index of another dialect, too."""
+            condition = getattr(item, "_ddl_if", None)
+            return is_ours(item, *told) and (condition is None or condition.dialect == connection.dialect.name)
+
+        options = {"include_object": is_here, "compare_type": True, "compare_server_default": True}
         context = MigrationContext.configure(connection, opts=options)
         return list(compare_metadata(context, metadata))
 

@@ -129,7 +129,7 @@ async def test_the_router_speaks_the_same_shape(app: FastAPI) -> None:
         several = await client.put("/v1/conversations/conv_1")
     assert (nowhere.status_code, nowhere.json()["error"]["code"]) == (404, "not_found")
     assert (wrong_method.status_code, wrong_method.json()["error"]["code"]) == (405, "method_not_allowed")
-    assert wrong_method.headers["allow"] == "POST"
+    assert wrong_method.headers["allow"] == "GET, POST"
     assert several.headers["allow"] == "GET, POST, DELETE"
 
 
