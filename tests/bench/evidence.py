@@ -25,7 +25,7 @@ from backend.meaning.services.absent import NO_MEANING
 from backend.restricted.domain.evidence import evidence_of, is_weak
 from backend.restricted.services.sealed_search import MAX_SEALED_CHUNKS
 from tests.bench.kept_vectors import KeptVectors
-from tests.contract.knowledge_cases import Knowledge, make_base, put, sql_knowledge
+from tests.contract.knowledge_cases import Knowledge, indexed, make_base, make_document, sql_knowledge
 from tests.fakes.exact_nearest import ExactNearest
 from tests.leaks.corpus.reading import benign_questions, document_names, document_text
 from tests.leaks.planting import chinese_questions, corpora
@@ -54,7 +54,11 @@ async def _fill(knowledge: Knowledge, base_id: str, texts: dict[str, str]) -> No
     await knowledge.store.create_base(make_base(base_id), "ann")
     for name, text in texts.items():
         blocks = [block for block in read_blocks(text.encode(), MARKDOWN) if block.text.strip()]
-        await put(knowledge.store, name, [piece.text for piece in cut_into_pieces(blocks)], base_id=base_id)
+        pieces = cut_into_pieces(blocks)
+        document, body, plain = make_document(name, [piece.text for piece in pieces], base_id=base_id)
+        under = [{"heading_path": piece.heading_path} for piece in pieces]
+        chunks = [chunk.model_copy(update=headings) for chunk, headings in zip(plain, under, strict=True)]
+        await knowledge.store.put_document(document, body, indexed(chunks))
 
 
 async def _weak(knowledge: Knowledge, base_id: str, questions: Iterable[str]) -> float:

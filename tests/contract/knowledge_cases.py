@@ -39,6 +39,9 @@ def fake_knowledge() -> Knowledge:
     return Knowledge(fake, fake)
 
 
+HEADINGS = ("Guide", "河")
+
+
 def make_base(base_id: str = "kb_a", *, tenant: str = "acme") -> KnowledgeBase:
     return KnowledgeBase(
         id=base_id,
@@ -54,7 +57,12 @@ def make_base(base_id: str = "kb_a", *, tenant: str = "acme") -> KnowledgeBase:
 
 
 def make_document(
-    name: str, texts: Sequence[str], *, base_id: str = "kb_a", document_id: str = ""
+    name: str,
+    texts: Sequence[str],
+    *,
+    base_id: str = "kb_a",
+    document_id: str = "",
+    heading_path: tuple[str, ...] = HEADINGS,
 ) -> tuple[Document, bytes, list[Chunk]]:
     body = "\n\n".join(texts).encode()
     document = Document(
@@ -72,7 +80,7 @@ def make_document(
             id=f"chunk_{document.id}_{ordinal}",
             document_id=document.id,
             ordinal=ordinal,
-            heading_path=("Guide", "河"),
+            heading_path=heading_path,
             text=text,
             tokens=10,
         )
@@ -82,9 +90,17 @@ def make_document(
 
 
 async def put(
-    store: KnowledgeStore, name: str, texts: Sequence[str], *, base_id: str = "kb_a", document_id: str = ""
+    store: KnowledgeStore,
+    name: str,
+    texts: Sequence[str],
+    *,
+    base_id: str = "kb_a",
+    document_id: str = "",
+    heading_path: tuple[str, ...] = HEADINGS,
 ) -> Document:
-    document, body, chunks = make_document(name, texts, base_id=base_id, document_id=document_id)
+    document, body, chunks = make_document(
+        name, texts, base_id=base_id, document_id=document_id, heading_path=heading_path
+    )
     stored, _ = await store.put_document(document, body, indexed(chunks))
     return stored
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +18,8 @@ from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.meaning.domain import EmbeddedQuery, TextKind
 from backend.migrations.migrate import migrate
-from tests.contract.knowledge_cases import make_base, put
+from tests.contract.knowledge_cases import make_base
+from tests.contract.knowledge_cases import put as put_document
 from tests.contract.store_cases import KINDS, database_url
 from tests.fakes.chunk_vectors import FakeChunkVectors
 from tests.fakes.clock import FakeClock
@@ -25,6 +27,7 @@ from tests.fakes.meaning import FakeEmbedder, FakeQuestions
 from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_knowledge import FakeKnowledge
 
+put = partial(put_document, heading_path=())
 LEASE = timedelta(minutes=1)
 OVER = timedelta(0)
 
@@ -92,6 +95,15 @@ async def test_the_nearest_chunks_come_first_with_the_cosine_as_score(room: Room
     assert hits[0].score == pytest.approx(1.0, abs=2e-3)
     assert len(hits) == 2
     assert hits[0].document_name == "a"
+
+
+async def test_a_chunk_is_embedded_with_the_headings_above_it(room: Room) -> None:
+    embedder = FakeEmbedder()
+    await put_document(room.store, "a", ["of travel"], heading_path=("Finance", "Reimbursement"))
+    assert [each.text for each in await room.taken(embedder, OVER)] == ["Finance\nReimbursement\nof travel"]
+    await room.embed(embedder)
+    hits = await room.vectors.nearest(["kb_a"], await asked(embedder, "Finance Reimbursement of travel"), 1)
+    assert (hits[0].chunk.text, round(hits[0].score, 2)) == ("of travel", 1.0)
 
 
 async def test_a_text_is_taken_once_and_again_when_its_lease_is_over(room: Room) -> None:

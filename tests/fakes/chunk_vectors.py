@@ -52,7 +52,7 @@ class FakeChunkVectors:
             if len(free) < limit or digest in free:
                 place = ChunkPlace(0, base_id, hit.chunk.ordinal)
                 places = free[digest].places if digest in free else ()
-                free[digest] = TextWithoutVector(digest, hit.chunk.text, (*places, place))
+                free[digest] = TextWithoutVector(digest, hit.chunk.searched_text, (*places, place))
         return list(free.values())
 
     async def put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> int:
@@ -139,4 +139,4 @@ class FakeChunkVectors:
 
 
 def _digest(hit: ChunkHit) -> str:
-    return sha256(hit.chunk.text.encode()).hexdigest()
+    return sha256(hit.chunk.searched_text.encode()).hexdigest()

@@ -33,7 +33,7 @@ class ExactNearest:
             raise self.failure
         everything = await self._retrieval.everything(base_ids, _ALL_TOKENS) or ()
         hits = [hit for hit in everything if filters is None or matches(filters, hit.attributes)]
-        vectors = await self._embedder.embed([hit.chunk.text for hit in hits], TextKind.PASSAGE)
+        vectors = await self._embedder.embed([hit.chunk.searched_text for hit in hits], TextKind.PASSAGE)
         asked = vector_numbers(query.vector)
         cosines = [sum(map(mul, asked, vector_numbers(vector))) for vector in vectors]
         scored = [hit.model_copy(update={"score": cosine}) for hit, cosine in zip(hits, cosines, strict=True)]

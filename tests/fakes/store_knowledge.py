@@ -199,7 +199,7 @@ class FakeKnowledge:
     async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
         runs = joined_runs(sequences)
         texts = [
-            "\n".join((*chunk.heading_path, chunk.text, *(after.text for after in one.chunks[place + 1 : place + 2])))
+            "\n".join((chunk.searched_text, *(after.text for after in one.chunks[place + 1 : place + 2])))
             for one in self._documents_of(base_ids)
             for place, chunk in enumerate(one.chunks)
         ]

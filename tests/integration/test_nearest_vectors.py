@@ -54,7 +54,7 @@ class World:
         await self.store.create_base(make_base(base_id), "ann")
         texts = [f"{base_id} {number}" for number in range(count)]
         self.by_text |= dict(zip(texts, made_vectors(count, len(self.by_text)), strict=True))
-        await put(self.store, "a.txt", texts, base_id=base_id)
+        await put(self.store, "a.txt", texts, base_id=base_id, heading_path=())
         await self.vectors.discover(MODEL, base_id)
         while taken := (await self.vectors.take_unembedded(MODEL, 256, LEASE)).texts:
             await self.vectors.put(MODEL, [(one, self.by_text[one.text]) for one in taken])

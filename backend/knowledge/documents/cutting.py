@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from backend.knowledge.documents.chosen import read_blocks
 from backend.knowledge.documents.pieces import ContentLimits, PieceBatch
 from backend.knowledge.domain.chunking import Piece, cut_into_pieces
-from backend.knowledge.domain.knowledge import Block
+from backend.knowledge.domain.knowledge import Block, searched_text
 from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, packed_segment
 from backend.knowledge.domain.tokenizing import tokenize
 from shared.errors import InvalidRequest, PayloadTooLarge
@@ -50,6 +50,6 @@ def _check_count(count: int, most: int, of_what: str) -> None:
 def _batches(pieces: Sequence[Piece]) -> Iterator[PieceBatch]:
     for start in range(0, len(pieces), CHUNKS_PER_BATCH):
         some = pieces[start : start + CHUNKS_PER_BATCH]
-        tokens = [tokenize("\n".join((*piece.heading_path, piece.text))) for piece in some]
+        tokens = [tokenize(searched_text(piece.heading_path, piece.text)) for piece in some]
         shown = [(piece.heading_path, piece.text, estimate_tokens(piece.text)) for piece in some]
         yield PieceBatch(shown, packed_segment(tokens))

@@ -33,7 +33,7 @@ def _ranked(chunks: Sequence[Chunk], question: str) -> list[Chunk]:
     asked = frozenset(terms)
     counts = list[tuple[Counter[str], int]]()
     for chunk in chunks:
-        tokens = tokenize("\n".join((*chunk.heading_path, chunk.text)))
+        tokens = tokenize(chunk.searched_text)
         counts.append((Counter(token for token in tokens if token in asked), len(tokens)))
     having = Counter(term for found, _ in counts for term in found)
     statistics = Statistics(

@@ -40,14 +40,10 @@ class ChunkBatch(NamedTuple):
 
 def index_entry(chunk: Chunk) -> IndexEntry:
     """Return the index entry of a chunk, made of its text and the headings above it."""
-    return IndexEntry(_tokens(chunk))
+    return IndexEntry(tokenize(chunk.searched_text))
 
 
 def index_entries(chunks: Iterable[Chunk]) -> list[IndexEntry]:
     """Return the index entries of a document's chunks, in order; equal tokens share one string in memory."""
     words: dict[str, str] = {}
-    return [IndexEntry([words.setdefault(token, token) for token in _tokens(chunk)]) for chunk in chunks]
-
-
-def _tokens(chunk: Chunk) -> list[str]:
-    return tokenize("\n".join((*chunk.heading_path, chunk.text)))
+    return [IndexEntry([words.setdefault(token, token) for token in tokenize(chunk.searched_text)]) for chunk in chunks]

@@ -1,5 +1,6 @@
 """Knowledge bases, the roles of their members, their documents, and what a document consists of."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -108,6 +109,11 @@ Block = Heading | Paragraph
 """A part of a document without its format; a document is read as blocks in reading order."""
 
 
+def searched_text(heading_path: Iterable[str], text: str) -> str:
+    """Return what a chunk is found by, in words and in meaning: the headings above it, a line each, and its text."""
+    return "\n".join((*heading_path, text))
+
+
 class Chunk(Value):
     """A piece of a document, in document order; `heading_path` runs from the outermost heading in."""
 
@@ -117,6 +123,11 @@ class Chunk(Value):
     heading_path: tuple[str, ...]
     text: str
     tokens: int
+
+    @property
+    def searched_text(self) -> str:
+        """What the chunk is found by."""
+        return searched_text(self.heading_path, self.text)
 
 
 class ChunkHit(Value):

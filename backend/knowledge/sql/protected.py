@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.parameters import list_parameter
 from backend.foundation.sql.statements import Statement
+from backend.knowledge.domain.knowledge import searched_text
 from backend.knowledge.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
 from backend.knowledge.domain.shelves import SHELF_ID_START
 from backend.knowledge.sql import rows, tables
@@ -87,7 +88,7 @@ class SqlProtectedKnowledge:
         asked = {"base_id": base_id, "numbers": list_parameter(numbers, self._database.dialect)}
         found = self._find_texts.rows(connection, asked)
         return chain(
-            ("\n".join((*orjson.loads(row["heading_path"]), row["text"])) for row in found if row["number"] in chunks),
+            (searched_text(orjson.loads(row["heading_path"]), row["text"]) for row in found if row["number"] in chunks),
             (
                 f"{row['text'][-SEAM_CHARACTERS:]}\n{behind['text'][:SEAM_CHARACTERS]}"
                 for row, behind in pairwise(found)

@@ -5,11 +5,13 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import NamedTuple
 
+import orjson
 from sqlalchemy import Connection, Integer, Text, bindparam, cast, func, insert, select, text
 
 from backend.foundation.sql.clock import database_time
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Row, Statement
+from backend.knowledge.domain.knowledge import searched_text
 from backend.knowledge.ports.vectors import ChunkPlace, TextWithoutVector
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.vector_rows import NewVector, VectorWriter, free_claims, search_vector
@@ -97,7 +99,7 @@ class VectorQueue:
         is_its = (_claim.c.space_id == bindparam("space_id")) & (_claim.c.number == _chunk.c.number)
         is_taken = select(_claim.c.number).where(is_its, _claim.c.leased_until > database_time("zero")).exists()
         self._free_chunks = Statement(
-            select(_chunk.c.edition_id, _chunk.c.number, _chunk.c.text)
+            select(_chunk.c.edition_id, _chunk.c.number, _chunk.c.heading_path, _chunk.c.text)
             .where(is_one, ~has_vector, ~is_taken)
             .limit(bindparam("most", type_=Integer))
         )
@@ -181,14 +183,7 @@ class VectorQueue:
         editions = _WAITING_EDITIONS.rows(connection, {"space_id": space_id, "most": _EDITIONS_AT_ONCE})
         ids = list_parameter([row["edition_id"] for row in editions], self._dialect)
         asked = {"edition_ids": ids, "space_id": space_id, "zero": 0.0, "most": limit}
-        return [
-            _Waiting(
-                ChunkPlace(space_id, row["edition_id"], row["number"]),
-                sha256(row["text"].encode()).digest(),
-                row["text"],
-            )
-            for row in self._free_chunks.rows(connection, asked)
-        ]
+        return [_waiting(space_id, row) for row in self._free_chunks.rows(connection, asked)]
 
     def _known(self, connection: Connection, space_id: int, digests: set[bytes]) -> Mapping[bytes, object]:
         """Return the vectors, as they are stored, that equal texts have in a space."""
@@ -210,6 +205,12 @@ class VectorQueue:
         is_held = _claim.c.leased_until > database_time("zero")
         query = select(_claim.c.digest).where(_claim.c.space_id == space_id, _claim.c.digest.in_(sorted(digests)))
         return {bytes(row[0]) for row in connection.execute(query.where(is_held), {"zero": 0.0})}
+
+
+def _waiting(space_id: int, row: Row) -> _Waiting:
+    searched = searched_text(orjson.loads(row["heading_path"]), row["text"])
+    place = ChunkPlace(space_id, row["edition_id"], row["number"])
+    return _Waiting(place, sha256(searched.encode()).digest(), searched)
 
 
 def _by_text(waiting: Sequence[_Waiting]) -> list[TextWithoutVector]:

@@ -100,7 +100,7 @@ def evidence_of(
 def _in_language(found: _Found) -> Iterator[ChunkHit]:
     """Yield the hits in the language of the query, if words and meaning together reach the bar."""
     system = _SYSTEMS[found.language]
-    first = [hit for hit in found.first if writing_system_of(hit.chunk.text) is system]
+    first = [hit for hit in found.first if writing_system_of(hit.chunk.searched_text) is system]
     nearest = _nearest(found.compared, system)
     with_words = [hit for hit in first if hit.has_words_of_query]
     bar = found.bars.chinese if found.language is Language.CHINESE else found.bars.english
@@ -126,7 +126,7 @@ def _across(found: _Found, translatable_base_ids: Collection[str]) -> Iterator[C
 
 def _nearest(compared: Sequence[ChunkHit], system: WritingSystem) -> list[float]:
     """Return the similarities of the nearest hits in these letters."""
-    return [_similarity(hit) for hit in compared if writing_system_of(hit.chunk.text) is system][:MIDDLE_CHUNKS]
+    return [_similarity(hit) for hit in compared if writing_system_of(hit.chunk.searched_text) is system][:MIDDLE_CHUNKS]
 
 
 def _near(hits: Sequence[ChunkHit], nearest: Sequence[float]) -> Iterator[ChunkHit]:

@@ -48,7 +48,7 @@ class House:
     async def fill(self, *texts: str) -> None:
         if self.knowledge.base("kb_a") is None:
             await self.knowledge.create_base(make_base(), "ann")
-        await put(self.knowledge, "a", texts)
+        await put(self.knowledge, "a", texts, heading_path=())
 
     async def settle(self) -> None:
         """Run a step until it waits, and end the waiting."""
