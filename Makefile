@@ -27,7 +27,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -102,6 +102,10 @@ console-budgets: setup ## print the bytes of the page and the time to its first 
 screenshots: setup ## draw the pictures of the page in docs/images anew; needs Chromium
 	@TESTS_SCREENSHOTS=docs/images $(PYTEST) -q tests/console
 
+docs: setup-run ## build the documentation as a site in var/site, without a network once its generator is installed
+	@$(PYTHON) requirements/install.py docs
+	@$(BIN)/python -m deploy.site.build
+
 fmt: setup ## format, and mend what can be mended
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format
 
@@ -112,6 +116,7 @@ lock: ## resolve the dependencies anew (needs uv)
 	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
 	@$(LOCK) --constraint requirements/dev.txt --no-deps requirements/local-embeddings.in -o requirements/local-embeddings.txt
 	@$(LOCK) requirements/sbom.in -o requirements/sbom.txt
+	@$(LOCK) requirements/docs.in -o requirements/docs.txt
 
 lock-clients: ## resolve the newest versions of the foreign clients (needs uv and npm)
 	@for folder in $(dir $(wildcard tests/clients/*/requirements.in)); do \

@@ -1,7 +1,8 @@
-"""Make `.venv` and install a lock into it, once for each content of the lock.
+"""Make an environment and install a lock into it, once for each content of the lock.
 
-Run as `python install.py run` (what the services need) or `python install.py dev` (that and the tests' tools). It needs
-nothing but the standard library and pip. `dev` holds all that `run` holds, at the same versions.
+Run as `python install.py run` (what the services need) or `python install.py dev` (that and the tests' tools), which
+fill `.venv`, or as `python install.py docs` (what builds the documentation), which fills `var/docs-environment`. It
+needs nothing but the standard library and pip. `dev` holds all that `run` holds, at the same versions.
 """
 
 import hashlib
@@ -14,8 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _REQUIREMENTS = Path(__file__).resolve().parent
-_ENVIRONMENT = _REQUIREMENTS.parent / ".venv"
-_PYTHON = _ENVIRONMENT / "bin" / "python"
+_ROOT = _REQUIREMENTS.parent
+_PYTHON = _ROOT / ".venv" / "bin" / "python"
+_OF_ITS_OWN = {"docs": _ROOT / "var" / "docs-environment" / "bin" / "python"}
+"""Locks that are installed apart, with the interpreters that find them."""
 _LAUNCHER = """\
 #!{python}
 import sys
@@ -25,7 +28,12 @@ from {module} import {function}
 
 sys.exit({function}())
 """
-_SATISFIED_BY = {"run": ("run", "dev"), "dev": ("dev",), "local-embeddings": ("local-embeddings", "dev")}
+_SATISFIED_BY = {
+    "run": ("run", "dev"),
+    "dev": ("dev",),
+    "docs": ("docs",),
+    "local-embeddings": ("local-embeddings", "dev"),
+}
 _WHERE_THERE_IS_A_WHEEL = ("--only-binary", ":all:", "--retries", "0", "--timeout", "15")
 _OLDEST_PYTHON = (3, 11)
 
@@ -35,23 +43,28 @@ def main(lock_name: str) -> None:
     if sys.version_info[:2] < _OLDEST_PYTHON:
         sys.exit(f"Python 3.11 or later is needed, this is {sys.version.split()[0]}; name one with PYTHON=…")
     if not _is_satisfied(lock_name):
-        _make_environment()
+        _make_environment(_python(lock_name).parents[1])
         if returncode := _install(lock_name):
             sys.exit(returncode)
     if lock_name == "run" and not _is_satisfied("local-embeddings"):
         # a demo without it searches by words, and says so
         _install("local-embeddings", *_WHERE_THERE_IS_A_WHEEL)
-    write_launchers(_REQUIREMENTS.parent, _PYTHON, _PYTHON.parent)
+    if lock_name not in _OF_ITS_OWN:
+        write_launchers(_ROOT, _PYTHON, _PYTHON.parent)
 
 
 def _is_satisfied(lock_name: str) -> bool:
     return any(_is_installed(name) for name in _SATISFIED_BY[lock_name])
 
 
-def _make_environment() -> None:
-    if not _PYTHON.exists():
+def _python(lock_name: str) -> Path:
+    return _OF_ITS_OWN.get(lock_name, _PYTHON)
+
+
+def _make_environment(folder: Path) -> None:
+    if not (folder / "bin" / "python").exists():
         # without ensurepip (Debian packages it apart) the pip of this Python installs from outside
-        venv.create(_ENVIRONMENT, clear=True, with_pip=find_spec("ensurepip") is not None)
+        venv.create(folder, clear=True, with_pip=find_spec("ensurepip") is not None)
 
 
 def _is_installed(lock_name: str) -> bool:
@@ -61,11 +74,13 @@ def _is_installed(lock_name: str) -> bool:
 
 def _install(lock_name: str, *more_options: str) -> int:
     started = time.monotonic()
-    print(f"Installing requirements/{lock_name}.txt into .venv, once: this takes a minute or two", flush=True)
+    python = _python(lock_name)
+    place = python.parents[1].relative_to(_ROOT)
+    print(f"Installing requirements/{lock_name}.txt into {place}, once: this takes a minute or two", flush=True)
     # the lock is complete: nothing is left to resolve
     options = ("--no-deps", "--require-hashes", "--quiet", "--disable-pip-version-check", "--no-input", *more_options)
     shown = subprocess.DEVNULL if more_options else None  # its complaints are those of a failure that is none
-    done = subprocess.run([*_pip(), "install", *options, "-r", str(_lock(lock_name))], check=False, stderr=shown)
+    done = subprocess.run([*_pip(python), "install", *options, "-r", str(_lock(lock_name))], check=False, stderr=shown)
     if done.returncode == 0:
         _stamp(lock_name).write_text(_digest(lock_name), encoding="ascii")
         print(f"Installed in {time.monotonic() - started:.0f} s", flush=True)
@@ -83,11 +98,11 @@ def write_launchers(project: Path, python: Path, folder: Path) -> None:
         launcher.chmod(0o755)
 
 
-def _pip() -> list[str]:
-    inside = subprocess.run([str(_PYTHON), "-m", "pip", "--version"], check=False, capture_output=True)
+def _pip(python: Path) -> list[str]:
+    inside = subprocess.run([str(python), "-m", "pip", "--version"], check=False, capture_output=True)
     if inside.returncode == 0:
-        return [str(_PYTHON), "-m", "pip"]
-    return [sys.executable, "-m", "pip", "--python", str(_PYTHON)]
+        return [str(python), "-m", "pip"]
+    return [sys.executable, "-m", "pip", "--python", str(python)]
 
 
 def _lock(lock_name: str) -> Path:
@@ -95,7 +110,7 @@ def _lock(lock_name: str) -> Path:
 
 
 def _stamp(lock_name: str) -> Path:
-    return _ENVIRONMENT / f".installed-{lock_name}"
+    return _python(lock_name).parents[1] / f".installed-{lock_name}"
 
 
 def _digest(lock_name: str) -> str:
@@ -103,6 +118,6 @@ def _digest(lock_name: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in (["run"], ["dev"]):
-        sys.exit("usage: install.py run|dev")
+    if sys.argv[1:] not in (["run"], ["dev"], ["docs"]):
+        sys.exit("usage: install.py run|dev|docs")
     main(sys.argv[1])
