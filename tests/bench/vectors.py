@@ -120,7 +120,7 @@ async def _fill(filled: Filled, writer: Writer) -> float:
 async def _put(store: SqlKnowledgeStore, base_id: str, writer: Writer, numbers: range) -> None:
     for first in numbers[::CHUNKS_A_DOCUMENT]:
         texts = [f"{number} {writer.words(WORDS_A_CHUNK)}" for number in range(first, first + CHUNKS_A_DOCUMENT)]
-        await put(store, f"{first}.txt", texts, base_id=base_id, document_id=f"doc_{first}")
+        await put(store, f"{first}.txt", texts, base_id=base_id, document_id=f"doc_{first}", heading_path=())
 
 
 async def _work(filled: Filled) -> float:
