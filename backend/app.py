@@ -45,7 +45,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.retention.wiring import build_retention
-from backend.routes import HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS
+from backend.routes import DOORS, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.ports.chat_shell import ChatShell
@@ -153,6 +153,7 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
         holder_of,
         cors_origins=settings.cors_origins,
         needs_certificate=settings.certificate_files.are_mutual,
+        doors=DOORS,
     )
 
 

@@ -16,6 +16,7 @@ from backend.retention.http import routes as users
 from backend.turns.http import routes as responses
 from backend.turns.http import routes_chat as chat
 from backend.turns.http import routes_models as models
+from backend.turns.http.refused_early import RefusedEarly
 from backend.vector_stores.http import routes as vector_stores
 from backend.vector_stores.http import routes_batches as file_batches
 from backend.vector_stores.http import routes_files as vector_store_files
@@ -29,3 +30,6 @@ ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))
 HEALTH_ROUTERS = (health.router,)
 METRICS_ROUTERS = (health.metrics_router,)
 """What only operators should read: it stands beside the others where there is no port for it."""
+
+DOORS = (RefusedEarly,)
+"""What sees a request before anything of its body is read."""

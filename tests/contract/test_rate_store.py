@@ -46,6 +46,7 @@ async def test_of_200_parallel_turns_on_two_replicas_exactly_the_limit_is_grante
     assert sum(answer.is_granted for answer in answers) == 37
     refused = [answer for answer in answers if not answer.is_granted]
     assert all(0 < answer.wait_seconds <= 60 and answer.uses[0].turns == 37 for answer in refused)
+    assert all(answer.wait_seconds - 1 <= answer.sure_seconds <= answer.wait_seconds for answer in refused)
 
 
 async def test_of_200_parallel_turns_exactly_as_many_run_as_may(replicas: Replicas) -> None:
@@ -56,7 +57,14 @@ async def test_of_200_parallel_turns_exactly_as_many_run_as_may(replicas: Replic
     assert len(granted) == 11
     await replicas.there.settle([SettledTurns(granted[0], 0)])
     assert (await replicas.here.take(demand("later", turns_at_once=11))).is_granted
-    assert not (await replicas.here.take(demand("too many", turns_at_once=11))).is_granted
+    refused = await replicas.here.take(demand("too many", turns_at_once=11))
+    assert (refused.is_granted, refused.sure_seconds) == (False, 0)
+
+
+async def test_it_is_not_sure_that_one_turn_is_refused_where_several_were(replicas: Replicas) -> None:
+    refused = await replicas.here.take(demand("l1", turns=4, turns_per_minute=3))
+    assert (refused.is_granted, refused.sure_seconds) == (False, 0)
+    assert (await replicas.here.take(demand("l2", turns_per_minute=3))).is_granted
 
 
 async def test_parties_count_for_themselves_and_a_refusal_counts_nowhere(replicas: Replicas) -> None:
@@ -107,11 +115,17 @@ async def test_a_turn_that_has_waited_takes_a_place_and_no_part_of_the_minute(re
 async def test_the_wait_ends_when_the_oldest_use_is_forgotten(request: pytest.FixtureRequest) -> None:
     client: Any = connect(request.getfixturevalue("valkey_url"))
     store = RedisRateStore(client, window_seconds=1)
+    loop, sure_until, refused = asyncio.get_running_loop(), 0.0, 0
     async with asyncio.timeout(10):
         assert (await store.take(demand("l0", turns_per_minute=1))).is_granted
-        number = 0
-        while not (await store.take(demand(f"l{number}-again", turns_per_minute=1))).is_granted:
-            number += 1
+        while True:
+            asked_at = loop.time()
+            answer = await store.take(demand(f"l{refused}-again", turns_per_minute=1))
+            if answer.is_granted:
+                break
+            sure_until = max(sure_until, asked_at + answer.sure_seconds)
+            refused += 1
+    assert loop.time() >= sure_until > 0 or not refused
     await client.aclose()
 
 

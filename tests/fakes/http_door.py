@@ -34,7 +34,7 @@ from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess,
 from backend.retention.http.routes import PersonServices
 from backend.retention.services.exporting import ExportedRooms, PersonExport
 from backend.retention.services.leaving import Leaving, PersonPorts
-from backend.routes import METRICS_ROUTERS, ROUTERS
+from backend.routes import DOORS, METRICS_ROUTERS, ROUTERS
 from backend.turns.services.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
 from backend.vector_stores.services.shelves import ShelfPorts, Shelves
@@ -148,7 +148,7 @@ class FakeHouse:
 
     def options(self) -> HttpOptions:
         """Build the figures of the door."""
-        return HttpOptions(SERVICE_TOKEN, self.max_body_bytes, cors_origins=self.origins)
+        return HttpOptions(SERVICE_TOKEN, self.max_body_bytes, cors_origins=self.origins, doors=DOORS)
 
     def app(self) -> FastAPI:
         """Build the application."""

@@ -45,6 +45,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
             *([Middleware(CrossOrigin, options.cors_origins)] if options.cors_origins else []),
             Middleware(LastCatch),
             Middleware(CleanAddress),
+            *map(Middleware, options.doors),
             Middleware(BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of),
         ],
     )

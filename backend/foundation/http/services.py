@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, FastAPI, Request
+from starlette.types import ASGIApp
 
 from backend.foundation.domain.origins import ANY_ORIGIN
 from backend.foundation.http.bodies import HolderOf
@@ -27,7 +28,7 @@ class HttpOptions:
 
     `holder_of` names who presents a key or token, before a large body of his is read. `cors_origins` are the
     origins whose scripts may read answers; `*` is any. `needs_certificate` says that these paths take connections with
-    a client certificate only.
+    a client certificate only. `doors` are middleware that sees a request before anything of its body is read.
     """
 
     service_token: str
@@ -36,6 +37,7 @@ class HttpOptions:
     holder_of: HolderOf = digest_of
     cors_origins: tuple[str, ...] = ()
     needs_certificate: bool = False
+    doors: tuple[Callable[[ASGIApp], ASGIApp], ...] = ()
 
     def allows(self, origin: str) -> bool:
         """Return whether scripts of an origin may call."""

@@ -40,11 +40,16 @@ class PartyUse(NamedTuple):
 
 
 class RateAnswer(NamedTuple):
-    """Whether a demand was granted; else the longest wait after which it may be. `uses` has one for each party."""
+    """Whether a demand was granted; else the longest wait after which it may be. `uses` has one for each party.
+
+    Whatever ends meanwhile, another turn is refused for `sure_seconds`: what a minute counts only grows until the
+    oldest of it is forgotten. Nobody knows so of turns that run.
+    """
 
     is_granted: bool
     wait_seconds: int
     uses: tuple[PartyUse, ...]
+    sure_seconds: float = 0.0
 
 
 class SettledTurns(NamedTuple):
@@ -81,6 +86,18 @@ def wait_seconds(seconds: Mapping[int, int], now: int, wanted: int, limit: int |
         if excess <= 0:
             return second + WINDOW_SECONDS - now
     return WINDOW_SECONDS if excess > 0 else 0
+
+
+def later(uses: Sequence[PartyUse], elapsed_seconds: int, running: Sequence[int]) -> tuple[PartyUse, ...]:
+    """Return the uses as they stand after a while in which nothing was used and nothing forgotten, but so many run."""
+    return tuple(
+        use._replace(
+            turns_reset_seconds=max(0, use.turns_reset_seconds - elapsed_seconds),
+            tokens_reset_seconds=max(0, use.tokens_reset_seconds - elapsed_seconds),
+            running=now_running,
+        )
+        for use, now_running in zip(uses, running, strict=True)
+    )
 
 
 def rate_headers(parties: Sequence[LimitedParty], uses: Sequence[PartyUse]) -> dict[str, str]:

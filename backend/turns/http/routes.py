@@ -22,6 +22,7 @@ from backend.turns.domain.turn_request import (
     turn_request_in_steps,
 )
 from backend.turns.http.event_stream import EventBatches, frames
+from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer
 from shared.errors import UnsupportedValue
 from shared.models.values import JsonObject
@@ -58,7 +59,7 @@ WORDING = ResponsesWording()
 
 
 @router.post(
-    "/v1/responses",
+    RESPONSES_PATH,
     summary="Create a response",
     response_class=Response,
     responses=ANSWERS,

@@ -17,6 +17,7 @@ from backend.turns.domain.chat_completion import Addresses, Citation, completion
 from backend.turns.domain.chat_request import ChatRequest, ChatTurn, chat_request_in_steps
 from backend.turns.domain.response_object import ResponseBody
 from backend.turns.http.event_stream import EventBatches
+from backend.turns.http.refused_early import CHAT_PATH
 from backend.turns.http.turn_answers import DoorDep, TurnDoor, described_answers
 from shared.errors import BallastError
 from shared.models.error_reports import error_of
@@ -69,7 +70,7 @@ class ChatWording:
 
 
 @router.post(
-    "/v1/chat/completions",
+    CHAT_PATH,
     summary="Create a chat completion",
     response_class=Response,
     responses=described_answers("The chat completion", "its chunks"),

@@ -40,11 +40,12 @@ class _Counts:
     def wait_seconds(self, party: LimitedParty, now: int, demand: RateDemand) -> int:
         limits, running = party.limits, self.running.total() + demand.turns
         is_full = limits.turns_at_once is not None and running > limits.turns_at_once
-        return max(
-            wait_seconds(self.turns, now, demand.begun, limits.turns_per_minute),
-            wait_seconds(self.tokens, now, 1, limits.tokens_per_minute),
-            _FULL_WAIT_SECONDS if is_full else 0,
-        )
+        return max(self.minute_seconds(party, now, demand.begun), _FULL_WAIT_SECONDS if is_full else 0)
+
+    def minute_seconds(self, party: LimitedParty, now: int, begun: int) -> int:
+        """Return how long so many turns have to wait, whichever turns end meanwhile."""
+        of_turns = wait_seconds(self.turns, now, begun, party.limits.turns_per_minute)
+        return max(of_turns, wait_seconds(self.tokens, now, 1, party.limits.tokens_per_minute))
 
     def use(self, now: int) -> PartyUse:
         return PartyUse(
@@ -65,13 +66,15 @@ class MemoryRateStore:
 
     async def take(self, demand: RateDemand) -> RateAnswer:
         """Grant a demand where all parties have room for it."""
-        now = self._now()
+        moment = self._clock.now().timestamp()
+        now = int(moment)
         counts = [self._of(demand.tenant, party, now) for party in demand.parties]
         if demand.turns and not all(demand.lease_id in each.running for each in counts):
-            pairs = zip(counts, demand.parties, strict=True)
+            pairs = list(zip(counts, demand.parties, strict=True))
             wait = max(each.wait_seconds(party, now, demand) for each, party in pairs)
             if wait:
-                return RateAnswer(False, wait, tuple(each.use(now) for each in counts))
+                sure = now + max(each.minute_seconds(party, now, 1) for each, party in pairs) - moment
+                return RateAnswer(False, wait, tuple(each.use(now) for each in counts), max(0.0, sure))
             for each in counts:
                 if demand.begun:
                     each.turns[now] = each.turns.get(now, 0) + demand.begun

@@ -10,11 +10,13 @@ LEASE_SECONDS = 30
 """How long the place of a turn is kept that its process does not renew."""
 
 _NO_LIMIT = -1
+_MICROSECONDS = 1_000_000
 
 # Each party has three keys: a hash of turns by seconds, one of tokens, and a sorted set of running turns by the time at
 # which their leases end. The time is the server's own, so that clocks of replicas need not agree.
 _COUNTING = """
-local now = tonumber(redis.call('TIME')[1])
+local time = redis.call('TIME')
+local now, microseconds = tonumber(time[1]), tonumber(time[2])
 local window = tonumber(ARGV[1])
 
 local function counted(key)
@@ -55,7 +57,7 @@ end
 
 _TAKE = f"""{_COUNTING}
 local turns, lease, lease_seconds, begun = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local longest, is_known, uses = 0, turns > 0, {{}}
+local longest, sure, is_known, uses = 0, 0, turns > 0, {{}}
 for party = 0, #KEYS / 3 - 1 do
   local limits = 6 + party * 3
   local running = KEYS[party * 3 + 3]
@@ -64,14 +66,15 @@ for party = 0, #KEYS / 3 - 1 do
   local of_tokens, tokens_sum = counted(KEYS[party * 3 + 2])
   local places = redis.call('ZCARD', running)
   local at_once = tonumber(ARGV[limits + 2])
-  longest = math.max(longest, wait(of_turns, turns_sum, begun, tonumber(ARGV[limits])),
-    wait(of_tokens, tokens_sum, 1, tonumber(ARGV[limits + 1])))
+  local of_turns_limit, tokens_wait = tonumber(ARGV[limits]), wait(of_tokens, tokens_sum, 1, tonumber(ARGV[limits + 1]))
+  longest = math.max(longest, wait(of_turns, turns_sum, begun, of_turns_limit), tokens_wait)
+  sure = math.max(sure, wait(of_turns, turns_sum, 1, of_turns_limit), tokens_wait)
   if at_once >= 0 and places + turns > at_once then longest = math.max(longest, 1) end
   is_known = is_known and redis.call('ZSCORE', running, lease .. '/0') ~= false
   uses[party + 1] = {{turns_sum, reset(of_turns), tokens_sum, reset(of_tokens), places}}
 end
-if turns == 0 or is_known then return {{1, 0, uses}} end
-if longest > 0 then return {{0, longest, uses}} end
+if turns == 0 or is_known then return {{1, 0, uses, 0}} end
+if longest > 0 then return {{0, longest, uses, math.max(0, sure * 1000000 - microseconds)}} end
 for party = 0, #KEYS / 3 - 1 do
   if begun > 0 then
     count(KEYS[party * 3 + 1], begun)
@@ -83,7 +86,7 @@ for party = 0, #KEYS / 3 - 1 do
   redis.call('EXPIRE', running, lease_seconds + 1)
   uses[party + 1][5] = uses[party + 1][5] + turns
 end
-return {{1, 0, uses}}
+return {{1, 0, uses, 0}}
 """
 
 _SETTLE = f"""{_COUNTING}
@@ -135,8 +138,9 @@ class RedisRateStore:
         limits = [number for party in demand.parties for number in _numbers(party)]
         arguments = [self._window_seconds, demand.turns, demand.lease_id, self._lease_seconds, demand.begun, *limits]
         answer = await answered(self._take(_keys(demand), arguments))
-        granted, longest, uses = cast(tuple[int, int, list[list[int]]], answer)
-        return RateAnswer(bool(granted), longest, tuple(PartyUse(*each) for each in uses))
+        granted, longest, uses, sure_microseconds = cast(tuple[int, int, list[list[int]], int], answer)
+        each_use = tuple(PartyUse(*each) for each in uses)
+        return RateAnswer(bool(granted), longest, each_use, sure_microseconds / _MICROSECONDS)
 
     async def settle(self, ended: Sequence[SettledTurns]) -> None:
         """Give places back and count tokens."""

@@ -9,6 +9,7 @@ from backend.foundation.services.supervision import is_set_within
 from backend.identity.domain import NO_LIMITS, Caller, RateLimits
 from backend.turns.domain.rates import RateAnswer, RateDemand, SettledTurns, parties_of, rate_headers, refusal_of
 from backend.turns.ports.rates import RateStore
+from backend.turns.services.known_refusals import KnownRefusals, RefusedCallers, RepeatedRefusal
 from shared.errors import TooManyRequests, Unavailable
 from shared.ids import IdPrefix, new_id
 
@@ -76,13 +77,18 @@ class RateLease:
             self._settle(0)
 
 
+def _seconds() -> float:
+    return asyncio.get_running_loop().time()
+
+
 @dataclass(frozen=True)
 class RateParts:
-    """Where limits are counted, and who hears of them."""
+    """Where limits are counted, who hears of them, and a clock that nobody sets."""
 
     store: RateStore
     observer: RateObserver
     defaults: DefaultLimits = NO_DEFAULTS
+    now: Callable[[], float] = _seconds
 
 
 class TurnRates:
@@ -90,6 +96,9 @@ class TurnRates:
 
     def __init__(self, parts: RateParts | None = None) -> None:
         self._parts = parts
+        now = parts.now if parts is not None else _seconds
+        self._known = KnownRefusals(now)
+        self.refused_callers = RefusedCallers(now)
         self._held: dict[str, RateDemand] = {}
         self._ended: list[SettledTurns] = []
         self._has_ended = asyncio.Event()
@@ -111,14 +120,29 @@ class TurnRates:
         """
         return await self._taken(self._demand(caller, 1, begun=0))
 
+    def repeated_refusal(self, caller: Caller) -> RepeatedRefusal | None:
+        """Return the refusal that another turn of the caller would certainly meet, or None; this asks nobody."""
+        demand = self._demand(caller, 1, begun=1)
+        return self._known.repeated(demand) if demand is not None else None
+
+    def note_repeated(self) -> None:
+        """Count a refusal that was repeated."""
+        if self._parts is not None:
+            self._parts.observer.turns_refused(1)
+
     async def _taken(self, demand: RateDemand | None) -> RateLease:
+        if demand is None:
+            return RateLease(_settle_nothing)
+        note = self._known.asked(demand)
         answer = await self._answer(demand)
-        if self._parts is None or demand is None or answer is None:
+        note(answer)
+        if self._parts is None or answer is None:
             return RateLease(_settle_nothing)
         if not answer.is_granted:
             self._parts.observer.turns_refused(demand.turns)
             raise TooManyRequests(refusal_of(demand, answer.uses), retry_after_seconds=answer.wait_seconds)
         self._held[demand.lease_id] = demand
+        self._known.begun(demand)
         return RateLease(lambda tokens: self._note_end(demand, tokens))
 
     async def headers(self, caller: Caller) -> dict[str, str]:
@@ -167,7 +191,8 @@ class TurnRates:
             return None
 
     def _note_end(self, demand: RateDemand, tokens: int) -> None:
-        self._held.pop(demand.lease_id, None)
+        if self._held.pop(demand.lease_id, None) is not None:
+            self._known.ended(demand)
         if len(self._ended) < MOST_UNSETTLED:
             self._ended.append(SettledTurns(demand, tokens))
         self._has_ended.set()

@@ -1,0 +1,91 @@
+"""Refusing a key at its limit before anything of its request is read, and never faster than a process can bear."""
+
+import asyncio
+from hashlib import sha256
+from http import HTTPStatus
+from typing import NamedTuple
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.foundation.http.errors import error_response
+from backend.foundation.http.middleware import KEY_ID
+from backend.foundation.http.services import service_in
+from backend.foundation.services.idempotency import KEY_HEADER
+from backend.identity.domain import Caller
+from backend.turns.services.turn_rates import TurnRates
+from backend.turns.services.use_cases import TurnServices
+
+RESPONSES_PATH = "/v1/responses"
+CHAT_PATH = "/v1/chat/completions"
+TURN_PATHS = frozenset({RESPONSES_PATH, CHAT_PATH})
+CALLER = "turn_caller"
+"""Where the state of a request for a turn holds its caller, once he is known."""
+
+
+class _Route(NamedTuple):
+    """Stands in for the route of a request that none sees, so that the access log can name it."""
+
+    path: str
+
+
+class RefusedEarly:
+    """Answers 429 to a request for a turn whose key is certainly at a limit, and holds back too many of such answers.
+
+    The key or token was valid when it was refused before; one request a second goes the whole way, so that a key that
+    is revoked meanwhile is told so. A request with an Idempotency-Key does as well: its turn may have begun, and be
+    answered again. Nothing of a body is read meanwhile, and what the server holds of it is bounded.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in TURN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        rates = service_in(request, TurnServices).rates
+        presented = _presented(request.headers)
+        caller = rates.refused_callers.find(presented) if presented is not None else None
+        repeated = rates.repeated_refusal(caller) if caller is not None and KEY_HEADER not in request.headers else None
+        if caller is None or repeated is None:
+            await self._app(scope, receive, _Answer(scope, send, rates, presented).send)
+            return
+        rates.note_repeated()
+        scope["route"] = _Route(scope["path"])
+        scope["state"][KEY_ID] = caller.key_id
+        response = error_response(repeated.error)
+        response.headers.update(repeated.headers)
+        await asyncio.sleep(rates.refused_callers.delay_seconds(caller.key_id))
+        await response(scope, receive, send)
+
+
+class _Answer:
+    """What the application answers: where it refuses, the caller is noted, and the answer held back."""
+
+    def __init__(self, scope: Scope, send: Send, rates: TurnRates, presented: bytes | None) -> None:
+        self._scope = scope
+        self._send = send
+        self._rates = rates
+        self._presented = presented
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and self._presented is not None:
+            if message["status"] == HTTPStatus.UNAUTHORIZED:
+                self._rates.refused_callers.forget(self._presented)
+            elif message["status"] == HTTPStatus.TOO_MANY_REQUESTS and CALLER in self._scope["state"]:
+                await self._refuse(self._scope["state"][CALLER], self._presented)
+        await self._send(message)
+
+    async def _refuse(self, caller: Caller, presented: bytes) -> None:
+        self._rates.refused_callers.note(presented, caller)
+        await asyncio.sleep(self._rates.refused_callers.delay_seconds(caller.key_id))
+
+
+def _presented(headers: Headers) -> bytes | None:
+    """Return a digest of the key or token, whose text is not to be kept; None where there is not just one."""
+    sent = headers.getlist("authorization")
+    return sha256(sent[0].encode("latin-1")).digest() if len(sent) == 1 else None

@@ -1,0 +1,43 @@
+"""Limits of keys, as a client of real processes meets them."""
+
+import asyncio
+
+import httpx2
+
+from tests.e2e.pair import ADMIN_KEY, Pair
+from tests.e2e.turns import turn
+
+ANNOUNCED_BYTES = 20_000_000
+
+
+async def test_a_key_that_is_at_its_limit_is_refused_before_it_sends_its_body(pair: Pair):
+    with pair.http(ADMIN_KEY) as admin:
+        limited = {"user_id": "limited", "role": "user", "turns_per_minute": 1}
+        key = admin.post("/v1/api_keys", json=limited).raise_for_status().json()["key"]
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(base_url=pair.backend_url, headers=headers, timeout=60, trust_env=False) as client:
+        await turn(client, "Hi")
+        first = await client.post("/v1/responses", json={"input": "Hi"})
+        assert first.status_code == 429
+    async with asyncio.timeout(20):
+        head, body = await answer_to_head(pair, key)
+    assert head[0].split()[1] == "429"
+    assert body == first.text
+    told = dict(line.lower().split(": ", 1) for line in head[1:])
+    assert told["x-ratelimit-remaining-requests"] == "0"
+    assert 0 < int(told["retry-after"]) <= int(first.headers["retry-after"])
+
+
+async def answer_to_head(pair: Pair, key: str) -> tuple[list[str], str]:
+    """Announce a long body, send nothing of it, and return the lines of the answer's head, and its body."""
+    url = httpx2.URL(pair.backend_url)
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    lines = ["POST /v1/responses HTTP/1.1", f"Host: {url.host}", f"Authorization: Bearer {key}"]
+    lines += ["Content-Type: application/json", f"Content-Length: {ANNOUNCED_BYTES}", "", ""]
+    writer.write("\r\n".join(lines).encode())
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().splitlines()
+    length = next(int(line.split(": ")[1]) for line in head if line.lower().startswith("content-length"))
+    body = (await reader.readexactly(length)).decode()
+    writer.close()
+    await writer.wait_closed()
+    return head, body

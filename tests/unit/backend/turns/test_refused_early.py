@@ -1,0 +1,153 @@
+"""Requests for turns of a key that is at a limit: refused before they are read, as if they had been."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+
+from backend.identity.domain import RateLimits
+from backend.identity.services import KeyAdministration
+from backend.turns.domain.rates import RateAnswer, RateDemand
+from backend.turns.memory.rates import MemoryRateStore
+from backend.turns.services.known_refusals import LOOK_AGAIN_SECONDS, REFUSALS_A_SECOND, REFUSALS_AT_ONCE
+from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRates
+from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.clock import FakeClock
+from tests.fakes.http_door import client_of
+from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.unit.backend.turns.test_known_refusals import Stopwatch
+from tests.unit.backend.turns.test_routes import Door, open_door
+from tests.unit.backend.turns.test_turn_rates import NONE, CountedRefusals, ask
+
+OF_THE_REQUEST = ("x-request-id", "date")
+
+
+class AskedStore(MemoryRateStore):
+    """Counts how often it is asked for turns."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeClock())
+        self.asked = 0
+
+    async def take(self, demand: RateDemand) -> RateAnswer:
+        self.asked += 1
+        return await super().take(demand)
+
+
+class LimitedDoor:
+    """A door with a limit, and what is asked behind it."""
+
+    def __init__(self, door: Door, store: AskedStore, watch: Stopwatch, observer: CountedRefusals) -> None:
+        self.door = door
+        self.http = door.http
+        self.store = store
+        self.watch = watch
+        self.observer = observer
+        self.keys = KeyAdministration(FakeApiKeyStore(door.turns.state), door.turns.clock)
+
+
+@asynccontextmanager
+async def limited_door(*scripts: Sequence[Any], **limits: int) -> AsyncGenerator[LimitedDoor]:
+    store, watch, observer = AskedStore(), Stopwatch(), CountedRefusals()
+    rates = TurnRates(RateParts(store, observer, DefaultLimits(RateLimits(**limits), NONE), watch))
+    async with open_door(*scripts, rates=rates) as door:
+        yield LimitedDoor(door, store, watch, observer)
+
+
+class Unread:
+    """A body that notes whether anybody has read it."""
+
+    def __init__(self, body: bytes = b'{"input": "Hi"}') -> None:
+        self.is_read = False
+        self._body = body
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        self.is_read = True
+        yield self._body
+
+
+async def send(client: httpx2.AsyncClient, body: Unread, **headers: str) -> httpx2.Response:
+    return await client.post("/v1/responses", content=body, headers={"content-type": "application/json", **headers})
+
+
+def told(response: httpx2.Response) -> tuple[int, object, dict[str, str]]:
+    headers = {name: value for name, value in response.headers.items() if name not in OF_THE_REQUEST}
+    return response.status_code, response.json(), headers
+
+
+async def test_a_second_refusal_is_that_of_the_first_and_reads_and_asks_nothing() -> None:
+    async with limited_door(answer("One."), turns_per_minute=1, tokens_per_minute=1000) as limited:
+        assert (await ask(limited.http)).status_code == 200
+        first, asked = told(await ask(limited.http)), limited.store.asked
+        limited.door.turns.state.api_keys.clear()  # a look into it would refuse the key
+        for body in (Unread(), Unread(b"{" * 1000)):
+            assert told(await send(limited.http, body)) == first
+            assert not body.is_read
+        assert limited.store.asked == asked
+        assert limited.observer.refused == 3
+        assert first[0] == 429
+
+
+async def test_chat_completions_are_refused_for_what_responses_have_used() -> None:
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        await ask(limited.http)
+        await ask(limited.http)
+        body, asked = Unread(), limited.store.asked
+        refused = await limited.http.post("/v1/chat/completions", content=body)
+        assert (refused.status_code, body.is_read, limited.store.asked) == (429, False, asked)
+
+
+async def test_another_key_and_other_routes_are_served_meanwhile() -> None:
+    async with limited_door(answer("One."), answer("Two."), turns_per_minute=1) as limited:
+        found = (await ask(limited.http)).json()
+        await ask(limited.http)
+        assert (await limited.http.get(f"/v1/responses/{found['id']}")).status_code == 200
+        _, other = await limited.keys.issue("bob", limited.door.turns.state.api_keys[_only_key(limited)].role)
+        async with client_of(limited.door.app, other) as client:
+            assert (await ask(client)).status_code == 200
+
+
+async def test_a_key_that_is_revoked_is_told_so_within_a_second() -> None:
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        await ask(limited.http)
+        await ask(limited.http)
+        await limited.keys.revoke(_only_key(limited))
+        assert (await ask(limited.http)).status_code == 429
+        limited.watch.seconds += LOOK_AGAIN_SECONDS
+        assert [(await ask(limited.http)).status_code for _ in range(3)] == [401, 401, 401]
+
+
+async def test_what_was_done_under_an_idempotency_key_is_answered_again() -> None:
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        named = {"Idempotency-Key": "order-17"}
+        first = await send(limited.http, Unread(), **named)
+        assert (await ask(limited.http)).status_code == 429
+        again = await send(limited.http, Unread(), **named)
+        assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
+        assert (await send(limited.http, Unread())).status_code == 429
+
+
+async def test_no_more_than_the_limit_of_parallel_requests_is_granted() -> None:
+    limit, parallel = 17, 60
+    async with limited_door(*[answer("One.")] * limit, turns_per_minute=limit) as limited:
+        found = await asyncio.gather(*(ask(limited.http) for _ in range(parallel)))
+        statuses = [each.status_code for each in found]
+        assert (statuses.count(200), statuses.count(429)) == (limit, parallel - limit)
+        assert limited.observer.refused == parallel - limit
+
+
+async def test_many_refusals_are_held_back() -> None:
+    held_back = 5
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        await ask(limited.http)
+        began_at = asyncio.get_running_loop().time()
+        many = [ask(limited.http) for _ in range(REFUSALS_AT_ONCE + 1 + held_back)]
+        assert {each.status_code for each in await asyncio.gather(*many)} == {429}
+        assert asyncio.get_running_loop().time() - began_at >= held_back / REFUSALS_A_SECOND
+
+
+def _only_key(limited: LimitedDoor) -> str:
+    (key_id,) = limited.door.turns.state.api_keys
+    return key_id
