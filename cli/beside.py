@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from shared.checked_parts import CheckedPart, checked_part_of
+from shared.setting_names import OF_CALLERS
 
 _PREFIXES: Mapping[str, str] = {"backend": "BACKEND_", "chat_shell": "CHAT_SHELL_"}
 _SECONDS = 60.0
@@ -18,7 +19,7 @@ def services_beside(environ: Mapping[str, str]) -> list[str]:
     return [
         service
         for service, prefix in _PREFIXES.items()
-        if any(name.startswith(prefix) for name in environ) and find_spec(service) is not None
+        if any(name.startswith(prefix) for name in environ.keys() - OF_CALLERS) and find_spec(service) is not None
     ]
 
 

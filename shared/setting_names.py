@@ -8,6 +8,9 @@ SERVICE_LINKS_HINT = (
     "Kubernetes injects it for a Service of that name: set enableServiceLinks: false in the pod's specification"
 )
 
+OF_CALLERS = frozenset({"BACKEND_URL"})
+"""Where callers find the backend: `make run` prints it to be exported, so it is no typing error of a setting."""
+
 _FILE = "_FILE"
 _ALIKE = 0.6
 _TYPING_ERROR = 0.85
@@ -17,8 +20,8 @@ _LINK_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 
 
 def unknown_names(prefix: str, known: Collection[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the variables that are set, begin with the prefix and are no setting, but for injected ones."""
-    taken = {*known, *(f"{name}{_FILE}" for name in known)}
+    """Return the variables that are set, begin with the prefix and are neither settings, injected nor for callers."""
+    taken = {*OF_CALLERS, *known, *(f"{name}{_FILE}" for name in known)}
     ours = (name for name, value in environ.items() if value and name.startswith(prefix) and name not in taken)
     return tuple(sorted(name for name in ours if not is_injected(name, environ[name])))
 

@@ -21,8 +21,6 @@ models:
     prices: {{input: 2.5, cached_input: 0.25, output: 10, currency: USD}}
 """
 _MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")
-# A shell may have taken over what an earlier run has printed; the backend would take it for a setting of its own.
-_PRINTED = ("BACKEND_URL",)
 _SEEN_BY_EMBEDDER = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONUNBUFFERED")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # an address to recognise, not to listen on
 
@@ -60,7 +58,7 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int, embedder_port: 
     """
     directory = var / _directory_name(environ)
     directory.mkdir(parents=True, exist_ok=True)
-    settings = {name: value for name, value in environ.items() if value and name not in _PRINTED}
+    settings = {name: value for name, value in environ.items() if value}
     for name in ("SERVICE_TOKEN", "BACKEND_SECRET", "BACKEND_ADMIN_KEY"):
         settings[name] = secret(environ, name, directory)
         settings.pop(f"{name}_FILE", None)  # it has been read

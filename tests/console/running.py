@@ -20,6 +20,12 @@ models:
     base_url: {url}
     api_key_env: CHAT_SHELL_KEY_OF_DEMO
     prices: {{input: 2.0, cached_input: 0.2, output: 8.0, currency: EUR}}
+  - name: small
+    model: {name}
+    base_url: {url}
+    api_key_env: CHAT_SHELL_KEY_OF_DEMO
+    context_window_tokens: 8000
+    max_output_tokens: 500
 """
 
 
@@ -42,8 +48,8 @@ class Running:
         return {"user": self.demo.user_key, "restricted": self.demo.restricted_key, "admin": self.admin_key}
 
 
-def start_running(launch: Launch, directory: Path) -> Running:
-    """Start everything, and load the demo's knowledge."""
+def start_running(launch: Launch, directory: Path, **more: str) -> Running:
+    """Start everything, chat_shell with `more` settings, and load the demo's knowledge."""
     directory.mkdir(parents=True, exist_ok=True)
     demo_port = free_port()
     demo_url = f"http://127.0.0.1:{demo_port}/v1"
@@ -62,6 +68,7 @@ def start_running(launch: Launch, directory: Path) -> Running:
         "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": demo_url,
         "CHAT_SHELL_SAFE_SUMMARY_API_KEY": "demo",
         "CHAT_SHELL_KEY_OF_DEMO": "demo",
+        **more,
     }
     pair = start_pair(launch, directory / "pair", PairOptions(chat_shell=chat_shell))
     demo_model.wait_ready()

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from cli.app import run_command
+from cli.beside import services_beside
 from tests.fakes.ballast_api import KEY, FakeBallast, Handler, answer, refusal, stream
 from tests.unit.cli.conftest import Command
 
@@ -116,3 +117,8 @@ def test_a_wrong_address_is_named(url: str, exit_code: int, said: str, capsys: p
     written = capsys.readouterr()
     assert said in written.out + written.err
     assert "secret" not in written.out + written.err
+
+
+def test_the_address_that_make_run_prints_is_no_setting_of_a_service_beside() -> None:
+    assert services_beside({"BACKEND_URL": "http://127.0.0.1:8000"}) == []
+    assert services_beside({"BACKEND_URL": "http://127.0.0.1:8000", "BACKEND_PORT": "9000"}) == ["backend"]

@@ -135,6 +135,10 @@ def test_a_name_that_is_no_setting_stops_the_start_with_the_nearest_one(
     assert read_settings(model, {**SECRETS, name: ""})
 
 
+def test_the_address_that_make_run_prints_is_no_typing_error():
+    assert read_settings(BackendSettings, {**SECRETS, "BACKEND_URL": "http://127.0.0.1:8000"})
+
+
 def test_each_service_minds_its_own_names_only():
     assert read_settings(BackendSettings, {**SECRETS, "CHAT_SHELL_MODL": "m"})
     assert read_settings(ChatShellSettings, {**SECRETS, "BACKEND_REDIS_URLL": "redis://cache"})

@@ -1,0 +1,40 @@
+"""One running pair for all pages: the demo's knowledge, and the tool server of docs/tools.md."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.console.running import Running, start_running
+from tests.guides.blocks import all_blocks
+from tests.servers.fixtures import launching
+from tests.servers.postgres import PostgresServer
+
+_TOOLS_PAGE = "docs/tools.md"
+_TOOLS = """\
+servers:
+  - name: stock
+    command: {python}
+    arguments: [{server}]
+"""
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The pair with the demo's knowledge."""
+    directory = tmp_path_factory.mktemp("guides")
+    (server,) = [block for block in all_blocks() if block.page == _TOOLS_PAGE and block.saved_as]
+    (directory / "stock.py").write_text(server.code, encoding="utf-8")
+    tools = directory / "tools.yaml"
+    tools.write_text(_TOOLS.format(python=shlex.quote(sys.executable), server=directory / "stock.py"), encoding="utf-8")
+    with launching(directory) as launch:
+        yield start_running(launch, directory, CHAT_SHELL_TOOLS_FILE=str(tools))
+
+
+@pytest.fixture
+def database(postgres_server: PostgresServer) -> Iterator[dict[str, str]]:
+    """What an operator has set who looks after a PostgreSQL: `$DATABASE`, and its programs on the path."""
+    name = postgres_server.new_database()
+    yield postgres_server.client_environment | {"DATABASE": postgres_server.url(name, driver="")}
+    postgres_server.drop_database(name)
