@@ -140,6 +140,20 @@ async def test_equal_texts_of_a_base_are_embedded_once(room: Room) -> None:
     assert progress == {"kb_a": EmbeddingProgress(5, 5)}
 
 
+async def test_progress_is_told_for_each_document(room: Room) -> None:
+    embedder = FakeEmbedder()
+    first = await put(room.store, "a", ["one", "two"])
+    await room.embed(embedder)
+    second = await put(room.store, "b", ["three"])
+    model, ids = await embedder.model(), [first.id, second.id]
+    assert (await room.vectors.embedded_chunks([first.id], model)) == {first.id: 2}
+    assert (await room.vectors.embedded_chunks(ids, model)).get(second.id, 0) == 0
+    await room.embed(embedder)
+    assert await room.vectors.embedded_chunks(ids, model) == {first.id: 2, second.id: 1}
+    other = model.model_copy(update={"name": "another"})
+    assert not (await room.vectors.embedded_chunks(ids, other)).get(first.id)
+
+
 async def test_an_equal_text_of_the_base_that_another_process_has_taken_is_not_taken(room: Room) -> None:
     embedder = FakeEmbedder()
     await put(room.store, "a", ["the same"])

@@ -103,6 +103,19 @@ async def test_a_document_comes_back_with_body_and_chunks(store: KnowledgeStore)
     assert await store.chunks(document.id) == tuple(chunks)
 
 
+async def test_chunks_come_in_pages_of_their_document(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    document, chunks = await put(store, "a", ["one", "two", "three"]), make_document("a", ["one", "two", "three"])[2]
+    other = await put(store, "b", ["four"])
+    assert await store.chunks(document.id, limit=2) == tuple(chunks[:2])
+    assert await store.chunks(document.id, after=chunks[1].id, limit=2) == (chunks[2],)
+    assert await store.chunks(document.id, after=chunks[2].id) == ()
+    for wrong in ("chunk_x", (await store.chunks(other.id))[0].id):
+        with pytest.raises(NotFound) as refused:
+            await store.chunks(document.id, after=wrong)
+        assert refused.value.param == "after"
+
+
 async def test_what_is_not_there_is_none(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
     assert await store.find_document("kb_a", "x") is None

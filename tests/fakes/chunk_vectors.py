@@ -1,5 +1,6 @@
 """Vectors of chunks in memory, over the in-memory knowledge."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -84,6 +85,11 @@ class FakeChunkVectors:
                 vectors = [self._vectors.get(_key(model, base_id, _digest(hit))) for hit in await self._hits([base_id])]
                 found[base_id] = EmbeddingProgress(sum(each is not None for each in vectors), len(vectors))
         return found
+
+    async def embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
+        hits = [hit for hit in await self._hits(self._embedded_bases()) if hit.document_id in document_ids]
+        has_vector = [hit for hit in hits if self._vectors.get(_key(model, hit.knowledge_base_id, _digest(hit)))]
+        return Counter(hit.document_id for hit in has_vector)
 
     async def waiting(self, model: EmbeddingModel) -> int:
         hits = await self._hits(self._embedded_bases())

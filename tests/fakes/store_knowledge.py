@@ -160,9 +160,16 @@ class FakeKnowledge:
     async def all_documents(self, base_ids: Sequence[str]) -> tuple[Document, ...]:
         return tuple(stored.document for stored in self._documents_of(base_ids))
 
-    async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
+    async def chunks(
+        self, document_id: str, *, after: str | None = None, limit: int | None = None
+    ) -> tuple[Chunk, ...]:
         found = self._by_id(document_id)
-        return found.chunks if found else ()
+        chunks = found.chunks if found else ()
+        ids = [chunk.id for chunk in chunks]
+        if after is not None and after not in ids:
+            raise NotFound("No such chunk.", param="after")
+        start = ids.index(after) + 1 if after is not None else 0
+        return chunks[start:][:limit]
 
     async def token_counts(self, document_ids: Sequence[str]) -> Mapping[str, int]:
         found = {document_id: self._by_id(document_id) for document_id in document_ids}

@@ -3,6 +3,7 @@ import { App } from "./app";
 import { takeKeysFromAddress } from "./state/keys";
 import { followPreferences } from "./state/preferences";
 import { followAddress } from "./state/router";
+import { followUploads } from "./views/knowledge/uploads";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/components.css";
@@ -11,6 +12,7 @@ import "./styles/shell.css";
 takeKeysFromAddress();
 followAddress();
 followPreferences();
+followUploads();
 
 const root = document.getElementById("app");
 if (root) {

@@ -21,3 +21,9 @@ export function numberText(value: number, options?: Intl.NumberFormatOptions): s
 export function timeText(unixSeconds: number, options: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "short" }): string {
   return new Intl.DateTimeFormat(LOCALES[language.value], options).format(new Date(unixSeconds * 1000));
 }
+
+export function sizeText(bytes: number): string {
+  const unit = bytes < 1000 ? "byte" : bytes < 1e6 ? "kilobyte" : "megabyte";
+  const value = bytes / { byte: 1, kilobyte: 1e3, megabyte: 1e6 }[unit];
+  return numberText(value, { style: "unit", unit, unitDisplay: unit === "byte" ? "long" : "short", maximumFractionDigits: value < 10 && unit !== "byte" ? 1 : 0 });
+}

@@ -11,7 +11,7 @@ from backend.knowledge.domain.kb_meta import (
     MAX_ROUTING_KEYWORD_CHARACTERS,
     MAX_ROUTING_KEYWORDS,
 )
-from backend.knowledge.domain.knowledge import Binding, ChunkHit, Document, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, MemberRole
 from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
 from backend.knowledge.ports.vectors import EmbeddingProgress
 from backend.knowledge.services.search_knowledge import MAX_RESULTS
@@ -167,8 +167,28 @@ class ShownDocument(BaseModel):
     created_at: int
 
 
-class DocumentList(ListPage[ShownDocument]):
+class DocumentWithProgress(ShownDocument):
+    """A document in a list."""
+
+    embedded_chunks: Annotated[int | None, Field(description=_EMBEDDED_CHUNKS)]
+
+
+class DocumentList(ListPage[DocumentWithProgress]):
     """A page of documents, by name."""
+
+
+class ShownChunk(BaseModel):
+    """A piece of a document, as it is searched."""
+
+    id: str
+    object: Literal["knowledge_base.chunk"] = "knowledge_base.chunk"
+    heading_path: list[str]
+    text: str
+    tokens: Annotated[int, Field(description="How long the text is in tokens, estimated.")]
+
+
+class ChunkList(ListPage[ShownChunk]):
+    """A page of the chunks of a document, in its order."""
 
 
 class ShownHit(BaseModel):
@@ -239,6 +259,16 @@ def shown_document(document: Document) -> ShownDocument:
         chunks=document.chunk_count,
         created_at=unix_seconds(document.created_at),
     )
+
+
+def document_with_progress(document: Document, embedded_chunks: int | None) -> DocumentWithProgress:
+    """Show a document, and how far it has been embedded."""
+    return DocumentWithProgress(**dict(shown_document(document)), embedded_chunks=embedded_chunks)
+
+
+def shown_chunk(chunk: Chunk) -> ShownChunk:
+    """Show a chunk without its document."""
+    return ShownChunk(id=chunk.id, heading_path=list(chunk.heading_path), text=chunk.text, tokens=chunk.tokens)
 
 
 def shown_hit(hit: ChunkHit) -> ShownHit:

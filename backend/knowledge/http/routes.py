@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import Depends, Path, Query, Request, Response
+from pydantic import BaseModel, Field
 
 from backend.foundation.domain.idempotency import KeyClaim
-from backend.foundation.domain.paging import PageQuery
+from backend.foundation.domain.paging import DEFAULT_LIMIT, MAX_LIMIT, PageQuery
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, PrincipalName
@@ -16,6 +17,7 @@ from backend.knowledge.domain.media_types import READABLE
 from backend.knowledge.http.document_body import while_client_waits, whole_body
 from backend.knowledge.http.knowledge_shapes import (
     BaseList,
+    ChunkList,
     CreateBase,
     DocumentList,
     EditableBase,
@@ -28,7 +30,9 @@ from backend.knowledge.http.knowledge_shapes import (
     ShownDocument,
     ShownMember,
     UpdateBase,
+    document_with_progress,
     shown_base,
+    shown_chunk,
     shown_document,
     shown_hit,
 )
@@ -58,6 +62,14 @@ class NamePageQuery(PageQuery):
     """A page of a list that is ordered by name."""
 
     order: Literal["asc", "desc"] = "asc"
+
+
+class ChunkPageQuery(BaseModel):
+    """The request for up to `limit` chunks of the document of this name that follow the chunk `after`."""
+
+    document: str
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+    after: str | None = None
 
 
 @router.post("/v1/knowledge_bases", status_code=201, summary="Create a knowledge base")
@@ -107,12 +119,23 @@ async def delete_base(base_id: str, services: ServicesDep, caller: CallerDep) ->
 async def list_documents(
     base_id: str, services: ServicesDep, caller: CallerDep, page: Annotated[NamePageQuery, Query()]
 ) -> DocumentList:
-    """Return a page of documents by name."""
+    """Return a page of documents by name; with how far each has been embedded, where that is done."""
     found = await services.documents.page(
         caller, base_id, after=page.after, limit=page.limit, descending=page.descending
     )
-    shown = [shown_document(document) for document in found.documents]
+    embedded = await services.progress.of_documents(found.binding, found.documents)
+    shown = [document_with_progress(document, embedded.get(document.id)) for document in found.documents]
     return DocumentList.of(shown, [document.id for document in shown], has_more=found.has_more)
+
+
+@router.get(f"{BASE}/chunks", summary="List the chunks of a document")
+async def list_chunks(
+    base_id: str, services: ServicesDep, caller: CallerDep, page: Annotated[ChunkPageQuery, Query()]
+) -> ChunkList:
+    """Return a page of the chunks into which a document was cut, in its order."""
+    found = await services.documents.chunks(caller, base_id, page.document, after=page.after, limit=page.limit)
+    shown = [shown_chunk(chunk) for chunk in found.chunks]
+    return ChunkList.of(shown, [chunk.id for chunk in shown], has_more=found.has_more)
 
 
 @router.put(DOCUMENT, summary="Put a document", responses=_CREATED, openapi_extra=_DOCUMENT_BODY)

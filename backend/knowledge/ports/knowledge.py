@@ -128,8 +128,14 @@ class KnowledgeStore(Protocol):
         """Return the documents of these bases, ordered by base id and name."""
         ...
 
-    async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
-        """Return the chunks of a document in document order."""
+    async def chunks(
+        self, document_id: str, *, after: str | None = None, limit: int | None = None
+    ) -> tuple[Chunk, ...]:
+        """Return the chunks of a document in document order: up to `limit`, behind the chunk id `after`.
+
+        Raises:
+            NotFound: `after` names no chunk of this document.
+        """
         ...
 
     async def token_counts(self, document_ids: Sequence[str]) -> Mapping[str, int]:

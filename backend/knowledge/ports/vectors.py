@@ -83,6 +83,10 @@ class ChunkVectors(Protocol):
         """Return how far each of these bases has been embedded; bases that are not to be embedded are left out."""
         ...
 
+    async def embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
+        """Return how many chunks of each of these documents have a vector; a document without any may be left out."""
+        ...
+
     async def waiting(self, model: EmbeddingModel) -> int:
         """Return how many chunks wait for a vector of this model."""
         ...

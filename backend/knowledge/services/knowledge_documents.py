@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read, require_write
-from backend.knowledge.domain.knowledge import Document
+from backend.knowledge.domain.knowledge import Binding, Chunk, Document
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.document_text import TextPage, text_page
 from backend.knowledge.services.knowledge_access import find_binding
@@ -14,7 +14,15 @@ from shared.errors import NotFound
 class DocumentPage(NamedTuple):
     """Some documents of a base, and whether there are more behind them."""
 
+    binding: Binding
     documents: tuple[Document, ...]
+    has_more: bool
+
+
+class ChunkPage(NamedTuple):
+    """Some chunks of a document, and whether there are more behind them."""
+
+    chunks: tuple[Chunk, ...]
     has_more: bool
 
 
@@ -35,9 +43,23 @@ class KnowledgeDocuments:
         Raises:
             NotFound: `after` names no document of the base.
         """
-        require_read(await find_binding(self._store, caller, base_id))
+        binding = await find_binding(self._store, caller, base_id)
+        require_read(binding)
         found = await self._store.documents(base_id, after=after, limit=limit + 1, descending=descending)
-        return DocumentPage(found[:limit], len(found) > limit)
+        return DocumentPage(binding, found[:limit], len(found) > limit)
+
+    async def chunks(self, caller: Caller, base_id: str, name: str, *, after: str | None, limit: int) -> ChunkPage:
+        """Return up to `limit` chunks of the document with this name, in its order.
+
+        Raises:
+            NotFound: there is no such document, or `after` names no chunk of it.
+        """
+        require_read(await find_binding(self._store, caller, base_id))
+        document = await self._store.find_document(base_id, name)
+        if document is None:
+            raise NotFound("There is no such document.", param="document")
+        found = await self._store.chunks(document.id, after=after, limit=limit + 1)
+        return ChunkPage(found[:limit], len(found) > limit)
 
     async def read(self, caller: Caller, base_id: str, name: str) -> tuple[Document, bytes]:
         """Return a document and its bytes.

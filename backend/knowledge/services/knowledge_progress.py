@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from backend.knowledge.domain.knowledge import Binding
+from backend.knowledge.domain.knowledge import Binding, Document
 from backend.knowledge.ports.vectors import ChunkVectors, EmbeddingProgress
+from backend.meaning.domain import EmbeddingModel
 from backend.meaning.ports import Embedder
 from shared.errors import Unavailable
 from shared.models.execution import AccessMode
 
 
 class KnowledgeProgress:
-    """Tells progress by base; nothing where the operator has set up no embedder, or it is away before its first use."""
+    """Tells progress; nothing where the operator has set up no embedder, or it is away before its first use."""
 
     def __init__(self, vectors: ChunkVectors, embedder: Embedder | None) -> None:
         self._vectors = vectors
@@ -22,11 +23,30 @@ class KnowledgeProgress:
         Raises:
             Unavailable: the database is away.
         """
-        base_ids = [each.base.id for each in bindings if each.base.embed and each.role.access_mode is AccessMode.FULL]
-        if self._embedder is None or not base_ids:
+        base_ids = [each.base.id for each in bindings if _is_told(each)]
+        model = await self._model() if base_ids else None
+        return await self._vectors.progress(base_ids, model) if model is not None else {}
+
+    async def of_documents(self, binding: Binding, documents: Sequence[Document]) -> Mapping[str, int]:
+        """Return how many chunks of each of these documents of a base have a vector, where the base is to be embedded.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        model = await self._model() if documents and _is_told(binding) else None
+        if model is None:
             return {}
+        ids = [document.id for document in documents]
+        return {**dict.fromkeys(ids, 0), **await self._vectors.embedded_chunks(ids, model)}
+
+    async def _model(self) -> EmbeddingModel | None:
+        if self._embedder is None:
+            return None
         try:
-            model = await self._embedder.model()
+            return await self._embedder.model()
         except Unavailable:
-            return {}
-        return await self._vectors.progress(base_ids, model)
+            return None
+
+
+def _is_told(binding: Binding) -> bool:
+    return binding.base.embed and binding.role.access_mode is AccessMode.FULL

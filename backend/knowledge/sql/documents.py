@@ -115,15 +115,21 @@ class SqlDocumentStore:
         found = await self._database.read(lambda c: [rows.to_document(row) for row in c.execute(query).mappings()])
         return tuple(sorted(found, key=lambda one: (one.knowledge_base_id, one.name)))
 
-    async def chunks(self, document_id: str) -> tuple[Chunk, ...]:
-        """Return the chunks of a document in document order."""
+    async def chunks(
+        self, document_id: str, *, after: str | None = None, limit: int | None = None
+    ) -> tuple[Chunk, ...]:
+        """Return the chunks of a document in document order, behind the chunk id `after`."""
         query = select(*rows.CHUNK_COLUMNS).join_from(_document, _chunk, rows.IS_OF_DOCUMENT)
-        query = query.where(_document.c.id == document_id).order_by(_chunk.c.ordinal)
+        query = query.where(_document.c.id == document_id).order_by(_chunk.c.ordinal).limit(limit)
+
+        def work(connection: Connection) -> tuple[Chunk, ...]:
+            page = query
+            if after is not None:
+                page = query.where(_chunk.c.ordinal > _ordinal_in_document(connection, document_id, after))
+            return tuple(rows.to_chunk(row, document_id) for row in connection.execute(page).mappings())
+
         # Large documents have thousands of chunks: on SQLite their rows are converted in the thread that reads them.
-        found = await self._database.read(
-            lambda c: [rows.to_chunk(row, document_id) for row in c.execute(query).mappings()]
-        )
-        return tuple(found)
+        return await self._database.read(work)
 
     async def token_counts(self, document_ids: Sequence[str]) -> Mapping[str, int]:
         """Add up the tokens of the chunks of each document."""
@@ -149,3 +155,11 @@ def _name_in_base(connection: Connection, base_id: str, document_id: str) -> str
     if name is None:
         raise NotFound("There is no such document.", param="after")
     return name
+
+
+def _ordinal_in_document(connection: Connection, document_id: str, chunk_id: str) -> int:
+    query = select(_chunk.c.ordinal).join_from(_document, _chunk, rows.IS_OF_DOCUMENT)
+    ordinal = connection.execute(query.where(_document.c.id == document_id, _chunk.c.id == chunk_id)).scalar()
+    if ordinal is None:
+        raise NotFound("There is no such chunk of this document.", param="after")
+    return ordinal

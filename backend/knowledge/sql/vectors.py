@@ -54,6 +54,12 @@ class SqlChunkVectors:
             .join_from(_space, _base, of_base)
             .where(is_asked, IS_OF_MODEL, _base.c.embed)
         )
+        self._of_documents = Statement(
+            select(_document.c.id, _edition.c.embedded_chunks)
+            .join_from(_document, _edition, _edition.c.edition_id == _document.c.edition_id)
+            .join(_space, (_space.c.id == _edition.c.space_id) & IS_OF_MODEL)
+            .where(is_among(_document.c.id, "ids", database.dialect))
+        )
         is_shown = select(_document.c.id).where(_document.c.edition_id == _edition.c.edition_id).exists()
         embedded = (
             select(func.coalesce(func.sum(_edition.c.embedded_chunks), 0))
@@ -159,6 +165,12 @@ class SqlChunkVectors:
         asked = {"ids": list_parameter(base_ids, self._database.dialect), **of_model(model)}
         found = await self._database.read(lambda connection: self._progress.rows(connection, asked))
         return {row["id"]: EmbeddingProgress(int(row["embedded"]), row["chunk_count"]) for row in found}
+
+    async def embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
+        """Return how many chunks of each of these documents have a vector."""
+        asked = {"ids": list_parameter(document_ids, self._database.dialect), **of_model(model)}
+        found = await self._database.read(lambda connection: self._of_documents.rows(connection, asked))
+        return {row["id"]: row["embedded_chunks"] for row in found}
 
     async def waiting(self, model: EmbeddingModel) -> int:
         """Return how many chunks wait for a vector of this model."""

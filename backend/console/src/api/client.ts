@@ -85,12 +85,17 @@ export async function all<Item>(as: KeyName, path: string, most = 1000): Promise
 }
 
 async function refusal(answer: Response): Promise<ApiError> {
+  return refusalOf(answer.status, answer.statusText, await answer.text().catch(() => ""));
+}
+
+/** Read an answer that refuses, in OpenAI's form or in none. */
+export function refusalOf(status: number, statusText: string, body: string): ApiError {
   try {
-    const body: unknown = await answer.json();
-    const error = isRecord(body) && isRecord(body["error"]) ? body["error"] : {};
-    return new ApiError(answer.status, text(error["message"]) ?? answer.statusText, text(error["param"]), text(error["code"]));
+    const found: unknown = JSON.parse(body);
+    const error = isRecord(found) && isRecord(found["error"]) ? found["error"] : {};
+    return new ApiError(status, text(error["message"]) ?? statusText, text(error["param"]), text(error["code"]));
   } catch {
-    return new ApiError(answer.status, answer.statusText);
+    return new ApiError(status, statusText);
   }
 }
 

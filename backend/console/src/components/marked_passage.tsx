@@ -20,26 +20,26 @@ function wordsOf(text: string): Word[] {
 }
 
 /** Return which words of the passage stand in a run of some words that the answer has, too. */
-function shared(passage: Word[], answer: Word[]): boolean[] {
-  const runs = new Set(answer.map((_, at) => runAt(answer, at)));
+function shared(passage: Word[], answer: Word[], leastRun: number): boolean[] {
+  const runs = new Set(answer.map((_, at) => runAt(answer, at, leastRun)));
   const marks = passage.map(() => false);
   passage.forEach((_, at) => {
-    const run = runAt(passage, at);
+    const run = runAt(passage, at, leastRun);
     if (run && runs.has(run)) marks.fill(true, at, at + run.split(" ").length);
   });
   return marks;
 }
 
 /** Return the run that begins at a word, empty where too few words are left; a Chinese word has two characters or so. */
-function runAt(words: Word[], at: number): string {
-  const least = /^\p{Script=Han}/u.test(words[at]?.key ?? "") ? 2 * LEAST_RUN : LEAST_RUN;
+function runAt(words: Word[], at: number, leastRun: number): string {
+  const least = /^\p{Script=Han}/u.test(words[at]?.key ?? "") ? 2 * leastRun : leastRun;
   const run = words.slice(at, at + least);
   return run.length === least ? run.map((word) => word.key).join(" ") : "";
 }
 
 /** How many words of a passage an answer shares. */
 export function sharedCount(passage: string, answer: string): number {
-  return shared(wordsOf(passage), wordsOf(answer)).filter(Boolean).length;
+  return shared(wordsOf(passage), wordsOf(answer), LEAST_RUN).filter(Boolean).length;
 }
 
 /** Put stretches of marked words together, with what stands between them. */
@@ -62,12 +62,19 @@ function unwrapped(text: string): string {
   return text.replace(CHINESE_WRAP, "").replace(WRAP, " ");
 }
 
-export function MarkedPassage({ passage, answer }: { passage: string; answer: string }): JSX.Element {
+interface MarkedPassageProps {
+  passage: string;
+  answer: string;
+  /** How many words must follow one another alike; one by one is for what was searched for. */
+  leastRun?: number;
+}
+
+export function MarkedPassage({ passage, answer, leastRun = LEAST_RUN }: MarkedPassageProps): JSX.Element {
   const text = unwrapped(shownText(passage));
   const words = wordsOf(text);
   const parts: JSX.Element[] = [];
   let end = 0;
-  for (const stretch of stretches(words, shared(words, wordsOf(answer)))) {
+  for (const stretch of stretches(words, shared(words, wordsOf(answer), leastRun))) {
     parts.push(<>{text.slice(end, stretch.start)}</>, <mark>{text.slice(stretch.start, stretch.end)}</mark>);
     end = stretch.end;
   }

@@ -4,6 +4,7 @@ import type { IconName } from "../components/icons";
 import type { Words } from "../words";
 import { HistoryList } from "./chat/history_list";
 import { ChatView } from "./chat/view";
+import { KnowledgeView } from "./knowledge/view";
 import { PeopleView } from "./people/view";
 import { XrayView } from "./xray/view";
 
@@ -21,4 +22,5 @@ export const VIEWS: readonly View[] = [
   { name: "chat", icon: "chat", title: { en: "Chat", zh: "对话" }, component: ChatView, side: HistoryList },
   { name: "people", icon: "people", title: { en: "As two people", zh: "两人对照" }, component: PeopleView },
   { name: "xray", icon: "xray", title: { en: "Prompt x-ray", zh: "提示词透视" }, component: XrayView },
+  { name: "knowledge", icon: "book", title: { en: "Knowledge", zh: "知识库" }, component: KnowledgeView },
 ];

@@ -76,6 +76,8 @@ async def test_progress_is_shown_alone_and_in_lists(door: Door) -> None:
     assert (before["embed"], before["embedded_chunks"], before["chunks"]) == (True, 0, 1)
     assert await door.found() == []
     assert await door.embed() == 1
+    document = (await door.ann.get(f"{BASE}/{door.base_id}/documents")).json()["data"][0]
+    assert (document["name"], document["embedded_chunks"], document["chunks"]) == ("a.txt", 1, 1)
     after = await door.shown(door.ann)
     assert (after["embedded_chunks"], after["chunks"]) == (1, 1)
     listed = (await door.ann.get(BASE)).json()["data"]
@@ -88,6 +90,8 @@ async def test_embedding_is_switched_off_and_on(door: Door) -> None:
     off = (await door.ann.patch(f"{BASE}/{door.base_id}", json={"embed": False})).json()
     assert off["embed"] is False
     assert "embedded_chunks" not in off or off["embedded_chunks"] is None
+    (document,) = (await door.ann.get(f"{BASE}/{door.base_id}/documents")).json()["data"]
+    assert document["embedded_chunks"] is None
     assert await door.found() == []
     assert await door.embed() == 0
     on = (await door.ann.patch(f"{BASE}/{door.base_id}", json={"embed": True})).json()

@@ -107,6 +107,22 @@ async def test_no_answer_to_a_restricted_member_says_whether_a_document_is_there
         assert (there.status_code, there.json()) == (403, absent.json())
 
 
+async def test_the_chunks_of_a_document_come_in_its_order(members: Members) -> None:
+    paragraph = "The travel desk books trains for everyone who asks in time. " * 12
+    await members.put("trips/a.md", "\n\n".join(f"# Part {number}\n\n{paragraph}" for number in range(3)))
+    address, asked = f"{members.base}/chunks", {"document": "trips/a.md"}
+    whole = (await members.owner.get(address, params=asked)).json()
+    assert [each["heading_path"] for each in whole["data"]] == [["Part 0"], ["Part 1"], ["Part 2"]]
+    assert all(each["text"].startswith("The travel desk") and each["tokens"] > 20 for each in whole["data"])
+    first = (await members.reader.get(address, params={**asked, "limit": 2})).json()
+    assert (first["data"], first["has_more"]) == (whole["data"][:2], True)
+    rest = (await members.reader.get(address, params={**asked, "after": first["last_id"]})).json()
+    assert (rest["data"], rest["has_more"]) == (whole["data"][2:], False)
+    assert error_of(await members.owner.get(address, params={"document": "b.md"})) == (404, "document")
+    assert error_of(await members.owner.get(address, params={**asked, "after": "chunk_x"})) == (404, "after")
+    assert error_of(await members.owner.get(address)) == (400, "document")
+
+
 async def test_who_is_no_member_finds_nothing(members: Members) -> None:
     await members.put("a.md", MANUAL)
     for client in (members.stranger, members.foreigner):
@@ -118,6 +134,7 @@ async def test_who_is_no_member_finds_nothing(members: Members) -> None:
             await client.get(f"{members.base}/documents/a.md"),
             await client.put(f"{members.base}/documents/a.md", content=b"mine"),
             await client.delete(f"{members.base}/documents/a.md"),
+            await client.get(f"{members.base}/chunks", params={"document": "a.md"}),
             await client.get(f"{members.base}/members"),
             await client.get(f"{members.base}/members/olga"),
             await client.put(f"{members.base}/members/sam", json={"role": "owner"}),
@@ -136,6 +153,7 @@ async def test_who_is_no_member_finds_nothing(members: Members) -> None:
         ("DELETE", "", None, "owner"),
         ("GET", "/documents", None, "owner editor reader"),
         ("GET", "/documents/a.md", None, "owner editor reader"),
+        ("GET", "/chunks?document=a.md", None, "owner editor reader"),
         ("PUT", "/documents/b.md", "text", "owner editor"),
         ("DELETE", "/documents/a.md", None, "owner editor"),
         ("GET", "/members", None, "owner editor reader"),

@@ -5,6 +5,7 @@ import type { SearchResult } from "../../api/types";
 import { Markdown } from "../../components/markdown";
 import { MarkedPassage, sharedCount } from "../../components/marked_passage";
 import { shownText } from "../../components/shown_text";
+import { checkText, reasonText } from "../../reasons";
 import { keys } from "../../state/keys";
 import { spoken } from "../../words";
 import type { AuditRecord } from "./asking";
@@ -65,7 +66,7 @@ export function AnalystSide({ turn, records }: { turn: Turn; records: AuditRecor
 
 function Judged({ record }: { record: AuditRecord }): JSX.Element {
   const words = spoken(PEOPLE_WORDS);
-  const reason = words.reason(record.reason);
+  const reason = reasonText(record.reason);
   const isEarly = record.decision === "refuse" && record.search_id === null;
   const left = record.budget_after?.[0];
   return (
@@ -77,7 +78,7 @@ function Judged({ record }: { record: AuditRecord }): JSX.Element {
         <Step title={words.decision} verdict={record.decision === "answer" ? "passed" : "refused"}>
           <p>{record.is_cached ? words.stored : words.searchedSealed(record.chunks_found, record.chunks_sent)}</p>
           {record.rewrites > 0 && <p>{words.rewritten}</p>}
-          {record.gate_codes.length > 0 && <p>{words.gates(record.gate_codes.join(", "))}</p>}
+          {record.gate_codes.length > 0 && <p>{words.gates(record.gate_codes.map(checkText).join(", "))}</p>}
           <p>{record.decision === "answer" ? words.answered(reason) : words.refused(reason)}</p>
           {left && <p class="hint">{words.budget(left.day, left.month)}</p>}
         </Step>

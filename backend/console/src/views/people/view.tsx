@@ -40,7 +40,7 @@ async function readShared(): Promise<Shared> {
   };
 }
 
-export function PeopleView(_: { parts: string[] }): JSX.Element {
+export function PeopleView({ parts }: { parts: string[] }): JSX.Element {
   const words = spoken(PEOPLE_WORDS);
   return (
     <div class="page people">
@@ -48,24 +48,25 @@ export function PeopleView(_: { parts: string[] }): JSX.Element {
         <h1>{words.title}</h1>
         <p>{words.lead}</p>
       </header>
-      {keys.value.restricted ? <WithKeys /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
+      {keys.value.restricted ? <WithKeys parts={parts} /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
     </div>
   );
 }
 
-function WithKeys(): JSX.Element {
+function WithKeys({ parts }: { parts: string[] }): JSX.Element {
   const words = spoken(PEOPLE_WORDS);
   const [loaded, again] = useLoaded(readShared, []);
   if (loaded.state === "loading") return <Loading />;
   if (loaded.state === "failed") return <Failure error={loaded.error} onRetry={again} />;
   if (loaded.value.bases.length === 0) return <Empty title={words.noBase}><p>{words.noBaseText}</p></Empty>;
-  return <Asking {...loaded.value} />;
+  return <Asking key={parts.join("/")} {...loaded.value} given={parts} />;
 }
 
-function Asking({ bases, models }: Shared): JSX.Element {
+/** `given` is the base to begin with, and a question that waits to be asked. */
+function Asking({ bases, models, given }: Shared & { given: string[] }): JSX.Element {
   const words = spoken(PEOPLE_WORDS);
-  const [baseId, setBase] = useState(bases[0]?.id ?? "");
-  const [text, setText] = useState("");
+  const [baseId, setBase] = useState((bases.find((each) => each.id === given[0]) ?? bases[0])?.id ?? "");
+  const [text, setText] = useState(given[1] ?? "");
   const [reader, setReader] = useState<Turn | null>(null);
   const [analyst, setAnalyst] = useState<Turn | null>(null);
   const [records, setRecords] = useState<AuditRecord[] | null>(null);

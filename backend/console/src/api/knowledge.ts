@@ -1,0 +1,120 @@
+// Knowledge bases as the view of them needs them: descriptions, documents, passages, members, and uploads that tell how far they are.
+import { keys } from "../state/keys";
+import { ApiError, call, get, refusalOf, type Page } from "./client";
+import type { KnowledgeBase, Role } from "./types";
+
+export interface Description {
+  name: string;
+  summary: string;
+  topics: string[];
+  routing_hint: string;
+  routing_keywords: string[];
+  restricted_translation: boolean;
+  embed: boolean;
+}
+
+/** A base as its readers see it; owners and editors are told what is withheld from restricted members. */
+export interface ReadableBase extends KnowledgeBase, Description {
+  embedded_chunks: number | null;
+  chunks: number | null;
+  version: number;
+  created_at: number;
+  left_out?: string[];
+  left_out_reasons?: Record<string, string[]>;
+  left_out_words?: Record<string, string[]>;
+}
+
+/** A base as its restricted members see it. */
+export type RestrictedBase = KnowledgeBase & Pick<Description, "routing_hint" | "routing_keywords">;
+
+export interface StoredDocument {
+  id: string;
+  name: string;
+  media_type: string;
+  sha256: string;
+  bytes: number;
+  chunks: number;
+  created_at: number;
+  /** In lists: how many of its passages are found by meaning; null where nothing is embedded. */
+  embedded_chunks?: number | null;
+}
+
+export interface Passage {
+  id: string;
+  heading_path: string[];
+  text: string;
+  tokens: number;
+}
+
+export interface Hit {
+  document: string;
+  chunk: string;
+  heading_path: string[];
+  text: string;
+  score: number;
+}
+
+export interface Member {
+  user_id: string;
+  role: Role;
+}
+
+export const BASES = "/v1/knowledge_bases";
+
+export function isReadable(base: KnowledgeBase): base is ReadableBase {
+  return base.role !== "restricted_analyst";
+}
+
+export function mayWrite(base: KnowledgeBase): boolean {
+  return base.role === "owner" || base.role === "editor";
+}
+
+export function documentPath(baseId: string, name: string): string {
+  return `${BASES}/${baseId}/documents/${encodeURIComponent(name)}`;
+}
+
+export function memberPath(baseId: string, userId: string): string {
+  return `${BASES}/${baseId}/members/${encodeURIComponent(userId)}`;
+}
+
+export function readPassages(baseId: string, name: string, after: string): Promise<Page<Passage>> {
+  const place = after && `&after=${encodeURIComponent(after)}`;
+  return get<Page<Passage>>("user", `${BASES}/${baseId}/chunks?limit=50&document=${encodeURIComponent(name)}${place}`);
+}
+
+export async function createBase(name: string): Promise<ReadableBase> {
+  return call<ReadableBase>("user", "POST", BASES, { body: { name } });
+}
+
+/** The server wants this one again later; `seconds` is when, where it says so. */
+export class TryLater extends Error {
+  constructor(override readonly cause: ApiError, readonly seconds: number | null) {
+    super(cause.message);
+  }
+}
+
+const LATER = new Set([0, 429, 502, 503, 504]);
+
+/** Put a document; `onSent` is told which share of it has been sent. `fetch` cannot tell that. */
+export function putDocument(baseId: string, name: string, file: Blob, onSent: (share: number) => void, signal: AbortSignal): Promise<StoredDocument> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("PUT", documentPath(baseId, name));
+    request.setRequestHeader("Authorization", `Bearer ${keys.value.user ?? ""}`);
+    // The server tells a format by the ending of the name, which browsers do less well.
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    request.upload.onprogress = (event) => onSent(event.total ? event.loaded / event.total : 0);
+    request.upload.onload = () => onSent(1);
+    request.onload = () => {
+      if (request.status < 300) return resolve(JSON.parse(request.responseText) as StoredDocument);
+      const error = refusalOf(request.status, request.statusText, request.responseText);
+      const seconds = Number(request.getResponseHeader("Retry-After")) || null;
+      reject(LATER.has(request.status) ? new TryLater(error, seconds) : error);
+    };
+    request.onerror = () => reject(new TryLater(new ApiError(0, ""), null));
+    request.onabort = () => reject(new DOMException("", "AbortError"));
+    signal.addEventListener("abort", () => request.abort(), { once: true });
+    if (signal.aborted) return reject(new DOMException("", "AbortError"));
+    request.send(file);
+  });
+}

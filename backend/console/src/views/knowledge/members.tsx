@@ -1,0 +1,97 @@
+// Who may do what with a base.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { all, call } from "../../api/client";
+import { BASES, memberPath, type Member, type ReadableBase } from "../../api/knowledge";
+import type { Role } from "../../api/types";
+import { Button } from "../../components/button";
+import { Field, Pick } from "../../components/field";
+import { useLoaded } from "../../components/loaded";
+import { errorText, Failure, Loading } from "../../components/notices";
+import { shownText } from "../../components/shown_text";
+import { Table } from "../../components/table";
+import { toast } from "../../state/toasts";
+import { spoken } from "../../words";
+import { KNOWLEDGE_WORDS } from "./words";
+
+const ROLES: readonly Role[] = ["reader", "restricted_analyst", "editor", "owner"];
+
+export function MembersTab({ base }: { base: ReadableBase }): JSX.Element {
+  const words = spoken(KNOWLEDGE_WORDS);
+  const [loaded, again] = useLoaded(() => all<Member>("user", `${BASES}/${base.id}/members`), [base.id]);
+  const isOwner = base.role === "owner";
+
+  async function change(member: string, role: Role | null): Promise<void> {
+    const path = memberPath(base.id, member);
+    try {
+      if (role) await call("user", "PUT", path, { body: { role } });
+      else await call("user", "DELETE", path);
+    } catch (error) {
+      toast(errorText(error), "error");
+    }
+    again();
+  }
+  if (loaded.state === "loading") return <Loading />;
+  if (loaded.state === "failed") return <Failure error={loaded.error} onRetry={again} />;
+  return (
+    <>
+      <p class="hint">{isOwner ? words.membersLead : words.onlyOwners}</p>
+      {isOwner && <AddMember onAdd={change} />}
+      <MemberTable members={loaded.value} isOwner={isOwner} onChange={change} />
+    </>
+  );
+}
+
+interface MemberTableProps {
+  members: Member[];
+  isOwner: boolean;
+  onChange: (member: string, role: Role | null) => Promise<void>;
+}
+
+function MemberTable({ members, isOwner, onChange }: MemberTableProps): JSX.Element {
+  const words = spoken(KNOWLEDGE_WORDS);
+  const options = ROLES.map((value) => ({ value, name: words.roles[value] }));
+  return (
+    <Table<Member>
+      caption={words.tabs.members}
+      rows={members}
+      keyOf={(each) => each.user_id}
+      columns={[
+        { head: words.member, cell: (each) => <span class="name" dir="auto">{shownText(each.user_id)}</span> },
+        {
+          head: words.role,
+          cell: (each) => isOwner
+            ? <Pick<Role> quiet label={words.roleOf(shownText(each.user_id))} value={each.role} options={options} onPick={(role) => void onChange(each.user_id, role)} />
+            : words.roles[each.role],
+        },
+        { head: words.may, cell: (each) => <span class="hint">{words.roleHints[each.role]}</span> },
+        ...(isOwner
+          ? [{ head: words.heads.acts, cell: (each: Member) => <Button kind="quiet" icon="bin" label={words.removeMember(shownText(each.user_id))} onClick={() => void onChange(each.user_id, null)} /> }]
+          : []),
+      ]}
+    />
+  );
+}
+
+function AddMember({ onAdd }: { onAdd: (member: string, role: Role) => Promise<void> }): JSX.Element {
+  const words = spoken(KNOWLEDGE_WORDS);
+  const [user, setUser] = useState("");
+  const [role, setRole] = useState<Role>("reader");
+  return (
+    <form
+      class="search-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void onAdd(user.trim(), role).then(() => setUser(""));
+      }}
+    >
+      <Field label={words.member} hint={words.roleHints[role]}>
+        {(ids) => <input {...ids} type="text" autocomplete="off" spellcheck={false} value={user} onInput={(event) => setUser(event.currentTarget.value)} />}
+      </Field>
+      <div class="actions">
+        <Pick<Role> label={words.role} value={role} onPick={setRole} options={ROLES.map((value) => ({ value, name: words.roles[value] }))} />
+        <Button type="submit" kind="primary" disabled={!user.trim()}>{words.add}</Button>
+      </div>
+    </form>
+  );
+}
