@@ -12,7 +12,7 @@ from chat_shell.doors.grpc.handlers import SERVICE_NAME, ChatShellHandlers
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
 from shared.certificates import Certificates, ReadCertificates
-from shared.tls_door import HandshakeLimits
+from shared.tls_door import DEFAULT_LIMITS, HandshakeLimits
 
 KEEPALIVE_OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
@@ -20,12 +20,6 @@ KEEPALIVE_OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
-)
-
-# A client that does not finish its handshake keeps no place for long; a backend needs a connection or two.
-CONNECTION_OPTIONS = (
-    ("grpc.server_handshake_timeout_ms", int(HandshakeLimits().seconds * 1000)),
-    ("grpc.max_allowed_incoming_connections", HandshakeLimits().at_a_time),
 )
 
 # Windows of fixed size: otherwise gRPC takes in the bytes of calls that may not arrive yet without a bound.
@@ -73,6 +67,7 @@ def create_grpc_server(
     *,
     address: str,
     certificates: Certificates | None = None,
+    limits: HandshakeLimits = DEFAULT_LIMITS,
 ) -> GrpcDoor:
     """Build the server and bind it; port 0 chooses a free port. With certificates it speaks TLS, and nothing else.
 
@@ -84,7 +79,7 @@ def create_grpc_server(
         options=(
             *KEEPALIVE_OPTIONS,
             *WINDOW_OPTIONS,
-            *CONNECTION_OPTIONS,
+            *_connection_options(limits),
             ("grpc.max_receive_message_length", bounds.max_message_bytes),
             ("grpc.max_send_message_length", bounds.max_message_bytes),
             ("grpc.so_reuseport", 0),
@@ -97,6 +92,14 @@ def create_grpc_server(
     if certificates is None:
         return GrpcDoor(server, health_servicer, server.add_insecure_port(address))
     return GrpcDoor(server, health_servicer, server.add_secure_port(address, _credentials(certificates)))
+
+
+def _connection_options(limits: HandshakeLimits) -> tuple[tuple[str, int], ...]:
+    """Return the bounds as gRPC knows them; it counts whole connections too, of which a backend needs one or two."""
+    return (
+        ("grpc.server_handshake_timeout_ms", int(limits.seconds * 1000)),
+        ("grpc.max_allowed_incoming_connections", limits.at_a_time),
+    )
 
 
 def _credentials(certificates: Certificates) -> grpc.ServerCredentials:
