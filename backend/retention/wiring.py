@@ -47,5 +47,6 @@ def build_retention(
     knowledge: KnowledgeStore,
 ) -> RetentionRoom:
     """Build the room."""
-    sweeping = Retention(SqlExpiryStore(database, clock), terms, clock, LoggingRetention())
-    return RetentionRoom(sweeping, SqlPersonStore(database, clock), conversations, knowledge)
+    expiry, people = SqlExpiryStore(database, conversations, clock), SqlPersonStore(database, conversations, clock)
+    sweeping = Retention(expiry, conversations, terms, clock, LoggingRetention())
+    return RetentionRoom(sweeping, people, conversations, knowledge)

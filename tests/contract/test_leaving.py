@@ -121,7 +121,8 @@ async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[K
         agent_files = AgentFiles(Files(store, clock, FileQuota()), shelves)
         named = NamedParts(house.services.models, ToolCatalogue(FakeModelLister(), clock))
         agents = AgentCatalogue(SqlAgentStore(database), knowledge, named, agent_files, clock)
-        people, conversations = SqlPersonStore(database, clock), SqlConversationStore(database)
+        conversations = SqlConversationStore(database)
+        people = SqlPersonStore(database, conversations, clock)
         leaving = Leaving(PersonPorts(people, conversations, knowledge, agents, house.services.responses))
         clearing = FileClearing(store, clock, (knowledge.withdraw_file,), make_supervisor(RecordingFailures()))
         yield Kit(database, leaving, clearing)
@@ -177,7 +178,8 @@ def test_the_guide_names_each_type_of_an_export() -> None:
 
 async def test_what_is_kept_beside_texts_is_shown_and_no_hash_of_a_key(kit: Kit) -> None:
     await kit.database.write(fill)
-    lines = [line async for line in SqlPersonStore(kit.database, FakeClock()).records(Person(TENANT, PIA))]
+    people = SqlPersonStore(kit.database, SqlConversationStore(kit.database), FakeClock())
+    lines = [line async for line in people.records(Person(TENANT, PIA))]
     by_type = {line["type"]: line for line in lines}
     assert set(by_type) == {"api_key", "waiting_turn", "attached_file", "restricted_search", "restricted_usage"}
     assert by_type["api_key"]["id"] == "api_key-1"

@@ -9,9 +9,11 @@ import pytest
 from sqlalchemy import Engine, event, func, insert, select, text, update
 
 from backend.conversations.sql import tables as told
+from backend.conversations.sql.deletion import withdraw
 from backend.files.domain import FilePurpose, FileQuota, StoredFile
 from backend.files.sql.files import SqlFileStore
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.row_steps import ROWS_AT_ONCE
 from backend.knowledge.domain.shelves import shelf_of_agent, shelf_of_user
 from backend.knowledge.sql.tables import attachment
 from backend.restricted.sql.ledger import SqlRestrictedLedger
@@ -19,8 +21,7 @@ from backend.retention.domain import Kept, Person, PersonalRows, RetentionTerms
 from backend.retention.services.sweeping import Retention
 from backend.retention.sql.expiry import SqlExpiryStore
 from backend.retention.sql.people import SqlPersonStore
-from backend.retention.sql.row_deletion import ROWS_AT_ONCE, withdraw
-from shared.errors import NotFound, TurnRunning
+from shared.errors import NotFound
 from shared.models.safe_summary import AnswerReason
 from tests.contract.knowledge_cases import make_base
 from tests.contract.restricted_cases import make_record, settlement
@@ -61,7 +62,9 @@ class Kit(NamedTuple):
     async def sweep(self, days: int | None = 30, audit: int | None = None) -> Mapping[Kept, int]:
         """Sweep once and return what was deleted."""
         terms = RetentionTerms(*(timedelta(days=each) if each is not None else None for each in (days, audit)))
-        await Retention(SqlExpiryStore(self.database, self.clock), terms, self.clock, self.observer).sweep()
+        conversations = self.stores.conversations
+        expiry = SqlExpiryStore(self.database, conversations, self.clock)
+        await Retention(expiry, conversations, terms, self.clock, self.observer).sweep()
         return self.observer.sweeps[-1]
 
     async def rows_of(self, table: Any) -> int:
@@ -163,14 +166,15 @@ async def test_a_conversation_with_a_waiting_turn_stays(kit: Kit) -> None:
 
 async def test_a_withdrawn_conversation_is_nobodys_and_the_next_sweep_goes_on_with_it(kit: Kit) -> None:
     await finished(kit, "conv_a", "resp_a")
-    await kit.database.write(lambda connection: withdraw(connection, told.conversation.c.id == "conv_a"))
-    with pytest.raises(TurnRunning):
+    await kit.database.write(lambda connection: withdraw(connection, "conv_a"))
+    with pytest.raises(NotFound):
         await kit.stores.conversations.append("conv_a", 2, [make_entry(2)], [])
     found = await kit.stores.conversations.find("conv_a")
     assert found is not None
     assert found.tenant == ""
-    assert (await kit.sweep())[Kept.CONVERSATIONS] == 1
-    assert await kit.rows_of(told.log_entry) == 0
+    kit.observer.sweeps.append({})
+    assert await kit.sweep(days=None) == {}
+    assert (await kit.rows_of(told.conversation), await kit.rows_of(told.log_entry)) == (0, 0)
 
 
 async def test_a_response_goes_when_its_conversation_is_gone(kit: Kit) -> None:
@@ -269,8 +273,8 @@ async def test_a_deletion_of_a_person_goes_on_where_another_was_killed(kit: Kit)
         await finished(kit, f"conv_{name}", f"resp_{name}")
     others = told.conversation.c.id == "conv_c"
     await kit.database.write(lambda c: c.execute(update(told.conversation).where(others).values(user_id="bob")))
-    await kit.database.write(lambda c: withdraw(c, told.conversation.c.id == "conv_a"))
-    people, ann = SqlPersonStore(kit.database, kit.clock), Person("acme", "ann")
+    await kit.database.write(lambda c: withdraw(c, "conv_a"))
+    people, ann = SqlPersonStore(kit.database, kit.stores.conversations, kit.clock), Person("acme", "ann")
     assert await people.delete_conversations(ann) == 2
     assert await people.delete_conversations(ann) == 0
     left = await kit.database.read(lambda c: c.execute(select(told.conversation.c.id)).scalars().all())
@@ -279,7 +283,7 @@ async def test_a_deletion_of_a_person_goes_on_where_another_was_killed(kit: Kit)
 
 async def test_a_conversation_in_which_a_turn_runs_is_left_and_named(kit: Kit) -> None:
     await kit.stores.turns.begin(make_turn(None, "resp_a", "conv_a"))
-    people, ann = SqlPersonStore(kit.database, kit.clock), Person("acme", "ann")
+    people, ann = SqlPersonStore(kit.database, kit.stores.conversations, kit.clock), Person("acme", "ann")
     assert await people.delete_conversations(ann) == 0
     assert await people.delete_rows(PersonalRows.RESPONSES, ann) == 0
     assert {each async for each in people.running(ann)} == {"resp_a"}

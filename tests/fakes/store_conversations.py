@@ -128,6 +128,13 @@ class FakeConversationStore:
         for each in together:
             self._forget(each)
 
+    async def left_of_deleted(self) -> Sequence[str]:
+        """Return none: what is deleted here is gone at once."""
+        return ()
+
+    async def clear(self, conversation_id: str) -> None:
+        """Return: nothing is left."""
+
     def _branches(self, conversation_id: str) -> list[str]:
         found, known = self._state.conversations[conversation_id], self._state.responses
         named = {item.response_id for item in self._state.items.get(conversation_id, ())}

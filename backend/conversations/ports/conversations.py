@@ -97,6 +97,18 @@ class ConversationStore(Protocol):
         """
         ...
 
+    async def left_of_deleted(self) -> Sequence[str]:
+        """Return deleted conversations of which rows are left: who deleted them did not come to the end."""
+        ...
+
+    async def clear(self, conversation_id: str) -> None:
+        """Delete what is left of a deleted conversation.
+
+        Raises:
+            Unavailable: the database is away; what was deleted by then stays deleted.
+        """
+        ...
+
     async def append(
         self,
         conversation_id: str,

@@ -1,6 +1,7 @@
 """Conversations, their logs and their items in a SQL database."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import get_args
 
 from sqlalchemy import ClauseElement, Connection, Integer, bindparam, delete, func, insert, select, update
@@ -27,7 +28,7 @@ from backend.conversations.sql.codec import (
     to_json,
     to_members,
 )
-from backend.conversations.sql.lanes import branches_of
+from backend.conversations.sql.deletion import delete_withdrawn, withdraw, withdrawn_ids
 from backend.conversations.sql.listed import read_page
 from backend.conversations.sql.shared_statements import HAS_LENGTH, IS_CONVERSATION, IS_FREE, guard_error, write_rows
 from backend.foundation.domain.idempotency import KeyClaim
@@ -36,7 +37,7 @@ from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Row, Statement
 from backend.knowledge.domain.labels import Labels, decode_labels
-from shared.errors import Conflict, NotFound, TurnRunning
+from shared.errors import Conflict, NotFound, Unavailable
 
 _conversation = tables.conversation
 _entry = tables.log_entry
@@ -81,7 +82,6 @@ _OPEN = Statement(
     .where(IS_CONVERSATION)
 )
 _SET = Statement(update(_conversation).where(IS_CONVERSATION))
-_DELETE = Statement(delete(_conversation).where(IS_CONVERSATION, IS_FREE))
 _GROW = Statement(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
 
 _log = (
@@ -235,16 +235,19 @@ class SqlConversationStore:
         await self._database.write(lambda connection: _SET.change(connection, change))
 
     async def delete(self, conversation_id: str) -> None:
-        """Delete the conversation with its log and items; no effect when there is no such conversation."""
+        """Withdraw it in one transaction, then delete its rows; no effect when there is no such conversation."""
+        for each in await self._database.write(lambda connection: withdraw(connection, conversation_id)):
+            # It is gone for all callers now: who sweeps deletes what may be left of it.
+            with suppress(Unavailable):
+                await self.clear(each)
 
-        def work(connection: Connection) -> None:
-            for each in (conversation_id, *branches_of(connection, conversation_id)):
-                if not _DELETE.change(connection, {"where_id": each}):
-                    error = guard_error(connection, each)
-                    if isinstance(error, TurnRunning):
-                        raise error
+    async def left_of_deleted(self) -> Sequence[str]:
+        """Find those that are withdrawn."""
+        return await self._database.read(withdrawn_ids)
 
-        await self._database.write(work)
+    async def clear(self, conversation_id: str) -> None:
+        """Delete rows in short transactions: a row may hold megabytes, and SQLite has one writer."""
+        await delete_withdrawn(self._database, conversation_id)
 
     async def append(
         self,

@@ -33,7 +33,7 @@ IS_FREE: ColumnElement[bool] = IS_NOT_HELD & _none_waits
 
 _INSERT_ENTRY = Statement(insert(tables.log_entry))
 _INSERT_ITEM = Statement(insert(tables.item))
-_FIND_ID = Statement(select(_conversation.c.id).where(IS_CONVERSATION))
+_FIND_ID = Statement(select(_conversation.c.id).where(IS_CONVERSATION, ~tables.IS_WITHDRAWN))
 
 
 def write_rows(connection: Connection, conversation_id: str, entries: Sequence[Entry], items: Sequence[Item]) -> None:

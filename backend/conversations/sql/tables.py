@@ -1,6 +1,6 @@
 """The tables of conversations, their logs and items, responses and model calls."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ColumnElement, ForeignKey, Index, Integer, Table, Text, text
 
 from backend.foundation.sql.schema import Instant, metadata, required
 
@@ -215,4 +215,14 @@ replica = Table(
     required("seen_at", Instant),
     Column("expires_at", Instant),
     Column("trusted_from", Instant),
+)
+
+WITHDRAWAL = {"tenant": "", "running_response_id": "withdrawn"}
+"""What takes a conversation from everybody, in one statement: no caller has an empty tenant, and a turn may not begin.
+
+Its rows are deleted afterwards, in short transactions.
+"""
+
+IS_WITHDRAWN: ColumnElement[bool] = (conversation.c.tenant == WITHDRAWAL["tenant"]) & (
+    conversation.c.running_response_id == WITHDRAWAL["running_response_id"]
 )

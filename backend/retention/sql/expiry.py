@@ -5,14 +5,15 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Delete, Table, Update, delete, or_, select, update
 
+from backend.conversations.ports.conversations import ConversationStore
 from backend.conversations.sql import tables as told
 from backend.files.sql import tables as files
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.row_steps import change_rows
 from backend.knowledge.domain.shelves import SHELF_ID_START
 from backend.knowledge.sql.tables import attachment, document
 from backend.restricted.sql.tables import safe_summary_audit
 from backend.retention.domain import DuePage, Kept
-from backend.retention.sql.row_deletion import IS_WITHDRAWN, change_rows, delete_conversation_rows, withdraw
 from shared.clock import Clock
 
 ROWS_LOOKED_AT = 500
@@ -28,10 +29,11 @@ _TABLES: dict[Kept, Table] = {
 
 
 class SqlExpiryStore:
-    """The `ExpiryStore` over a `Database`."""
+    """The `ExpiryStore` over a `Database`; what it withdraws of conversations, their own store clears."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, conversations: ConversationStore, clock: Clock) -> None:
         self._database = database
+        self._conversations = conversations
         self._clock = clock
 
     async def due(self, kind: Kept, before: datetime, after: str) -> DuePage:
@@ -64,9 +66,10 @@ class SqlExpiryStore:
 
     async def _delete_conversation(self, conversation_id: str, before: datetime) -> int:
         which = (_conversation.c.id == conversation_id) & _is_due(Kept.CONVERSATIONS, before)
-        if not await self._database.write(lambda connection: withdraw(connection, which)):
+        withdrawn = update(_conversation).where(which).values(told.WITHDRAWAL)
+        if not await self._database.write(lambda connection: connection.execute(withdrawn).rowcount):
             return 0
-        await delete_conversation_rows(self._database, conversation_id)
+        await self._conversations.clear(conversation_id)
         return 1
 
 
@@ -88,12 +91,12 @@ def _conversation_is_due(before: datetime) -> ColumnElement[bool]:
     waits = turn.c.entered_id.is_(None) | (turn.c.created_at >= before)
     awaited = select(turn.c.id).where(turn.c.conversation_id == _conversation.c.id, waits).exists()
     is_free = _conversation.c.running_response_id.is_(None)
-    return or_(IS_WITHDRAWN, (_conversation.c.created_at < before) & is_free & ~touched & ~awaited)
+    return or_(told.IS_WITHDRAWN, (_conversation.c.created_at < before) & is_free & ~touched & ~awaited)
 
 
 def _response_is_due(before: datetime) -> ColumnElement[bool]:
     """A response is kept as long as its conversation is, and a turn that runs until it has ended."""
-    is_kept = (_conversation.c.id == _response.c.conversation_id) & ~IS_WITHDRAWN
+    is_kept = (_conversation.c.id == _response.c.conversation_id) & ~told.IS_WITHDRAWN
     has_ended = _response.c.status.not_in(("queued", "in_progress"))
     return (_response.c.created_at < before) & has_ended & ~select(_conversation.c.id).where(is_kept).exists()
 

@@ -8,15 +8,16 @@ import orjson
 from sqlalchemy import Column, ColumnElement, Connection, Delete, Select, Table, Update, delete, or_, select, update
 
 from backend.agents.sql.tables import agent, agent_member
+from backend.conversations.ports.conversations import ConversationStore
 from backend.conversations.sql import tables as told
 from backend.files.sql import tables as files
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.row_steps import change_rows
 from backend.identity.sql.tables import api_key
 from backend.knowledge.sql.tables import knowledge_base, knowledge_member
 from backend.restricted.sql.tables import released_result, restricted_member, restricted_search
 from backend.retention.domain import Kept, Person, PersonalRows, SoleOwnership
 from backend.retention.sql.personal_records import RECORD_FORMS, USAGE_FORM
-from backend.retention.sql.row_deletion import IS_WITHDRAWN, change_rows, delete_conversation_rows, withdraw
 from shared.clock import Clock
 from shared.models.values import JsonObject
 
@@ -58,10 +59,11 @@ _COUNTED = _Members(knowledge_base, restricted_member, restricted_member.c.knowl
 
 
 class SqlPersonStore:
-    """The `PersonStore` over a `Database`."""
+    """The `PersonStore` over a `Database`; what it withdraws of conversations, their own store clears."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, conversations: ConversationStore, clock: Clock) -> None:
         self._database = database
+        self._conversations = conversations
         self._clock = clock
 
     async def sole_ownership(self, person: Person) -> SoleOwnership:
@@ -107,11 +109,11 @@ class SqlPersonStore:
     async def delete_conversations(self, person: Person) -> int:
         """Withdraw each, then delete its rows."""
         is_free = _is_of(_conversation, person) & _conversation.c.running_response_id.is_(None)
-        which, deleted = or_(is_free, IS_WITHDRAWN), 0
+        which, deleted = or_(is_free, told.IS_WITHDRAWN), 0
         async for each in self._ids(_conversation, which):
-            found = which & (_conversation.c.id == each)
-            if await self._database.write(lambda connection, found=found: withdraw(connection, found)):
-                await delete_conversation_rows(self._database, each)
+            withdrawn = update(_conversation).where(which, _conversation.c.id == each).values(told.WITHDRAWAL)
+            if await self._database.write(lambda c, withdrawn=withdrawn: c.execute(withdrawn).rowcount):
+                await self._conversations.clear(each)
                 deleted += 1
         return deleted
 

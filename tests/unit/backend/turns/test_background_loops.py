@@ -129,7 +129,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         supervisor=make_supervisor(failures),
         caretaking=broken.fail,
         retention=RetentionRoom(
-            Retention(broken, RetentionTerms(timedelta(days=1), None), clock, broken), broken, broken, broken
+            Retention(broken, broken, RetentionTerms(timedelta(days=1), None), clock, broken), broken, broken, broken
         ),
         embedding=EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock),
     )
