@@ -36,7 +36,7 @@ const CHECKS: Words<Record<string, string>> = {
 };
 const BLOCKED = "gate_blocked_";
 
-export const REASON_CODES = Object.keys(REASONS.en);
+export const REASON_CODES = [...Object.keys(REASONS.en), ...Object.keys(CHECKS.en).map((check) => BLOCKED + check)];
 
 export function checkText(code: string): string {
   return spoken(CHECKS)[code] ?? code;

@@ -37,7 +37,7 @@ export function Dialog({ title, children, onClose, place = "middle" }: DialogPro
           <h2 id={titleId}>{title}</h2>
           <Button kind="quiet" icon="close" label={spoken(WORDS).close} onClick={() => ref.current?.close()} />
         </header>
-        <div class="dialog-body">{children}</div>
+        <div class="dialog-body" tabindex={0}>{children}</div>
       </div>
     </dialog>
   );

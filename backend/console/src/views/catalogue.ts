@@ -4,6 +4,7 @@ import type { IconName } from "../components/icons";
 import type { Words } from "../words";
 import { HistoryList } from "./chat/history_list";
 import { ChatView } from "./chat/view";
+import { AuditView } from "./audit/view";
 import { KnowledgeView } from "./knowledge/view";
 import { PeopleView } from "./people/view";
 import { XrayView } from "./xray/view";
@@ -23,4 +24,5 @@ export const VIEWS: readonly View[] = [
   { name: "people", icon: "people", title: { en: "As two people", zh: "两人对照" }, component: PeopleView },
   { name: "xray", icon: "xray", title: { en: "Prompt x-ray", zh: "提示词透视" }, component: XrayView },
   { name: "knowledge", icon: "book", title: { en: "Knowledge", zh: "知识库" }, component: KnowledgeView },
+  { name: "audit", icon: "shield", title: { en: "Audit", zh: "审计" }, component: AuditView },
 ];

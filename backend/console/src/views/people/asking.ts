@@ -1,23 +1,10 @@
 // One question asked as two people, and what the audit says of the restricted one.
-import { get, send, type Page } from "../../api/client";
+import { readAudit, type AuditRecord } from "../../api/audit";
+import { send } from "../../api/client";
 import { follow } from "../../api/events";
 import { after, newTurn, type Turn } from "../../api/turn";
 import { errorText } from "../../components/notices";
 import type { KeyName } from "../../state/keys";
-
-export interface AuditRecord {
-  id: string;
-  turn_id: string;
-  decision: "answer" | "refuse";
-  reason: string;
-  gate_codes: string[];
-  rewrites: number;
-  chunks_found: number;
-  chunks_sent: number;
-  search_id: string | null;
-  is_cached: boolean;
-  budget_after: { day: number; month: number }[] | null;
-}
 
 export interface Ask {
   text: string;
@@ -55,6 +42,6 @@ export async function askAs(as: KeyName, asked: Ask, signal: AbortSignal, onTurn
 
 /** Return what the audit says of the searches of a turn, the first one first. */
 export async function auditOf(turn: Turn, baseId: string): Promise<AuditRecord[]> {
-  const page = await get<Page<AuditRecord>>("admin", `/v1/audit/safe_summaries?limit=100&knowledge_base_id=${baseId}`);
-  return page.data.filter((each) => each.turn_id === turn.id).reverse();
+  const { records } = await readAudit({ knowledge_base_id: baseId }, 100);
+  return records.filter((each) => each.turn_id === turn.id).reverse();
 }

@@ -1,5 +1,6 @@
 // What each of the two has got: the reader passages and an answer, the analyst a decision and what was released.
 import type { ComponentChildren, JSX } from "preact";
+import type { AuditRecord } from "../../api/audit";
 import { isRunning, textOf, type Turn } from "../../api/turn";
 import type { SearchResult } from "../../api/types";
 import { Markdown } from "../../components/markdown";
@@ -8,7 +9,6 @@ import { shownText } from "../../components/shown_text";
 import { checkText, reasonText } from "../../reasons";
 import { keys } from "../../state/keys";
 import { spoken } from "../../words";
-import type { AuditRecord } from "./asking";
 import { PEOPLE_WORDS } from "./words";
 
 const MOST_PASSAGES = 6;

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { all, get, type Page } from "../../api/client";
+import type { AuditRecord } from "../../api/audit";
 import { isRunning, type Turn } from "../../api/turn";
 import type { KnowledgeBase, Model } from "../../api/types";
 import { Button } from "../../components/button";
@@ -15,7 +16,7 @@ import { toast } from "../../state/toasts";
 import { spoken } from "../../words";
 import { chooseModel, chosenModel } from "../chat/choices";
 import { AnalystSide, ReaderSide } from "./sides";
-import { askAs, auditOf, type AuditRecord } from "./asking";
+import { askAs, auditOf } from "./asking";
 import { PEOPLE_QUESTIONS, PEOPLE_WORDS } from "./words";
 import "./people.css";
 
