@@ -48,7 +48,7 @@ def _show(terminal: Terminal, call: Answer, *, whole: bool) -> None:
     told = "the provider did not say what it read from its cache" if cached is None else f"{cached} read from its cache"
     reason = f", which began by {call['epoch_reason']}" if call.get("epoch_reason") else ""
     terminal.line(f"Call {text_at(call, 'call')}, epoch {text_at(call, 'epoch')}{reason}", "bold")
-    terminal.line(f"{tokens} tokens, {reused} sent before, {told}")
+    terminal.line(f"{tokens} tokens of messages, {reused} of these and the tools sent before, {told}")
     for message in messages:
         terminal.line(f"{'│' if message.get('reused') else ' '} {text_at(message, 'kind')} ({_size(message)})", "bold")
         text = _content(message)

@@ -37,9 +37,9 @@ class Reason(StrEnum):
 MOST_NOT_RUN = {
     Reason.NEEDS_A_CLUSTER: 4,
     Reason.NEEDS_DOCKER: 2,
-    Reason.NEEDS_A_PROVIDER_KEY: 1,
-    Reason.INSTALLS_PACKAGES: 12,
-    Reason.STARTS_THE_PRODUCT: 4,
+    Reason.NEEDS_A_PROVIDER_KEY: 2,
+    Reason.INSTALLS_PACKAGES: 13,
+    Reason.STARTS_THE_PRODUCT: 6,
     Reason.TAKES_MINUTES: 2,
     Reason.RUN_BY_ANOTHER_TEST: 11,
 }

@@ -1,10 +1,13 @@
 """Every command block of the documentation is run, or says why it is not and is looked at without running it."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from deploy.site.pages import written_pages
 from tests.console.running import Running
 from tests.guides.blocks import MOST_NOT_RUN, Block, Reason, all_blocks, blocks_of
 from tests.guides.following import Broken, reading
@@ -43,6 +46,15 @@ def test_another_test_that_runs_a_block_names_its_page() -> None:
             assert Path(block.page).stem.replace("-", "_") in names.replace("-", "_"), block.place
         else:
             assert block.other_test == "", block.place
+
+
+def test_metrics_that_pages_name_are_shown(running: Running) -> None:
+    shown = ""
+    for address in (running.pair.backend_url, running.pair.chat_shell_http_url):
+        shown += httpx2.get(f"{address}/metrics").text
+    kinds = set(re.findall(r"^# TYPE (\w+) ", shown, re.MULTILINE))
+    pages = "".join((ROOT / page).read_text(encoding="utf-8") for page in written_pages() if page != "CHANGELOG.md")
+    assert set(re.findall(r"`(ballast_\w+)", pages)) - kinds == set()
 
 
 def block(code: str, kind: str = "sh") -> Block:
