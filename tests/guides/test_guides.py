@@ -15,6 +15,8 @@ from tests.guides.names import wrong_names
 from tests.house.sources import ROOT
 
 BLOCKS = all_blocks()
+_OPENING_LINES = 16
+_WITHOUT_COMMANDS = {"docs/clients/table.md"}  # written by `make test-clients`
 PAGES = list(dict.fromkeys(block.page for block in BLOCKS if block.reason is None))
 
 
@@ -31,6 +33,13 @@ def test_a_page_does_what_it_says(page: str, running: Running, tmp_path: Path, r
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
 def test_what_a_block_names_exists(block: Block) -> None:
     assert wrong_names(block) == []
+
+
+def test_every_page_opens_with_something_to_copy_and_run() -> None:
+    guides = [page for page in written_pages() if page.startswith("docs/") and page not in _WITHOUT_COMMANDS]
+    first = {block.page: block.line for block in reversed(BLOCKS)}
+    late = [page for page in guides if first.get(page, _OPENING_LINES) >= _OPENING_LINES and "/adr/" not in page]
+    assert late == []
 
 
 def test_no_more_blocks_are_left_out_than_are_known() -> None:
