@@ -36,7 +36,7 @@ interface PlotProps {
 export function Plot({ title, kind, times, stepSeconds, series, valueText = numberText, leastTop = 1 }: PlotProps): JSX.Element {
   const words = spoken(WORDS);
   const sums = times.map((_, at) => series.map((each) => each.values[at] ?? 0));
-  const top = Math.max(leastTop, ...sums.map((values) => (kind === "bars" ? values.reduce((sum, each) => sum + each, 0) : Math.max(...values))));
+  const top = roundTop(Math.max(leastTop, ...sums.map((values) => (kind === "bars" ? values.reduce((sum, each) => sum + each, 0) : Math.max(...values)))));
   const options: Intl.DateTimeFormatOptions = stepSeconds < 86_400 ? { dateStyle: "short", timeStyle: "short" } : { dateStyle: "medium" };
   const shortOptions: Intl.DateTimeFormatOptions = stepSeconds < 3600 ? { timeStyle: "short" } : options;
   const ends = [times[0] ?? 0, (times.at(-1) ?? 0) + stepSeconds].map((each) => timeText(each, shortOptions)) as [string, string];
@@ -79,6 +79,12 @@ export function Plot({ title, kind, times, stepSeconds, series, valueText = numb
   );
 }
 
+/** Return the next number that reads well: 1, 2, 4 or 8 before zeros. */
+function roundTop(value: number): number {
+  const unit = 10 ** Math.floor(Math.log10(value));
+  return ([1, 2, 4, 8, 10].find((each) => each * unit >= value) ?? 10) * unit;
+}
+
 function Bars({ sums, series, top }: { sums: number[][]; series: Series[]; top: number }): JSX.Element {
   const step = WIDTH / Math.max(1, sums.length);
   const gap = Math.min(2, step / 4);
@@ -96,14 +102,15 @@ function Bars({ sums, series, top }: { sums: number[][]; series: Series[]; top: 
   );
 }
 
-/** A line with gaps where nothing is known; a value with no neighbour is a short dash. */
+/** A dash for each value that is known, and a thin line that leads from one to the next. */
 function Line({ series: { values, tone }, top }: { series: Series; top: number }): JSX.Element {
   const step = WIDTH / Math.max(1, values.length);
   const height = (value: number): string => (HEIGHT - (value / top) * (HEIGHT - 2) - 1).toFixed(1);
-  const path = values.map((value, at) => {
-    if (value === null) return "";
-    const isFirst = at === 0 || values[at - 1] === null;
-    return `${isFirst ? "M" : "L"}${(at * step).toFixed(1)} ${height(value)}H${((at + 1) * step).toFixed(1)}`;
-  });
-  return <path class={`line tone-${tone}`} d={path.join("")} />;
+  const dashes = values.flatMap((value, at) => (value === null ? [] : [`${(at * step).toFixed(1)} ${height(value)}H${((at + 1) * step).toFixed(1)}`]));
+  return (
+    <g class={`line tone-${tone}`}>
+      <path class="thin" d={dashes.length ? `M${dashes.join("L")}` : ""} />
+      <path d={dashes.map((each) => `M${each}`).join("")} />
+    </g>
+  );
 }

@@ -6,6 +6,7 @@ import { HistoryList } from "./chat/history_list";
 import { ChatView } from "./chat/view";
 import { AuditView } from "./audit/view";
 import { KnowledgeView } from "./knowledge/view";
+import { OperationsView } from "./operations/view";
 import { PeopleView } from "./people/view";
 import { XrayView } from "./xray/view";
 
@@ -25,4 +26,5 @@ export const VIEWS: readonly View[] = [
   { name: "xray", icon: "xray", title: { en: "Prompt x-ray", zh: "提示词透视" }, component: XrayView },
   { name: "knowledge", icon: "book", title: { en: "Knowledge", zh: "知识库" }, component: KnowledgeView },
   { name: "audit", icon: "shield", title: { en: "Audit", zh: "审计" }, component: AuditView },
+  { name: "operations", icon: "pulse", title: { en: "Operations", zh: "运维" }, component: OperationsView },
 ];
