@@ -25,6 +25,7 @@ LONG_FILES = (
     "tests/integration/test_openapi_fuzz.py",
     "tests/e2e/test_chaos.py",
     "tests/leaks/test_leaks.py",
+    "tests/guides/test_guides.py",
     "tests/contract/test_retrieval.py",
     "tests/contract/test_compaction_crashes.py",
     "tests/integration/test_hostile_documents.py",

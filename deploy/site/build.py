@@ -49,6 +49,7 @@ def main() -> None:
 def lay_out(folder: Path) -> None:
     """Put all pages, and what they show, into a folder; the API reference is written from the OpenAPI document."""
     shutil.copytree(ROOT / "docs", folder / "docs")
+    shutil.copy(CONFIGURATION.with_name("site.css"), folder)
     for name in written_pages():
         if "/" not in name:
             shutil.copy(ROOT / name, folder)
