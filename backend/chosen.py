@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 
+from shared.checked_parts import print_parts
 from shared.environment import read_settings
 
 Command = Callable[[], Coroutine[None, None, None]]
@@ -15,14 +16,14 @@ Raises:
 def chosen_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Command | None:
     """Return the command that the arguments of the process name; None where they name none."""
     from backend.app import downgrade_database, migrate_database, serve
-    from backend.check import check_backend
+    from backend.check import checked_parts
     from backend.settings import DatabaseSettings, Settings
 
     match list(arguments):
         case [] | ["serve"]:
             return lambda: serve(read_settings(Settings, environ))
         case ["check"]:
-            return lambda: check_backend(environ)
+            return lambda: print_parts(checked_parts(environ))
         case ["migrate"]:
             return lambda: migrate_database(read_settings(DatabaseSettings, environ))
         case ["downgrade", revision]:

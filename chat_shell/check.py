@@ -13,20 +13,6 @@ _BACKEND_SECONDS = 5.0
 _SETTINGS = "chat_shell settings"
 
 
-async def check_chat_shell(environ: Mapping[str, str]) -> None:
-    """Print a line for each part.
-
-    Raises:
-        WrongSetting: a part is not as it has to be.
-    """
-    faults = 0
-    async for part in checked_parts(environ):
-        faults += not part.is_well
-        print(part.line, flush=True)  # noqa: T201 -- the command's answer
-    if faults:
-        raise WrongSetting(f"{faults} of the parts above cannot be used as they are")
-
-
 async def checked_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]:
     """Yield what is found, part by part; behind wrong settings nothing can be looked at."""
     try:

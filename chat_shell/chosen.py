@@ -3,6 +3,7 @@
 from collections.abc import Coroutine, Mapping
 
 from chat_shell.settings import Settings
+from shared.checked_parts import print_parts
 
 
 def serving(settings: Settings, environ: Mapping[str, str]) -> Coroutine[None, None, None]:
@@ -14,6 +15,6 @@ def serving(settings: Settings, environ: Mapping[str, str]) -> Coroutine[None, N
 
 def checking(environ: Mapping[str, str]) -> Coroutine[None, None, None]:
     """Return what looks at the settings and ends."""
-    from chat_shell.check import check_chat_shell
+    from chat_shell.check import checked_parts
 
-    return check_chat_shell(environ)
+    return print_parts(checked_parts(environ))

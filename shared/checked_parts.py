@@ -1,7 +1,10 @@
 """What a service finds out about its settings and surroundings, in lines that the command `ballast doctor` reads."""
 
 import json
+from collections.abc import AsyncIterable
 from dataclasses import asdict, dataclass
+
+from shared.environment import WrongSetting
 
 
 @dataclass(frozen=True)
@@ -25,3 +28,17 @@ def checked_part_of(line: str) -> CheckedPart | None:
         return CheckedPart(**json.loads(line))
     except (ValueError, TypeError):
         return None
+
+
+async def print_parts(parts: AsyncIterable[CheckedPart]) -> None:
+    """Print a line for each part, as soon as it is looked at.
+
+    Raises:
+        WrongSetting: a part is not as it has to be.
+    """
+    faults = 0
+    async for part in parts:
+        faults += not part.is_well
+        print(part.line, flush=True)  # noqa: T201 -- the command's answer
+    if faults:
+        raise WrongSetting(f"{faults} of the parts above cannot be used as they are")

@@ -23,10 +23,7 @@ class PromptMessage(BaseModel):
     `tool_calls` stands on calls of the model, `tool_call_id` on results.
     """
 
-    kind: str = Field(
-        description="system, user, custom_instructions, project_files, file, dynamic_context, assistant, tool_result, "
-        "summary, summary_instruction, notice or reminder."
-    )
+    kind: str
     role: Literal["system", "user", "assistant", "tool"]
     tool_call_id: str | None = None
     content: str | list[JsonObject] | None
@@ -64,7 +61,7 @@ class Prompt(BaseModel):
     tools: list[JsonObject]
     messages: list[PromptMessage]
     reused_bytes: int
-    reused_tokens: int = Field(description="Estimated.")
+    reused_tokens: int
     cached_tokens: int | None = Field(description="What the provider read from its cache; null where it did not say.")
     cost: PromptCost | None = Field(description="Null where the operator has given no prices.")
     first_difference: str | None = Field(

@@ -8,7 +8,7 @@ is used, and that all examples fit.
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from shared.models.values import JsonObject, JsonValue
 
@@ -56,31 +56,33 @@ def read_reference(paths: Iterable[Path]) -> Reference:
     """Read the words of several rooms.
 
     Raises:
-        ValueError: two files have the same section, but for `everywhere`, `parameters` and `operations`.
+        ValueError: two files say something of the same.
     """
-    fields: dict[str, dict[str, FieldWords]] = {}
-    parameters: dict[str, FieldWords] = {}
-    operations: dict[str, OperationWords] = {}
+    said: dict[str, dict[str, object]] = {}
     for path in paths:
         for section, entries in tomllib.loads(path.read_text(encoding="utf-8")).items():
-            if section == OPERATIONS:
-                operations.update({name: OperationWords(**said) for name, said in entries.items()})
-            elif section == PARAMETERS:
-                parameters.update(_words(entries))
-            elif section in fields and section != EVERYWHERE:
-                raise ValueError(f"{path}: the section {section} stands in two files")
-            else:
-                fields.setdefault(section, {}).update(_words(entries))
-    return Reference(fields, parameters, operations)
+            known = said.setdefault(section, {})
+            if twice := known.keys() & entries.keys():
+                raise ValueError(f"{path}: another file has these of {section} too: {', '.join(sorted(twice))}")
+            known.update(entries)
+    operations = cast("dict[str, dict[str, Any]]", said.pop(OPERATIONS, {}))
+    parameters = _words(said.pop(PARAMETERS, {}))
+    of_operations = {address: OperationWords(**words) for address, words in operations.items()}
+    return Reference({owner: _words(entries) for owner, entries in said.items()}, parameters, of_operations)
 
 
 def described(document: JsonObject, reference: Reference) -> JsonObject:
-    """Add the words of a reference to an OpenAPI document, in place, and return it; words in the document win."""
+    """Add the words of a reference to an OpenAPI document, in place, and return it.
+
+    Raises:
+        ValueError: the code says of a field or a parameter what it is, and the reference does, too.
+    """
     for schema in objects_with_fields(document):
+        owner = str(schema.get("title", ""))
         for name, field in fields_of(schema).items():
-            words = reference.of_field(str(schema.get("title", "")), name)
+            words = reference.of_field(owner, name)
             if words is not None:
-                field.setdefault("description", words.description)
+                _say(field, words.description, f"{owner}.{name}")
                 if words.examples:
                     field.setdefault("examples", list(words.examples))
     for address, operation in operations_in(document):
@@ -165,7 +167,7 @@ def _describe(operation: JsonObject, said: OperationWords, reference: Reference,
     for parameter in cast("list[JsonObject]", operation.get("parameters", [])):
         words = reference.parameters.get(str(parameter["name"]))
         if words is not None:
-            parameter.setdefault("description", words.description)
+            _say(parameter, words.description, f"the parameter {parameter['name']}")
             if words.examples:
                 parameter.setdefault("example", words.examples[0])
     if isinstance(operation.get("requestBody"), dict):
@@ -176,6 +178,11 @@ def _describe(operation: JsonObject, said: OperationWords, reference: Reference,
             answer["description"] = said.answer or _what_is_answered(answer, document)
         if str(status).startswith("2"):
             _add_example(answer, said.answer_example, document)
+
+
+def _say(thing: JsonObject, description: str, place: str) -> None:
+    if thing.setdefault("description", description) != description:
+        raise ValueError(f"{place} is described in the code and in a {FILE_NAME}: one of them is read by nobody")
 
 
 def _what_is_answered(answer: JsonObject, document: JsonObject) -> str:

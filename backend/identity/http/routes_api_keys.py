@@ -18,7 +18,7 @@ MAX_OVERLAP_SECONDS = 30 * 86_400
 LAST_SECOND = 253_402_300_799
 """The end of the year 9999, the last one that Python and both databases know."""
 
-Expiry = Annotated[int | None, Field(ge=0, le=LAST_SECOND, description="Unix seconds; a key without it never expires.")]
+Expiry = Annotated[int | None, Field(ge=0, le=LAST_SECOND)]
 Limit = Annotated[int | None, Field(ge=1, le=MAX_RATE, description="In place of the limit that keys have by default.")]
 ServicesDep = Annotated[IdentityServices, Depends(service_of(IdentityServices))]
 router = new_router("API keys")

@@ -55,15 +55,6 @@ RestrictedTranslation = Annotated[
 ]
 
 
-Embed = Annotated[
-    bool,
-    Field(
-        description=(
-            "Whether the text of the base may be sent to the embedder that the operator has set up, for search by"
-            " meaning; for owners. When it becomes false, nothing more is sent and the vectors are deleted."
-        )
-    ),
-]
 _EMBEDDED_CHUNKS = (
     "How many chunks can be found by meaning; null where no embedder is set up or the base is not embedded. A text"
     " that the model refuses stays out of this count."
@@ -79,7 +70,7 @@ class CreateBase(RequestBody):
     routing_hint: RoutingHint = ""
     routing_keywords: RoutingKeywords = Field(default=[])
     restricted_translation: RestrictedTranslation = False
-    embed: Embed = True
+    embed: bool = True
 
 
 class UpdateBase(CreateBase):
@@ -118,7 +109,7 @@ class ShownBase(RestrictedBase):
     summary: str
     topics: list[str]
     restricted_translation: RestrictedTranslation
-    embed: Embed
+    embed: bool
     embedded_chunks: Annotated[int | None, Field(description=_EMBEDDED_CHUNKS)] = None
     chunks: Annotated[
         int | None, Field(description="How many chunks the base has; null where `embedded_chunks` is.")
@@ -161,7 +152,7 @@ class ShownDocument(BaseModel):
     knowledge_base_id: str
     name: str
     media_type: str
-    sha256: Annotated[str, Field(description="Of the bytes that were put, in hexadecimal digits.")]
+    sha256: str
     bytes: int
     chunks: int
     created_at: int

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.check import check_backend, checked_parts
+from backend.check import checked_parts
 from backend.foundation.sql.chosen import open_database
 from backend.migrations.migrate import migrate
-from shared.checked_parts import CheckedPart, checked_part_of
+from shared.checked_parts import CheckedPart, checked_part_of, print_parts
 from shared.environment import WrongSetting
 
 NEEDED = {"BACKEND_SECRET": "secret-of-the-tests", "SERVICE_TOKEN": "token-of-the-tests"}
@@ -64,7 +64,7 @@ async def test_a_misspelt_setting_ends_the_check_and_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(WrongSetting, match="1 of the parts"):
-        await check_backend(environ_of(tmp_path / "b.db", BACKEND_REDIS_ULR="redis://x"))
+        await print_parts(checked_parts(environ_of(tmp_path / "b.db", BACKEND_REDIS_ULR="redis://x")))
     (line,) = capsys.readouterr().out.splitlines()
     part = checked_part_of(line)
     assert part is not None

@@ -9,6 +9,7 @@ import pytest
 from backend.foundation.http.reference import (
     EVERYWHERE,
     FILE_NAME,
+    PARAMETERS,
     FieldWords,
     OperationWords,
     Reference,
@@ -104,16 +105,19 @@ def test_every_entry_is_used(document: JsonObject, reference: Reference) -> None
     assert not unused
 
 
-def test_words_of_the_code_are_kept() -> None:
+def test_nothing_is_described_in_two_places() -> None:
     field: JsonObject = {"type": "string", "description": "The code's own words."}
     document: JsonObject = {
         "paths": {},
         "components": {"schemas": {"Tea": {"title": "Tea", "properties": {"kind": field, "name": {"type": "string"}}}}},
     }
     words = {"Tea": {"kind": FieldWords("Other words.", ("green",))}, EVERYWHERE: {"name": FieldWords("The name.")}}
+    with pytest.raises(ValueError, match=r"Tea\.kind is described in the code"):
+        described(document, Reference(words, {}, {}))
+    del field["description"]
     described(document, Reference(words, {}, {}))
     tea = next(objects_with_fields(document))
-    assert fields_of(tea)["kind"] == {**field, "examples": ["green"]}
+    assert fields_of(tea)["kind"] == {"type": "string", "description": "Other words.", "examples": ["green"]}
     assert fields_of(tea)["name"]["description"] == "The name."
 
 
@@ -140,8 +144,9 @@ def test_an_answer_is_described_by_what_the_code_says_of_its_object() -> None:
     assert example_of(tea, document) == {"kind": "green", "milk": None}
 
 
-def test_one_section_stands_in_one_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("section", ["Tea", EVERYWHERE, PARAMETERS])
+def test_one_thing_is_described_in_one_file(tmp_path: Path, section: str) -> None:
     for name in ("one", "two"):
-        (tmp_path / name).write_text('[Tea]\nkind = "The kind."\n', encoding="utf-8")
-    with pytest.raises(ValueError, match="the section Tea stands in two files"):
+        (tmp_path / name).write_text(f'[{section}]\nkind = "The kind."\n{name} = "Another."\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=f"another file has these of {section} too: kind$"):
         read_reference([tmp_path / "one", tmp_path / "two"])
