@@ -169,7 +169,7 @@ def _announce(planned: Plan, demo: Demo) -> None:
         f"{demo.contracts_id} {_RESTRICTED_QUESTION_ZH}",
         "",
         "In another terminal, here: ask, add a folder of your own, and ask about it:",
-        *first_steps(planned.backend_url, demo.user_key, demo.handbook_id),
+        *first_steps(planned.backend_url, demo),
         sep="\n",
         flush=True,
     )
@@ -182,11 +182,23 @@ def _tell_page(planned: Plan, demo: Demo) -> None:
         print(f"\nOpen {planned.backend_url}/#{keys}", flush=True)
 
 
-def first_steps(backend_url: str, key: str, base_id: str) -> tuple[str, ...]:
-    """Return the variables of the command `ballast`, and three commands to try."""
+def exported(backend_url: str, demo: Demo) -> dict[str, str]:
+    """Return the variables that a visitor is given: those of the command `ballast`, and those of the guides."""
+    return {
+        "BALLAST_URL": backend_url,
+        "BALLAST_KEY": demo.user_key,
+        "BALLAST_BASE": demo.handbook_id,
+        "BACKEND_URL": backend_url,
+        "USER_KEY": demo.user_key,
+        "RESTRICTED_KEY": demo.restricted_key,
+    }
+
+
+def first_steps(backend_url: str, demo: Demo) -> tuple[str, ...]:
+    """Return the line that exports a visitor's variables, and three commands to try."""
     ballast = os.path.relpath(Path(sys.prefix, "bin", "ballast"))
     return (
-        f"export BALLAST_URL={backend_url} BALLAST_KEY={key} BALLAST_BASE={base_id}",
+        f"export {' '.join(f'{name}={value}' for name, value in exported(backend_url, demo).items())}",
         f"{ballast} ask {shlex.quote(_QUESTION)}",
         f"{ballast} add ./your-folder --base mine",
         f"{ballast} ask 'What do my files say about …?' --base mine",

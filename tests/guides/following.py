@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
+from deploy.demo.run import exported
 from requirements.install import write_launchers
 from tests.console.running import DEMO_MODEL, Running
 from tests.guides.blocks import Block
@@ -142,19 +143,13 @@ def _write_program(file: Path, text: str) -> None:
 
 def _printed_by_make_run(running: Running) -> dict[str, str]:
     url, demo = running.pair.backend_url, running.demo
-    return {
-        "BACKEND_URL": url,
-        "USER_KEY": demo.user_key,
-        "RESTRICTED_KEY": demo.restricted_key,
-        "BALLAST_URL": url,
-        "BALLAST_KEY": demo.user_key,
-        "BALLAST_BASE": demo.handbook_id,
-        # of the pages of clients
+    of_client_pages = {
         "OPENAI_BASE_URL": f"{url}/v1",
         "OPENAI_API_KEY": demo.user_key,
         "MODEL": DEMO_MODEL,
         "KNOWLEDGE_BASE_ID": demo.handbook_id,
     }
+    return exported(url, demo) | of_client_pages
 
 
 def _of_the_clone(folder: Path, machine: Mapping[str, str]) -> dict[str, str]:

@@ -13,6 +13,8 @@ from deploy.demo.plan import ROOT
 from deploy.demo.public_api import Answer
 from deploy.demo.run import curl_line, first_steps
 
+DEMO = Demo("key", "other", "kb_1", "kb_2", "kb_3")
+
 
 class FakeBackend:
     """Keys, bases, documents and members in memory."""
@@ -97,13 +99,16 @@ def test_bases_have_documents_and_fit_the_api(base: DemoBase):
 
 
 def test_the_first_steps_are_those_of_the_command():
-    variables, *steps = first_steps("http://127.0.0.1:8000", "key", "kb_1")
-    assert variables == "export BALLAST_URL=http://127.0.0.1:8000 BALLAST_KEY=key BALLAST_BASE=kb_1"
+    variables, *steps = first_steps("http://127.0.0.1:8000", DEMO)
+    assert variables == (
+        "export BALLAST_URL=http://127.0.0.1:8000 BALLAST_KEY=key BALLAST_BASE=kb_1"
+        " BACKEND_URL=http://127.0.0.1:8000 USER_KEY=key RESTRICTED_KEY=other"
+    )
     assert [shlex.split(step)[1] for step in steps] == ["ask", "add", "ask"]
 
 
 def test_the_readme_has_the_same_first_steps():
-    _, *steps = first_steps("http://127.0.0.1:8000", "key", "kb_1")
+    _, *steps = first_steps("http://127.0.0.1:8000", DEMO)
     told = re.findall(r"^\.venv/bin/ballast (?:ask|add) .*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     printed, written = ([shlex.split(line)[1:] for line in lines] for lines in (steps, told))
     assert [each[2:] for each in written] == [each[2:] for each in printed]
