@@ -15,11 +15,10 @@ import pytest
 
 from tests.alerts.firing import Watch, expressions
 from tests.e2e.client.shelf import Base, new_base, searches
-from tests.e2e.pair import Pair, PairOptions, start_pair, start_replica
+from tests.e2e.pair import Pair, PairOptions, start_model, start_pair, start_replica
 from tests.e2e.test_corrupt_log import write
 from tests.e2e.turns import bare_client, live_events, new_conversation, next_delta, turn
 from tests.fakes.model_server import FakeModelControl, Reply
-from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService
 from tests.servers.valkey import ValkeyServer
@@ -58,11 +57,7 @@ class Small:
 @pytest.fixture(scope="module")
 def running(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pair, RunningService, str]:
     directory = tmp_path_factory.mktemp("alerts")
-    url = f"http://127.0.0.1:{(port := free_port())}/v1"
-    second = launch_for_module(
-        "tests.fakes.model_server", "--port", str(port), "--model", "second-model",
-        settings={}, directory=directory / "second", ready_url=f"{url}/models",
-    )  # fmt: skip
+    second, url = start_model(launch_for_module, directory / "second", "second-model")
     second.wait_ready()
     bodies = {"BACKEND_MAX_BODIES_BYTES": str(BODIES_BYTES), "BACKEND_MAX_BODY_BYTES": str(BODY_BYTES)}
     shell = {"CHAT_SHELL_SAFE_SUMMARY_MODEL": "second-model", "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": url}

@@ -77,21 +77,25 @@ class PairOptions:
     """Returns the port by which the other service reaches a port: that of a proxy, or the same one."""
 
 
+def start_model(
+    launch: Launch, directory: Path, name: str = MODEL, module: str = "tests.fakes.model_server"
+) -> tuple[RunningService, str]:
+    """Start a fake model, and return it with its address; whoever asks it waits until it is ready."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/v1"
+    arguments = ("--port", str(port), "--model", name)
+    return launch(module, *arguments, settings={}, directory=directory, ready_url=f"{url}/models"), url
+
+
 def start_pair(launch: Launch, directory: Path, options: PairOptions | None = None) -> Pair:
     """Start fake model, chat_shell and backend, and wait until they are ready."""
     chosen = options or PairOptions()
-    backend_port, grpc_port, http_port, model_port, nobody = (free_port() for _ in range(5))
-    model_url, web, rpc = f"http://127.0.0.1:{model_port}/v1", *(("https", "grpcs") if chosen.tls else ("http", "grpc"))
+    backend_port, grpc_port, http_port, nobody = (free_port() for _ in range(4))
+    web, rpc = ("https", "grpcs") if chosen.tls else ("http", "grpc")
     backend_url, http_url = f"{web}://127.0.0.1:{backend_port}", f"{web}://127.0.0.1:{http_port}"
     door_port = chosen.reach(http_port if chosen.http_door else grpc_port)
     directory.mkdir(parents=True, exist_ok=True)
-    model_server = launch(
-        chosen.model_module,
-        *("--port", str(model_port), "--model", MODEL),
-        settings={},
-        directory=directory,
-        ready_url=f"{model_url}/models",
-    )
+    model_server, model_url = start_model(launch, directory, module=chosen.model_module)
     chat_shell = launch(
         "chat_shell",
         settings={

@@ -10,10 +10,9 @@ import pytest
 
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
 from tests.e2e.client.shelf import Base, new_base
-from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair, start_replica
+from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair, start_replica
 from tests.fakes.mcp_client import Mode, call, mcp_client, message, post, refusal_in, said, texts_of
 from tests.fakes.model_server import FakeModelControl, Reply
-from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
@@ -42,11 +41,7 @@ def replicas(
 ) -> Iterator[tuple[Pair, Pair, str]]:
     """A pair whose backend calls chat_shell over HTTP, a replica that calls it over gRPC, the secondary's address."""
     directory = tmp_path_factory.mktemp("mcp")
-    second_url = f"http://127.0.0.1:{(port := free_port())}/v1"
-    second = launch_for_module(
-        "tests.fakes.model_server", "--port", str(port), "--model", "second-model",
-        settings={}, directory=directory / "second", ready_url=f"{second_url}/models",
-    )  # fmt: skip
+    second, second_url = start_model(launch_for_module, directory / "second", "second-model")
     name = postgres_server.new_database()
     shared = {
         "BACKEND_DATABASE_URL": postgres_server.url(name),

@@ -7,10 +7,9 @@ import pytest
 
 from shared.prompts.knowledge_base import ANSWER_CUT, CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 from tests.e2e.client.shelf import Base, new_base, searches
-from tests.e2e.pair import Pair, PairOptions, start_pair
+from tests.e2e.pair import Pair, PairOptions, start_model, start_pair
 from tests.e2e.turns import Body, bare_client, events_of, items_of, streamed_turn, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply
-from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
 ENGLISH = "The Quillmark escalation begins with the duty engineer and ends with the keeper of the northern vault."
@@ -29,11 +28,7 @@ REFUSAL = {"decision": "refuse", "reason": "out_of_scope", "summary": "", "confi
 def served(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pair, str]]:
     """A pair with a secondary model, and that one's address."""
     directory = tmp_path_factory.mktemp("scanned")
-    url = f"http://127.0.0.1:{(port := free_port())}/v1"
-    second = launch_for_module(
-        "tests.fakes.model_server", "--port", str(port), "--model", SECONDARY,
-        settings={}, directory=directory / "second", ready_url=f"{url}/models",
-    )  # fmt: skip
+    second, url = start_model(launch_for_module, directory / "second", SECONDARY)
     second.wait_ready()
     settings = {"CHAT_SHELL_SAFE_SUMMARY_MODEL": SECONDARY, "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": url}
     yield start_pair(launch_for_module, directory / "pair", PairOptions(chat_shell=settings)), url

@@ -10,10 +10,9 @@ import pytest
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
 from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT
 from tests.e2e.client.shelf import Base, messages_of, new_base, searches, tool_texts
-from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair
+from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair
 from tests.e2e.turns import bare_client, items_of, text_of, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
-from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
 SECONDARY = "second-model"
@@ -81,11 +80,7 @@ LANGUAGES = {
 def house(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pair, str]]:
     """A pair with a secondary model of its own, and that one's address."""
     directory = tmp_path_factory.mktemp("restricted")
-    url = f"http://127.0.0.1:{(port := free_port())}/v1"
-    second = launch_for_module(
-        "tests.fakes.model_server", "--port", str(port), "--model", SECONDARY,
-        settings={}, directory=directory / "second", ready_url=f"{url}/models",
-    )  # fmt: skip
+    second, url = start_model(launch_for_module, directory / "second", SECONDARY)
     second.wait_ready()
     settings = {
         "CHAT_SHELL_SAFE_SUMMARY_MODEL": SECONDARY,

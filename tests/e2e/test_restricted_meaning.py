@@ -9,13 +9,12 @@ import orjson
 from deploy.demo.local_embedder import embedder_settings
 from shared.prompts.knowledge_base import CANNOT_ANSWER
 from tests.e2e.client.shelf import Base, new_base, searches, tool_texts
-from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair
+from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair
 from tests.e2e.turns import bare_client, turn
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.leaks.corpus.reading import document_text
 from tests.leaks.embedding import all_embedded
 from tests.servers.embedder import LocalEmbedder
-from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
 ANALYST, SECONDARY = "analyst", "second-model"
@@ -80,11 +79,7 @@ class Asking:
 
 def started(launch: Launch, directory: Path, embedder: LocalEmbedder) -> tuple[Pair, str]:
     """Start a pair with this embedder and a secondary model, and return the address of the latter too."""
-    url = f"http://127.0.0.1:{(port := free_port())}/v1"
-    second = launch(
-        "tests.fakes.model_server", "--port", str(port), "--model", SECONDARY,
-        settings={}, directory=directory / "second", ready_url=f"{url}/models",
-    )  # fmt: skip
+    second, url = start_model(launch, directory / "second", SECONDARY)
     second.wait_ready()
     backend = {**embedder_settings(embedder.port), "BACKEND_EMBEDDING_QUERY_TIMEOUT_SECONDS": "20"}
     chat_shell = {"CHAT_SHELL_SAFE_SUMMARY_MODEL": SECONDARY, "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": url}

@@ -7,12 +7,11 @@ import orjson
 import pytest
 
 from tests.e2e.client.shelf import new_base, searches
-from tests.e2e.pair import PairOptions, start_pair
+from tests.e2e.pair import PairOptions, start_model, start_pair
 from tests.e2e.test_restricted import ENGLISH, LANGUAGES, SECONDARY, TELL_TALES
 from tests.e2e.turns import bare_client, turn
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.fakes.otlp_collector import CollectedSpan, collecting
-from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
 TRACE_ID, CALLER_SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -68,11 +67,7 @@ def expected(*, http_door: bool) -> list[str]:
 @pytest.mark.parametrize("http_door", [False, True], ids=["grpc", "http"])
 async def test_a_restricted_turn_is_one_trace_without_content(launch: Launch, tmp_path: Path, http_door: bool) -> None:
     honest = LANGUAGES["english"]
-    url = f"http://127.0.0.1:{(port := free_port())}/v1"
-    second = launch(
-        "tests.fakes.model_server", "--port", str(port), "--model", SECONDARY,
-        settings={}, directory=tmp_path / "second", ready_url=f"{url}/models",
-    )  # fmt: skip
+    second, url = start_model(launch, tmp_path / "second", SECONDARY)
     second.wait_ready()
     with collecting() as collector:
         traced = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "100"}

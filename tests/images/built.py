@@ -15,7 +15,7 @@ import httpx2
 import pytest
 import yaml
 
-from tests.e2e.pair import ADMIN_KEY, MODEL, SECRET, SERVICE_TOKEN
+from tests.e2e.pair import ADMIN_KEY, MODEL, SECRET, SERVICE_TOKEN, start_model
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.images.builder import ROOT, build, inside, unpacked
 from tests.servers.ports import free_port
@@ -108,10 +108,7 @@ def started() -> Iterator[ExitStack]:
 
 @asynccontextmanager
 async def fake_model(launch: Launch, folder: Path) -> AsyncGenerator[str]:
-    port = free_port()
-    url = f"http://127.0.0.1:{port}/v1"
-    arguments = ("--port", str(port), "--model", MODEL)
-    model = launch("tests.fakes.model_server", *arguments, settings={}, directory=folder, ready_url=f"{url}/models")
+    model, url = start_model(launch, folder)
     model.wait_ready()
     async with FakeModelControl(url) as control:
         await control.script(Reply(text=("Hello", ".")))

@@ -11,14 +11,13 @@ from uuid import uuid4
 
 import httpx2
 
-from tests.e2e.pair import ADMIN_KEY, MODEL, SECRET, SERVICE_TOKEN
+from tests.e2e.pair import ADMIN_KEY, MODEL, SECRET, SERVICE_TOKEN, start_model
 from tests.e2e.turns import Body, events_of, text_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.rehearsal.identity import ExchangedCertificates
 from tests.rehearsal.pods import Deployment
 from tests.rehearsal.service_proxy import ServiceProxy
 from tests.servers.certificates import Authority, MountedSecret
-from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
 STREAMS = 60
@@ -36,15 +35,7 @@ async def test_both_services_are_rolled_and_their_certificates_exchanged_under_l
         for prefix in ("BACKEND", "CHAT_SHELL")
     }
     certificates = ExchangedCertificates(secrets, authority)
-    port = free_port()
-    model_url = f"http://127.0.0.1:{port}/v1"
-    model = launch(
-        "tests.fakes.model_server",
-        *("--port", str(port), "--model", MODEL),
-        settings={},
-        directory=tmp_path,
-        ready_url=f"{model_url}/models",
-    )
+    model, model_url = start_model(launch, tmp_path)
     await asyncio.to_thread(model.wait_ready)
     async with AsyncExitStack() as stack:
         control = await stack.enter_async_context(FakeModelControl(model_url))
