@@ -9,6 +9,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from tests.console.chromium import NOT_RUN, chromium_path
 from tests.examples import IS_THOROUGH, of_many
+from tests.guides.programs import missing_programs, not_run
 
 # No example is timed, and no generation of examples either: speed belongs in the benchmark.
 # The same examples on every run: a change is to be judged by what it changes. The thorough run looks for new ones.
@@ -38,7 +39,10 @@ LONG_FILES = (
 
 pytest_plugins = ["tests.servers.fixtures"]
 
-collect_ignore = [] if chromium_path() else ["console"]
+left_out = {} if chromium_path() else {"console": NOT_RUN}
+if missing := missing_programs():
+    left_out["guides"] = not_run(missing)
+collect_ignore = list(left_out)
 
 gc.disable()  # what the collection makes stays: no look for cycles would find anything to free
 
@@ -70,5 +74,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneCons
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was left out, and why."""
-    if collect_ignore:
-        terminalreporter.write_line(NOT_RUN)
+    for reason in left_out.values():
+        terminalreporter.write_line(reason)
