@@ -1,20 +1,16 @@
-"""One running pair and one browser for all tests of the page; each test has a tab of its own."""
+"""One running pair and one browser for all tests of the page; each test is lent a tab."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
-from functools import partial
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
-from tests.console.browsing import Tab, new_tab
+from tests.console.browsing import Tab, Tabs
 from tests.console.chromium import chromium_path
 from tests.console.running import Running, start_running
 from tests.fakes.model_server import FakeModelControl
 from tests.servers.fixtures import launching
-
-NewTab = Callable[..., AbstractAsyncContextManager[Tab]]
 
 
 @pytest.fixture(scope="session")
@@ -34,14 +30,14 @@ async def browser() -> AsyncIterator[Browser]:
         await launched.close()
 
 
-@pytest.fixture
-def tabs(browser: Browser, running: Running) -> NewTab:
+@pytest.fixture(scope="session")
+def tabs(browser: Browser, running: Running) -> Tabs:
     """Open tabs: `async with tabs(narrow=True) as tab`."""
-    return partial(new_tab, browser, running)
+    return Tabs(browser, running)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def tab(tabs: NewTab) -> AsyncIterator[Tab]:
+async def tab(tabs: Tabs) -> AsyncIterator[Tab]:
     """A tab, wide, light and English."""
     async with tabs() as opened:
         yield opened

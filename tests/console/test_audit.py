@@ -9,8 +9,7 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from deploy.demo.loading import ANALYST_ID
-from tests.console.browsing import Tab
-from tests.console.conftest import NewTab
+from tests.console.browsing import Tab, Tabs
 from tests.console.running import DEMO_MODEL, Running
 from tests.console.test_people import EXACT
 
@@ -87,7 +86,7 @@ async def test_filters_and_the_file_for_other_programs(tab: Tab, records: list[d
     await expect(rows(tab)).to_have_count(len(exact))
 
 
-async def test_only_administrators_see_it(tabs: NewTab, running: Running):
+async def test_only_administrators_see_it(tabs: Tabs, running: Running):
     own = running.demo.user_key
     async with tabs() as without, tabs() as refused:
         await without.open("audit", {"user": own})
@@ -96,7 +95,7 @@ async def test_only_administrators_see_it(tabs: NewTab, running: Running):
         await expect(refused.page.get_by_role("alert")).to_contain_text("admin")
 
 
-async def test_narrow_dark_chinese_and_by_keyboard(tabs: NewTab, records: list[dict[str, Any]]):
+async def test_narrow_dark_chinese_and_by_keyboard(tabs: Tabs, records: list[dict[str, Any]]):
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         await tab.open("audit")
         row = rows(tab, "记录").first.get_by_role("button")

@@ -7,8 +7,7 @@ import httpx2
 import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.console.browsing import Tab
-from tests.console.conftest import NewTab
+from tests.console.browsing import Tab, Tabs
 from tests.console.running import DEMO_MODEL, Running
 from tests.e2e.pair import MODEL
 from tests.fakes.model_server import FakeModelControl, Reply
@@ -85,7 +84,7 @@ async def test_the_code_of_a_turn_asks_the_same(tab: Tab):
     assert await tab.axe() == []
 
 
-async def test_stop_keeps_what_was_said(tabs: NewTab, fake: FakeModelControl):
+async def test_stop_keeps_what_was_said(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL) as tab:
         await fake.script(Reply(text=WORDS, hold_after=20))
         await tab.open()
@@ -98,7 +97,7 @@ async def test_stop_keeps_what_was_said(tabs: NewTab, fake: FakeModelControl):
         assert await tab.axe() == []
 
 
-async def test_a_reload_in_mid_stream_loses_and_doubles_no_word(tabs: NewTab, fake: FakeModelControl):
+async def test_a_reload_in_mid_stream_loses_and_doubles_no_word(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL) as tab:
         await fake.script(Reply(text=WORDS, hold_after=30))
         await tab.open()
@@ -113,7 +112,7 @@ async def test_a_reload_in_mid_stream_loses_and_doubles_no_word(tabs: NewTab, fa
         assert (await answers(tab).inner_text()).split() == "".join(WORDS).split()
 
 
-async def test_another_tab_sees_a_running_answer_from_its_beginning(tabs: NewTab, fake: FakeModelControl):
+async def test_another_tab_sees_a_running_answer_from_its_beginning(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL) as tab, tabs(model=MODEL) as other:
         await fake.script(Reply(text=WORDS, hold_after=30))
         await tab.open()
@@ -127,7 +126,7 @@ async def test_another_tab_sees_a_running_answer_from_its_beginning(tabs: NewTab
         await wait_ended(tab)
 
 
-async def test_a_cut_connection_is_taken_up_again(tabs: NewTab, fake: FakeModelControl):
+async def test_a_cut_connection_is_taken_up_again(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL) as tab:
         await fake.script(Reply(text=WORDS, hold_after=30))
         await tab.open()
@@ -152,9 +151,7 @@ async def test_a_cut_connection_is_taken_up_again(tabs: NewTab, fake: FakeModelC
         assert (await answers(tab).inner_text()).split() == "".join(WORDS).split()
 
 
-async def test_an_edit_and_a_repetition_branch_off_and_leave_the_first_conversation(
-    tabs: NewTab, fake: FakeModelControl
-):
+async def test_an_edit_and_a_repetition_branch_off_and_leave_the_first_conversation(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL) as tab:
         for text in ("one", "two", "three", "four"):
             await fake.script(Reply(text=(text,)))
@@ -183,7 +180,7 @@ async def test_an_edit_and_a_repetition_branch_off_and_leave_the_first_conversat
         await expect(answers(tab)).to_have_text(["one", "three"])
 
 
-async def test_a_conversation_is_deleted_after_a_question(tabs: NewTab, fake: FakeModelControl):
+async def test_a_conversation_is_deleted_after_a_question(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL) as tab:
         await tab.open()
         await ask(tab, "delete me soon")
@@ -197,7 +194,7 @@ async def test_a_conversation_is_deleted_after_a_question(tabs: NewTab, fake: Fa
         await expect(turns(tab)).to_have_count(0)
 
 
-async def test_an_error_is_said_and_nothing_is_lost(tabs: NewTab, fake: FakeModelControl):
+async def test_an_error_is_said_and_nothing_is_lost(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL) as tab:
         await fake.script(Reply(status=400, body='{"error": {"message": "no"}}'))
         await tab.open()
@@ -233,7 +230,7 @@ async def test_the_keyboard_alone_suffices(tab: Tab):
     await expect(tab.page.locator("summary", has_text="No knowledge")).to_be_focused()
 
 
-async def test_narrow_dark_and_chinese(tabs: NewTab):
+async def test_narrow_dark_and_chinese(tabs: Tabs):
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         await tab.open()
         await tab.page.get_by_role("button", name="告警之后多久必须响应？").click()
@@ -259,7 +256,7 @@ async def test_an_agent_answers_from_its_own_bases(tab: Tab):
     await expect(tab.page.get_by_role("button", name=re.compile("^Source")).first).to_be_visible()
 
 
-async def test_a_long_conversation_shows_its_newest_turns(tabs: NewTab, fake: FakeModelControl):
+async def test_a_long_conversation_shows_its_newest_turns(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL) as tab:
         with tab.running.pair.http(tab.running.demo.user_key) as client:
             items = [{"role": "user", "content": f"given {number}"} for number in range(1100)]

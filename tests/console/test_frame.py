@@ -3,8 +3,7 @@
 import pytest
 from playwright.async_api import expect
 
-from tests.console.browsing import Tab
-from tests.console.conftest import NewTab
+from tests.console.browsing import Tab, Tabs
 from tests.console.running import Running
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -31,7 +30,7 @@ async def test_who_has_no_key_is_asked_for_one_and_told_which_is_wrong(tab: Tab)
     await expect(tab.page.get_by_role("navigation", name="Views")).to_be_visible()
 
 
-async def test_language_and_colours_are_the_browsers_until_chosen(tabs: NewTab):
+async def test_language_and_colours_are_the_browsers_until_chosen(tabs: Tabs):
     async with tabs(dark=True, language="zh") as tab:
         await tab.open()
         await expect(tab.page.get_by_role("link", name="对话", exact=True)).to_be_visible()
@@ -45,7 +44,7 @@ async def test_language_and_colours_are_the_browsers_until_chosen(tabs: NewTab):
         assert await tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
 
 
-async def test_a_narrow_screen_has_a_menu_and_nothing_beyond_its_edge(tabs: NewTab):
+async def test_a_narrow_screen_has_a_menu_and_nothing_beyond_its_edge(tabs: Tabs):
     async with tabs(narrow=True) as tab:
         await tab.open()
         await tab.page.get_by_role("button", name="Menu").click()

@@ -6,8 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from deploy.demo.public_api import PublicApi, quoted
-from tests.console.browsing import Tab
-from tests.console.conftest import NewTab
+from tests.console.browsing import Tab, Tabs
 from tests.console.test_chat import answers, ask, wait_ended
 from tests.e2e.pair import MODEL
 from tests.fakes.model_server import FakeModelControl, Reply
@@ -50,7 +49,7 @@ async def nothing_happened(tab: Tab) -> None:
     assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-async def test_a_hostile_answer_is_only_text(tabs: NewTab, fake: FakeModelControl):
+async def test_a_hostile_answer_is_only_text(tabs: Tabs, fake: FakeModelControl):
     async with tabs(model=MODEL, narrow=True) as tab:
         await fake.script(Reply(text=tuple(HOSTILE[at : at + 50] for at in range(0, len(HOSTILE), 50))))
         await tab.open()

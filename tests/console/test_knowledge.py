@@ -7,12 +7,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Locator, Route, expect
 
 from deploy.demo.loading import ANALYST_ID
 from deploy.demo.public_api import quoted
-from tests.console.browsing import Tab
-from tests.console.conftest import NewTab
+from tests.console.browsing import Tab, Tabs
 from tests.console.running import Running
 from tests.console.test_hostile import HOSTILE, nothing_happened
 
@@ -109,6 +108,37 @@ async def test_a_folder_is_uploaded_through_a_reload_and_bad_files_are_named(
         tab.running.demo.handbook_zh_id,
     }
     assert names_of_documents(owner, base_id) == {f"{folder.name}/part {n // 50}/note-{n}.md" for n in range(GOOD)}
+
+
+async def drop(tab: Tab, path: Path) -> None:
+    """Drop a file or a folder of this machine, as a person drags it out of another window."""
+    box = await tab.page.locator(".drop-zone").bounding_box()
+    assert box
+    place = {"x": box["x"] + 20, "y": box["y"] + 20}
+    given = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    browser = await tab.page.context.new_cdp_session(tab.page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        event = {"type": kind, **place, "data": given}
+        await browser.send("Input.dispatchDragEvent", event)  # pyright: ignore[reportUnknownMemberType]
+
+
+async def test_a_dropped_folder_is_tried_again_while_the_server_is_busy(tab: Tab, owner: httpx2.Client, tmp_path: Path):
+    (tmp_path / "lamps" / "north").mkdir(parents=True)
+    (tmp_path / "lamps" / "north" / "dropped.txt").write_text("The lamp is lit at dusk.", encoding="utf-8")
+
+    async def busy(route: Route) -> None:
+        headers = {"retry-after": "1"}
+        await route.fulfill(status=503, headers=headers, json={"error": {"message": "Too many documents wait."}})
+
+    base_id = new_base(owner)
+    await tab.open(f"knowledge/{base_id}")
+    await tab.page.route(re.compile(r"dropped\.txt$"), busy, times=1)
+    await drop(tab, tmp_path / "lamps")
+    await expect(lines(tab, "sending")).to_contain_text("The server is busy or away. This file is tried again.")
+    await expect(lines(tab, "stored")).to_contain_text("read, 1 passages")
+    assert names_of_documents(owner, base_id) == {"lamps/north/dropped.txt"}
+    await tab.page.get_by_role("button", name="Clear the list").click()
+    await expect(tab.page.get_by_role("region", name="Uploads")).to_have_count(0)
 
 
 async def test_passages_and_deletion_of_documents(tab: Tab, owner: httpx2.Client):
@@ -212,7 +242,7 @@ async def test_a_restricted_analyst_sees_no_document(tab: Tab):
     await expect(tab.page.get_by_role("alert")).to_contain_text("no such knowledge base")
 
 
-async def test_hostile_names_narrow_dark_chinese_and_by_keyboard(tabs: NewTab, owner: httpx2.Client):
+async def test_hostile_names_narrow_dark_chinese_and_by_keyboard(tabs: Tabs, owner: httpx2.Client):
     name = '<img src=x onerror="document.title=1">\u202efdp.exe'
     base_id = new_base(
         owner, name=name + "x" * 100, summary=HOSTILE[:3000], routing_hint="<b>hint</b>", routing_keywords=["<i>k</i>"]
@@ -221,7 +251,7 @@ async def test_hostile_names_narrow_dark_chinese_and_by_keyboard(tabs: NewTab, o
         owner,
         base_id,
         f'"><script>document.title=1</script>{"长" * 400}.md',
-        f"# {HOSTILE[:200]}\n\n{'lamp ' * 2000}{HOSTILE}",
+        f"# {HOSTILE[:200]}\n\n{'lamp ' * 2000}{'x' * 10_000}{HOSTILE}",
     )
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         await tab.open(f"knowledge/{tab.running.demo.handbook_zh_id}")

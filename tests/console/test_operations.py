@@ -6,8 +6,7 @@ import httpx2
 import pytest
 from playwright.async_api import Locator, Route, expect
 
-from tests.console.browsing import Tab
-from tests.console.conftest import NewTab
+from tests.console.browsing import Tab, Tabs
 from tests.console.running import DEMO_MODEL, Running
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -42,8 +41,9 @@ async def sums(tab: Tab, plot: str) -> list[int]:
 
 async def test_what_happens_while_the_page_is_open_is_plotted(tab: Tab):
     running = tab.running
+    tab.can_be_lent_again = False
+    await tab.page.clock.install()
     with running.pair.http(running.demo.user_key) as client:
-        await tab.page.clock.install()
         await tab.open("operations")
         await expect(tab.page.locator("dl.figures")).to_contain_text("turns have ended")
         await expect(tab.page.get_by_role("img")).to_have_count(5)
@@ -83,7 +83,6 @@ async def test_a_server_that_begins_again_is_not_counted_below_nothing(tab: Tab)
         text = f'process_start_time_seconds {server}.5e+03\nballast_turns_total{{outcome="completed"}} {turns}.0\n'
         await route.fulfill(body=text, content_type="text/plain")
 
-    await tab.page.clock.install()
     await tab.page.route("**/metrics", answer)
     await tab.open("operations")
     ended = tab.page.get_by_role("definition").nth(1)
@@ -107,7 +106,7 @@ async def test_moved_metrics_are_said_to_be(tab: Tab):
     assert await tab.axe() == []
 
 
-async def test_only_administrators_see_them(tabs: NewTab, running: Running):
+async def test_only_administrators_see_them(tabs: Tabs, running: Running):
     own = running.demo.user_key
     async with tabs() as without, tabs() as refused:
         await without.open("operations", {"user": own})
@@ -116,7 +115,7 @@ async def test_only_administrators_see_them(tabs: NewTab, running: Running):
         await expect(refused.page.get_by_role("alert")).to_contain_text("admin")
 
 
-async def test_narrow_dark_chinese_and_by_keyboard(tabs: NewTab):
+async def test_narrow_dark_chinese_and_by_keyboard(tabs: Tabs):
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         await tab.open("operations")
         again = tab.page.get_by_role("button", name="立即读取")

@@ -3,8 +3,7 @@
 import pytest
 from playwright.async_api import Locator, expect
 
-from tests.console.browsing import Tab
-from tests.console.conftest import NewTab
+from tests.console.browsing import Tab, Tabs
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -67,7 +66,7 @@ async def test_a_second_key_is_asked_for(tab: Tab):
     assert await tab.axe() == []
 
 
-async def test_narrow_dark_chinese_and_by_keyboard(tabs: NewTab):
+async def test_narrow_dark_chinese_and_by_keyboard(tabs: Tabs):
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         await tab.open("people")
         suggested = tab.page.get_by_role("button", name="未申报的包裹赔付多少欧元？")

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.console.browsing import Tab
-from tests.console.conftest import NewTab
+from tests.console.browsing import Tab, Tabs
 from tests.console.running import DEMO_MODEL, Running
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -78,7 +77,7 @@ async def test_epochs_are_marked_with_their_reasons(tab: Tab):
     await expect(tab.page.locator(".epoch")).to_have_text(["Epoch 0: the conversation began", "Epoch 1: another model"])
 
 
-async def test_narrow_dark_and_chinese(tabs: NewTab):
+async def test_narrow_dark_and_chinese(tabs: Tabs):
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         conversation_id, calls = talk(tab.running)
         await tab.open(f"xray/{conversation_id}")
