@@ -38,9 +38,9 @@ async def test_the_figures_are_those_of_the_api(tab: Tab):
         assert tokens == f"{call['gauge']['used_tokens']:,}"
         assert cached == f"{call['cached_tokens']:,}"
         assert int(sent.replace(",", "")) >= call["reused_bytes"]
-    bars = tab.page.get_by_role("list").get_by_role("group")
+    bars = tab.page.get_by_role("listbox")
     for bar, call in zip(await bars.all(), calls, strict=True):
-        parts = [str(await part.get_attribute("aria-label")) for part in await bar.get_by_role("button").all()]
+        parts = [str(await part.get_attribute("aria-label")) for part in await bar.get_by_role("option").all()]
         assert len(parts) == len(call["messages"]) + 1
         old = [int(part.split(", ")[1].removesuffix(" bytes").replace(",", "")) for part in parts if "before" in part]
         assert sum(old) == call["reused_bytes"]
@@ -56,16 +56,23 @@ async def test_the_figures_are_those_of_the_api(tab: Tab):
 async def test_every_part_is_reached_by_keyboard_and_opens(tab: Tab):
     conversation_id, _ = talk(tab.running)
     await tab.open(f"xray/{conversation_id}")
-    part = tab.page.get_by_role("button", name="Question").last
-    await expect(part).to_be_visible()
-    await tab.press_until_focused("Tab", part)
-    await expect(tab.page.locator(".readout")).to_contain_text("Question")
+    bar = tab.page.get_by_role("listbox").last
+    await expect(bar).to_be_visible()
+    await tab.press_until_focused("Tab", bar)
+    readout = tab.page.locator(".readout")
+    await expect(readout).to_contain_text("Tools")
+    await tab.page.keyboard.press("End")
+    while "Question" not in await readout.inner_text():
+        await tab.page.keyboard.press("ArrowLeft")
+    chosen = bar.get_by_role("option", name="Question", selected=True)
+    assert await bar.get_attribute("aria-activedescendant") == await chosen.get_attribute("id")
     await tab.page.keyboard.press("Enter")
     dialog = tab.page.get_by_role("dialog", name="Question")
     await expect(dialog).to_contain_text(QUESTIONS[-1])
     assert await tab.axe() == []
     await tab.page.keyboard.press("Escape")
-    await expect(part).to_be_focused()
+    await expect(bar).to_be_focused()
+    await expect(readout).to_contain_text("Question")
 
 
 async def test_epochs_are_marked_with_their_reasons(tab: Tab):
@@ -81,7 +88,7 @@ async def test_narrow_dark_and_chinese(tabs: Tabs):
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         conversation_id, calls = talk(tab.running)
         await tab.open(f"xray/{conversation_id}")
-        await expect(tab.page.get_by_role("list").get_by_role("group")).to_have_count(len(calls))
+        await expect(tab.page.get_by_role("listbox")).to_have_count(len(calls))
         assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
         assert await tab.axe() == []
         await tab.picture("xray-zh-narrow-dark")

@@ -1,5 +1,6 @@
 // The bars: one for each model call, as wide as what it sent.
 import type { JSX } from "preact";
+import { useId, useState } from "preact/hooks";
 import type { ModelCall, Segment } from "../../api/prompts";
 import { numberText, spoken } from "../../words";
 import { XRAY_WORDS } from "./words";
@@ -26,23 +27,52 @@ export function Bars({ calls, onPoint, onOpen }: BarsProps): JSX.Element {
   );
 }
 
+/** A bar is one stop of the Tab key; arrows go from part to part, because parts may be as narrow as they are short. */
 function Bar({ call, share, onPoint, onOpen }: { call: ModelCall; share: number } & Omit<BarsProps, "calls">): JSX.Element {
   const words = spoken(XRAY_WORDS);
+  const id = useId();
+  const [chosen, setChosen] = useState<number | null>(null);
+  const { segments } = call;
   const { cached_tokens: cached, gauge } = call.prompt;
   const cachedShare = cached && gauge?.used_tokens ? Math.min(1, cached / gauge.used_tokens) : 0;
+
+  function choose(place: number): void {
+    const within = Math.max(0, Math.min(segments.length - 1, place));
+    setChosen(within);
+    onPoint(segments[within] ?? null);
+  }
+  function press(event: KeyboardEvent): void {
+    const at = chosen ?? 0;
+    const places: Record<string, number> = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: segments.length - 1 };
+    const place = places[event.key];
+    if (place !== undefined) choose(place);
+    else if (event.key === "Enter" || event.key === " ") { if (segments[at]) onOpen(segments[at]); }
+    else return;
+    event.preventDefault();
+  }
   return (
     <div class="bar-frame" style={{ width: `${share * 100}%` }}>
-      <div class="bar" role="group" aria-label={words.call(call.turn, call.prompt.call)}>
-        {call.segments.map((segment, place) => (
-          <button
+      <div
+        class="bar"
+        role="listbox"
+        tabindex={0}
+        aria-orientation="horizontal"
+        aria-label={words.call(call.turn, call.prompt.call)}
+        {...(chosen === null ? {} : { "aria-activedescendant": `${id}-${chosen}` })}
+        onFocus={() => choose(chosen ?? 0)}
+        onKeyDown={press}
+      >
+        {segments.map((segment, place) => (
+          <div
             key={place}
-            type="button"
+            id={`${id}-${place}`}
+            role="option"
+            aria-selected={place === chosen}
             class={`segment part-${segment.part}${segment.isReused ? " reused" : ""}`}
             style={{ flexGrow: segment.sizeBytes }}
             aria-label={words.segment(words.kind(segment.kind), numberText(segment.sizeBytes), segment.isReused)}
             onMouseEnter={() => onPoint(segment)}
-            onFocus={() => onPoint(segment)}
-            onClick={() => onOpen(segment)}
+            onClick={() => { choose(place); onOpen(segment); }}
           />
         ))}
       </div>
