@@ -52,8 +52,8 @@ async def progress_of(api: Api, base_id: str) -> str:
     if chunks is None or embedded is None:
         return "Its documents are found by their words."
     if number_at(base, "embedded_chunks") >= number_at(base, "chunks"):
-        return f"Its {chunks} passages are found by their words and by their meaning."
-    return f"Its {chunks} passages are found by their words, {embedded} of them by meaning too, the others soon."
+        return f"Passages: {chunks}, found by their words and by their meaning."
+    return f"Passages: {chunks}, found by their words; {embedded} of them by meaning too, the others soon."
 
 
 async def question_about(api: Api, base_id: str, document: str) -> str:

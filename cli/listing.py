@@ -26,7 +26,7 @@ def show_one(run: Run, shown: Answer) -> None:
         run.terminal.json(shown)
         return
     for name, value in shown.items():
-        if name != "object" and value not in (None, "", []):
+        if name != "object" and value not in (None, "", [], {}):
             run.terminal.line(f"{name.replace('_', ' ')}: {value}")
 
 

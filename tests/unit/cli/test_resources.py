@@ -57,6 +57,11 @@ def test_a_command_makes_its_call_and_shows_the_answer(
     assert command(*line.split()).exit_code == 0
 
 
+def test_members_of_an_object_that_are_empty_are_not_shown(command: Command, backend: FakeBallast) -> None:
+    backend.on("GET /v1/agents/butler", lambda _, __: answer({"id": "x_1", "files": [], "left_out_words": {}}))
+    assert command("agents", "show", "butler").out == "id: x_1\n"
+
+
 @pytest.mark.parametrize(("line", "call"), LISTS)
 def test_a_list_is_shown_with_all_its_pages(command: Command, backend: FakeBallast, line: str, call: str) -> None:
     items = [{"id": f"i_{number}", "name": f"n{number}", "created_at": 0} for number in range(7)]
