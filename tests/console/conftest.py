@@ -6,19 +6,29 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
+from deploy.demo.public_api import PublicApi
 from tests.console.browsing import Tab, Tabs
 from tests.console.chromium import chromium_path
 from tests.console.running import Running, start_running
 from tests.fakes.model_server import FakeModelControl
+from tests.servers.counted_embedder import CountedEmbedder
 from tests.servers.fixtures import launching
 
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """The pair with the demo's knowledge."""
+    """The pair with the demo's knowledge and an embedder."""
     directory = tmp_path_factory.mktemp("console")
+    embedder = CountedEmbedder(directory / "embedder")
+    embedder.start_and_wait()
     with launching(directory) as launch:
-        yield start_running(launch, directory)
+        started = start_running(launch, directory, embedder.settings)
+        # This embedder's vectors mean nothing: what the demo answers must not rest on them.
+        owner = PublicApi(started.pair.backend_url, started.demo.user_key)
+        for base_id in (started.demo.handbook_id, started.demo.handbook_zh_id, started.demo.contracts_id):
+            owner.call("PATCH", f"/v1/knowledge_bases/{base_id}", {"embed": False})
+        yield started
+    embedder.kill()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -48,8 +48,8 @@ class Running:
         return {"user": self.demo.user_key, "restricted": self.demo.restricted_key, "admin": self.admin_key}
 
 
-def start_running(launch: Launch, directory: Path, **more: str) -> Running:
-    """Start everything, chat_shell with `more` settings, and load the demo's knowledge."""
+def start_running(launch: Launch, directory: Path, backend: Mapping[str, str] | None = None, **more: str) -> Running:
+    """Start everything, the backend with these settings and chat_shell with `more`, and load the demo's knowledge."""
     directory.mkdir(parents=True, exist_ok=True)
     demo_port = free_port()
     demo_url = f"http://127.0.0.1:{demo_port}/v1"
@@ -70,7 +70,7 @@ def start_running(launch: Launch, directory: Path, **more: str) -> Running:
         "CHAT_SHELL_KEY_OF_DEMO": "demo",
         **more,
     }
-    pair = start_pair(launch, directory / "pair", PairOptions(chat_shell=chat_shell))
+    pair = start_pair(launch, directory / "pair", PairOptions(backend=backend or {}, chat_shell=chat_shell))
     demo_model.wait_ready()
     demo = load(lambda key: PublicApi(pair.backend_url, key), ADMIN_KEY, directory)
     return Running(pair, demo, ADMIN_KEY)

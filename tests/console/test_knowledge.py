@@ -135,10 +135,37 @@ async def test_a_dropped_folder_is_tried_again_while_the_server_is_busy(tab: Tab
     await tab.page.route(re.compile(r"dropped\.txt$"), busy, times=1)
     await drop(tab, tmp_path / "lamps")
     await expect(lines(tab, "sending")).to_contain_text("The server is busy or away. This file is tried again.")
-    await expect(lines(tab, "stored")).to_contain_text("read, 1 passages")
+    await expect(lines(tab, "stored")).to_contain_text("read, 1 passages · embedded 1 of 1")
+    await expect(tab.page.get_by_text("1 of 1 passages are found by meaning, too")).to_be_visible()
     assert names_of_documents(owner, base_id) == {"lamps/north/dropped.txt"}
     await tab.page.get_by_role("button", name="Clear the list").click()
     await expect(tab.page.get_by_role("region", name="Uploads")).to_have_count(0)
+
+
+KEPT = """() => new Promise((resolve, reject) => {
+    const opening = indexedDB.open("ballast.uploads");
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+        const counting = opening.result.transaction("files").objectStore("files").count();
+        counting.onsuccess = () => { opening.result.close(); resolve(counting.result); };
+    };
+})"""
+
+
+async def test_files_that_wait_are_forgotten_with_the_keys(tab: Tab, owner: httpx2.Client, tmp_path: Path):
+    async def away(route: Route) -> None:
+        await route.abort()
+
+    (tmp_path / "secret.txt").write_text("The lamp is lit at dusk.", encoding="utf-8")
+    await tab.open(f"knowledge/{new_base(owner)}")
+    await tab.page.route(re.compile(r"secret\.txt$"), away)
+    await tab.page.locator("input[type=file]:not([webkitdirectory])").set_input_files(tmp_path / "secret.txt")
+    await expect(lines(tab, "sending")).to_contain_text("This file is tried again.")
+    assert await tab.page.evaluate(KEPT) == 1
+    await tab.page.get_by_role("button", name="Keys").click()
+    await tab.page.get_by_role("button", name="Forget all keys").click()
+    await expect(tab.page.get_by_role("button", name="Use these keys")).to_be_visible()
+    assert await tab.page.evaluate(KEPT) == 0
 
 
 async def test_passages_and_deletion_of_documents(tab: Tab, owner: httpx2.Client):

@@ -2,7 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
 import { putDocument, TryLater, type StoredDocument } from "../../api/knowledge";
-import { hasKey } from "../../state/keys";
+import { keys } from "../../state/keys";
 import type { GivenFile } from "./dropped";
 import { forget, keep, keptFiles, newId, tabName, type KeptFile } from "./kept_files";
 
@@ -124,20 +124,23 @@ export function clear(baseId: string, stop: boolean): void {
   }
 }
 
-/** Go on with what this tab had been given before it was loaded again; without a key nothing is kept. */
+/** Go on with what this tab had been given before it was loaded again. Files of one key are not sent with another. */
 export function followUploads(): void {
-  let isFirst = true;
+  let ofKey = "";
   effect(() => {
-    if (!hasKey.value) {
-      const ids = uploads.peek().map((each) => each.id);
-      leaving.abort();
-      leaving = new AbortController();
-      waitingFiles.clear();
-      uploads.value = [];
-      if (ids.length) void forget(ids);
-    } else if (isFirst) {
-      isFirst = false;
-      void keptFiles().then((kept) => { enqueue(kept); work(); });
-    }
+    const key = keys.value.user ?? "";
+    if (key === ofKey) return;
+    if (ofKey) drop();
+    else void keptFiles().then((kept) => { enqueue(kept); work(); });
+    ofKey = key;
   });
+}
+
+function drop(): void {
+  const ids = uploads.peek().map((each) => each.id);
+  leaving.abort();
+  leaving = new AbortController();
+  waitingFiles.clear();
+  uploads.value = [];
+  void forget(ids);
 }
