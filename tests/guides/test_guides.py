@@ -57,6 +57,14 @@ def test_another_test_that_runs_a_block_names_its_page() -> None:
             assert block.other_test == "", block.place
 
 
+def test_the_page_of_alerts_counts_them_right() -> None:
+    rules = (ROOT / "deploy/observability/rules.yaml").read_text(encoding="utf-8")
+    assert (rules.count("- alert:"), rules.count("severity: critical")) == (15, 4)
+    page = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    assert "has fifteen alerts" in page
+    assert "Four have `severity: critical`" in page
+
+
 def test_metrics_that_pages_name_are_shown(running: Running) -> None:
     shown = ""
     for address in (running.pair.backend_url, running.pair.chat_shell_http_url):
