@@ -178,7 +178,7 @@ async def test_passages_and_deletion_of_documents(tab: Tab, owner: httpx2.Client
     await table.get_by_role("button", name="lamps.md").first.click()
     dialog = tab.page.get_by_role("dialog", name="lamps.md")
     passages = owner.get(f"/v1/knowledge_bases/{base_id}/chunks", params={"document": "lamps.md"}).json()["data"]
-    await expect(dialog.locator(".passages > li")).to_have_count(len(passages))
+    await expect(dialog.locator(".passage-list > li")).to_have_count(len(passages))
     await expect(dialog.get_by_text("Lamps", exact=True).first).to_be_visible()
     await tab.page.keyboard.press("Escape")
     await table.get_by_role("button", name="Delete oil.md").click()
@@ -297,7 +297,7 @@ async def test_hostile_names_narrow_dark_chinese_and_by_keyboard(tabs: Tabs, own
         await nothing_happened(tab)
         await tab.press_until_focused("Tab", opened)
         await tab.page.keyboard.press("Enter")
-        await expect(tab.page.get_by_role("dialog").locator(".passages > li").first).to_be_visible()
+        await expect(tab.page.get_by_role("dialog").locator(".passage-list > li").first).to_be_visible()
         await nothing_happened(tab)
         await tab.page.keyboard.press("Escape")
         await tab.press_until_focused("Shift+Tab", tab.page.get_by_role("tab", name="文档"))

@@ -6,6 +6,7 @@ import { BASES, documentPath, mayWrite, readPassages, type Passage, type Readabl
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { useLoaded } from "../../components/loaded";
+import { MarkedPassage } from "../../components/marked_passage";
 import { Empty, errorText, Failure, Loading, Progress } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
 import { Table } from "../../components/table";
@@ -153,12 +154,12 @@ function PassagesDialog({ baseId, document, onClose }: { baseId: string; documen
     <Dialog title={shownText(document.name)} place="side" onClose={onClose}>
       {failure !== null && <Failure error={failure} />}
       {passages.length === 0 && failure === null && <Loading />}
-      <ol class="passages">
+      <ol class="passage-list">
         {passages.map((each, place) => (
           <li key={each.id}>
             <h3>{words.passage(numberText(place + 1), numberText(each.tokens))}</h3>
             {each.heading_path.length > 0 && <p class="hint" dir="auto">{shownText(each.heading_path.join(" › "))}</p>}
-            <p class="passage-text" dir="auto">{shownText(each.text)}</p>
+            <MarkedPassage passage={each.text} answer="" />
           </li>
         ))}
       </ol>
