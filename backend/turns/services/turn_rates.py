@@ -166,6 +166,8 @@ class TurnRates:
         if self._parts is None:
             return
         ended, self._ended = self._ended, []
+        for demand, _ in ended:
+            self._known.ended(demand)
         await self._parts.store.settle(ended)
         now = asyncio.get_running_loop().time()
         if self._held and now - self._renewed_at >= RENEW_SECONDS:
@@ -191,10 +193,12 @@ class TurnRates:
             return None
 
     def _note_end(self, demand: RateDemand, tokens: int) -> None:
-        if self._held.pop(demand.lease_id, None) is not None:
-            self._known.ended(demand)
+        if self._held.pop(demand.lease_id, None) is None:
+            return
         if len(self._ended) < MOST_UNSETTLED:
             self._ended.append(SettledTurns(demand, tokens))
+        else:
+            self._known.ended(demand)
         self._has_ended.set()
 
 
