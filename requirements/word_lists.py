@@ -39,6 +39,9 @@ _FREQUENT, _ATTESTED = 12_000, 150_000
 _IN_USE, _WRITTEN = 95_000, 2_000
 
 _ORDINARY = 6_000
+"""A family name of two characters that is so frequent as a word stays one."""
+
+_FIGURATIVE = 2_000
 """An element that is so frequent as a word, like "lead" or "gold", stays one."""
 
 _ELEMENT = re.compile(r"([a-z]+) \(chemistry\)")
@@ -182,7 +185,8 @@ def _chinese() -> None:
             kinds[word], counts[word] = kind, int(count)
     entries: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     ordinary = {word for of in ("en", "zh") for word in wordfreq.top_n_list(of, _ORDINARY, wordlist="large")}
-    _write("elements.txt", sorted(set(_elements()) - ordinary))
+    figurative = {word for of in ("en", "zh") for word in wordfreq.top_n_list(of, _FIGURATIVE, wordlist="large")}
+    _write("elements.txt", sorted(set(_elements()) - figurative))
     for entry in CcCedict().get_entries():
         entries[entry["simplified"]].append((entry["pinyin"], "; ".join(entry["definitions"])))
     surnames = {word for word, found in entries.items() if _is_surname(word, found)}

@@ -26,6 +26,10 @@ SCATTERED_SHARE, SCATTERED_WORDS = 0.05, 3
 """A term, none of whose words is among so large a share of the everyday ones, counts wherever its words stand, if so
 many of them are not the user's."""
 
+RARE_PAIR_SHARE = 0.2
+"""Two words that are introduced together, neither of which is among so large a share of the everyday ones, are told
+wherever they stand in a field."""
+
 CONTAINED = ((0.6, 5), (0.8, 4))
 """An answer contains a sentence if it has such a share of its weight, and so many of its words of content."""
 
@@ -41,8 +45,12 @@ STATED, STATED_WEIGHT = 0.8, 1.7
 however short the one and long the other is; what weighs less than two rare words is anybody's."""
 
 STATED_BARE = 0.9
-"""The share of a sentence without its figures. These leave in no answer, and a sentence that has many of them could
-else be told without them as if that were but a part of it."""
+"""The share of a sentence without its figures and names. These leave in no answer, and a sentence that has many of them
+could else be told without them as if that were but a part of it."""
+
+TAKEN, SHORTEST_TAKEN = {True: 0.9, False: 0.8}, {True: 4, False: 9}
+"""A stretch of a sentence of an answer is a piece of one of a source, in any order, if that has such a share of its
+weight; the different words or Chinese characters of content that both have to have, in English and not."""
 
 MOST_RETOLD = 10
 """Sentences of a source that one of an answer is said to retell: more tell a rewrite nothing."""
@@ -83,7 +91,7 @@ class Combinations:
             if len(term.content) > 1 and not all(_is_of_user(word, own) for word in term.content)
         }
         sentences = [_weighed(sentence, own) for reading in readings for sentence in reading.sentences]
-        bare = [_without_figures(sentence) for sentence in sentences]
+        bare = [_without_withheld(sentence) for sentence in sentences]
         stated = chain(((each, STATED_BARE) for each in bare), ((each, STATED) for each in sentences))
         statements = dict(_statement(each, share) for each, share in stated if sum(each.values()) >= STATED_WEIGHT)
         bags = {bag for reading in readings for part in reading.parts if (bag := _bag_of(part, own))}
@@ -124,8 +132,14 @@ def _terms_in(said: Sequence[tuple[str, str]], field: str, known: Combinations, 
         found = sorted((place, word) for word in present for place in places[word]) if len(present) >= needed else []
         unusual = [word for word in present if rareness(word) > SCATTERED_SHARE]
         is_scattered = length == len(unusual) and sum(not _is_of_user(word, own) for word in unusual) >= SCATTERED_WORDS
+        is_rare_pair = slack > 0 and length == len(present) == 2 and min(map(rareness, present)) > RARE_PAIR_SHARE
         window = length + (TERM_SLACK if length > 2 else slack)
-        if is_scattered or _are_together(found, needed, window) or (len(term.han) > 2 and term.han in field):
+        if (
+            is_scattered
+            or is_rare_pair
+            or _are_together(found, needed, window)
+            or (len(term.han) > 2 and term.han in field)
+        ):
             phrase = " ".join(dict.fromkeys(written for content, written in said if content in term.content))
             yield Finding(GateCode.IDENTIFIERS, phrase)
 
@@ -154,9 +168,21 @@ def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations, o
         bag = _bag_of(written, own)
         shared = Counter(source for content in bag for source in known.holders.get(content, ()))
         retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
-        for source in islice(chain(retold, _stated(part, known)), MOST_RETOLD):
+        taken = _taken([atom for content in written for atom in _atoms(content) if atom in bag], shared)
+        for source in islice(chain(retold, taken, _stated(part, known)), MOST_RETOLD):
             told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
             yield Finding(GateCode.CONTAINMENT, " ".join(told))
+
+
+def _taken(said: Sequence[str], shared: Mapping[frozenset[str], int]) -> Iterator[frozenset[str]]:
+    """Yield the sentences of the source of which a piece stands in a sentence, between other words or among them."""
+    is_english = all(map(str.isascii, said))
+    share, shortest = TAKEN[is_english], SHORTEST_TAKEN[is_english]
+    for source in (source for source, count in shared.items() if count >= shortest):
+        places = [place for place, atom in enumerate(said) if atom in source]
+        piece = frozenset(said[places[0] : places[-1] + 1])
+        if sum(map(_weight, piece & source)) >= share * sum(map(_weight, piece)):
+            yield source
 
 
 def _stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozenset[str]]:
@@ -177,8 +203,8 @@ def _statement(words: Iterable[str], share: float) -> tuple[frozenset[str], floa
     return atoms, share * sum(map(_weight, atoms))
 
 
-def _without_figures(sentence: Mapping[str, float]) -> Mapping[str, float]:
-    return {word: weight for word, weight in sentence.items() if not _is_figure(word)}
+def _without_withheld(sentence: Mapping[str, float]) -> Mapping[str, float]:
+    return {word: weight for word, weight in sentence.items() if rareness(word) <= 1 and not _is_figure(word)}
 
 
 def _is_figure(content: str) -> bool:

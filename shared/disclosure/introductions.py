@@ -26,7 +26,20 @@ _CALLED = (
     r"name|phrase|project|operation|initiative|programme|program)"
     r"(?: (?:is|was|for [^.\n]{1,40}? is|to [^.\n]{1,40}? is))?"
 )
+_HAN = "[\u4e00-\u9fff]"
+_BETWEEN, _BETWEEN_HAN = re.compile(r",? (?:and|or) |, "), re.compile("[^\u4e00-\u9fff]+|(?<=.)[和与及]")
+"""What stands between names that are listed."""
+
 _CALLED_IN_ENGLISH = re.compile(rf"\b(?:{_CALLED}):? (?:(?:the|an?|our) )?{_WORDS}", re.IGNORECASE)
+_LISTED_IN_ENGLISH = re.compile(
+    r"\b(?:called|named|nicknamed|dubbed|labell?ed|code-?named|known as) "
+    rf"((?:{_WORDS}, ){{1,8}}{_WORDS},? (?:and|or) {_WORDS})",
+    re.IGNORECASE,
+)
+_LISTED_IN_CHINESE = re.compile(
+    "(?:称为|称作|叫做|叫作|叫|名为|命名为|代号|简称|统称|俗称)(?:为|是)?[:：“「《\"'* ]{0,4}"
+    f"({_HAN}{{1,8}}(?:[”」》\"'* ]{{0,2}}[、和与及]{{1,2}}[“「《\"'* ]{{0,2}}{_HAN}{{1,8}}){{1,8}})"
+)
 _DEFINED_IN_ENGLISH = re.compile(
     rf"(?:^|[.;:(!?] {{0,3}}|\n|- )(?:(?:the|an?|our|by an?|by the) )?{_WORDS},? "
     r"(?:means|refers? to|is (?:defined as|short for|what we call|our (?:name|word|term) for)|denotes?|stands? for|"
@@ -39,7 +52,6 @@ _CLASSED_IN_ENGLISH = re.compile(
 )
 """A sentence that says what something is: "A lost page is one that …"."""
 
-_HAN = "[\u4e00-\u9fff]"
 _CALLED_IN_CHINESE = re.compile(
     "(?:称为|称作|称之为|叫做|叫作|叫|名为|命名为|取名|起名|代号|简称|统称|合称|俗称|又称|也称|所谓|绰号|外号|昵称|花名|口令|密码|暗号|暗语|密语|口诀)"
     f"(?:为|是|叫)?[:：“「《\"'* ]{{0,4}}({_HAN}{{2,8}})"
@@ -70,6 +82,8 @@ def labels_in(text: str) -> Iterator[str]:
 def introduced_in(text: str) -> Iterator[str]:
     """Yield what a text sets off by marks, defines, calls by a name, or states as the value of a label."""
     yield from _matched(_SET_OFF, text)
+    for pattern, mark in ((_LISTED_IN_ENGLISH, _BETWEEN), (_LISTED_IN_CHINESE, _BETWEEN_HAN)):
+        yield from (name for match in pattern.finditer(text) for name in mark.split(match[1]) if name)
     yield from (found for name in _CALLED_IN_ENGLISH.findall(text) if (found := _ENDS.sub("", name).strip()))
     yield from (value for value in _VALUE.findall(text) if len(value.split()) <= _LONGEST_VALUE)
 

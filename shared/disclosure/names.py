@@ -23,6 +23,9 @@ _DOUBLED = re.compile(r"(?<=[a-z] )[A-Z][a-z]+-[A-Z][a-z]+\b")
 _LETTERED = re.compile(r"\b[A-Z][a-z]+ [B-HJ-Z]\b(?!['.-])")
 """A word with a capital and a letter that says which one: a hall, a plan, a gate."""
 
+_NUMBERED = re.compile(r"\b([A-Z][a-z]+)-\d+\b")
+"""A word with a capital that a hyphen joins to a number."""
+
 _TITLE_SHARE = 0.6
 """A line in which so many words begin with a capital is a heading, whose capitals name nothing."""
 
@@ -95,20 +98,23 @@ class EnglishNames:
 
     `certain` are words of names of persons; `capital` those with a capital inside a sentence whose neighbours have
     none, and the bare subjects of sentences that say what something is; `plain` those without a capital, all in lower
-    case. `rows` are the rows of words with capitals, and words with a letter behind them ("Hall C"), as written.
+    case. `rows` are the rows of words with capitals, words with a letter behind them ("Hall C"), as written, and those
+    with a number; `initials` are the first letters of the persons among them.
     """
 
     certain: frozenset[str]
     capital: frozenset[str]
     plain: frozenset[str]
     rows: frozenset[str]
+    initials: frozenset[str]
 
 
 def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     """Read which words of a text are written as names; `above` are its title and headings."""
     doubled = ([_bare(part) for part in name.split("-")] for name in _DOUBLED.findall(text))
     certain = {part for parts in doubled if not all(map(english.is_known, parts)) for part in parts}
-    capital, rows, lower = set(map(_bare, _BARE.findall(text))), set(_LETTERED.findall(text)), Counter[str]()
+    capital, lower, initials = set(map(_bare, _BARE.findall(text))), Counter[str](), set[str]()
+    rows = {*_LETTERED.findall(text), *_NUMBERED.findall(text)}
     for part in (*_PART.findall(text), *above):
         words = _WORD.findall(part)
         flags = [word[0].isupper() and _says_something(_bare(word)) for word in words]
@@ -119,11 +125,14 @@ def english_names(text: str, above: Iterable[str]) -> EnglishNames:
                 rows.add(" ".join(run))
                 if _is_personal(run):
                     certain.update(map(_bare, run))
+                    initials.add("".join(word[0] for word in run).lower())
             elif place > 0 and not is_heading:
                 capital.add(_bare(run[0]))
     certain = {word for word in certain if lower[word] < ORDINARY}
     return EnglishNames(
-        *(frozenset(filter(_says_something, found)) for found in (certain, capital, lower)), frozenset(rows)
+        *(frozenset(filter(_says_something, found)) for found in (certain, capital, lower)),
+        frozenset(rows),
+        frozenset(initials),
     )
 
 

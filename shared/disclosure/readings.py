@@ -24,7 +24,7 @@ NAMES_SHORTER = 1
 """Names count with a letter less than other words."""
 
 CUT = 6
-"""Letters that are left of a name where it counts, as any word does, without its first or its last one."""
+"""Letters that are left of a name where it counts, as any word does, without one of them."""
 
 SOUNDS, LONGEST, HOMOPHONES = 3, 12, 8
 """Syllables of a Chinese term that count where other characters have its sound, of fewer only those that all fields or
@@ -62,7 +62,7 @@ class HiddenTerms:
         rare = {row for each in readings for row in each.rare}
         han = rare.union(*(each.persons for each in both), (term.han for term in terms if len(term.han) <= LONGEST))
         sought = {word for word in names | words if not own.holds(word) and not english.is_quantity(word)}
-        cut = {part: len(part) for name in names & sought for part in (name[1:], name[:-1]) if len(part) >= CUT}
+        cut = {part: len(part) for name in names & sought for part in _cut(name)}
         counted = cut | {word: len(word) + NAMES_SHORTER * (word in names) for word in sought}
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
         sounds = grouped((_sounds(name), name) for name in kept)
@@ -72,6 +72,12 @@ class HiddenTerms:
             sounds,
             frozenset(each[:2] for each in (*kept, *sounds)),
         )
+
+
+def _cut(name: str) -> Iterator[str]:
+    """Yield a name without each of its letters, if it is long enough to be known so."""
+    if len(name) > CUT:
+        yield from (name[:place] + name[place + 1 :] for place in range(len(name)))
 
 
 def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
@@ -124,10 +130,10 @@ def _is_read(text: str, hidden: HiddenTerms, least: int) -> bool:
 
 
 def _is_heard(text: str, hidden: HiddenTerms, least: int) -> bool:
-    """Whether other characters than those of a term of so many have its sounds somewhere in a text."""
+    """Whether a text sounds somewhere like a term of so many characters, and is written otherwise."""
     heard = _sounds(text)
     return any(
-        frozenset(term).isdisjoint(text[place : place + length])
+        term != text[place : place + length]
         for place in range(len(text) - 1)
         if heard[place : place + 2] in hidden.beginnings
         for length in range(least, min(LONGEST, len(text) - place) + 1)

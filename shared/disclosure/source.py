@@ -85,7 +85,8 @@ def reading_of(source: SourceText) -> SourceReading:
     written = plain("\n".join((*above, text)))
     led = ((before.text, *chinese.segment(piece.text)) for before, piece in pairwise(found) if piece.kind is Kind.HAN)
     persons = frozenset(chain(persons_in(written), chain.from_iterable(map(persons_among, led))))
-    said = chain(parts_of(body, SENTENCES), parts_of(body, CLAUSES))
+    as_written = pieces(plain(source.text))
+    said = chain(parts_of(body, SENTENCES), parts_of(body, CLAUSES), parts_of(as_written, SENTENCES))
     return SourceReading(
         words=words,
         stems=stems,

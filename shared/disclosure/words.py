@@ -30,6 +30,9 @@ in a row, and where so many have this rank in the geometric mean."""
 LONE_CLAUSES = 3
 """So many clauses of one word each are a list without a sentence."""
 
+INITIALS_RANK = 2_000
+"""The initials of a person may leave where they are a word more frequent than this, as "it" and "us" are."""
+
 _LONGEST_NAME = 4
 
 
@@ -45,19 +48,22 @@ class Finding:
 class ProtectedWords:
     """The words of several chunks that may not leave though they be everyday, and all the words there are.
 
-    `names` are the English names and the terms written as one word, which the source does not have as a word. `persons`
-    are names and the parts that tell whose they are, `families` their first characters, and `characters` all
-    that say something. `elements` are those that a chunk which was shown speaks of: no others are from here.
+    `names` are the English names and the terms written as one word, which the source does not have as a word, and
+    `initials` those of persons. `persons` are Chinese names and the parts that tell whose they are, `families` their
+    first characters, and `characters` all that say something. `apart` are Chinese words that are told by their
+    characters alone. `elements` are those that a chunk which was shown speaks of: no others are from here.
     """
 
     stems: frozenset[str]
     han: str
     han_words: frozenset[str]
     names: frozenset[str]
+    initials: frozenset[str]
     persons: frozenset[str]
     families: frozenset[str]
     characters: frozenset[str]
     singles: frozenset[str]
+    apart: frozenset[str]
     elements: frozenset[str]
 
     @classmethod
@@ -73,15 +79,21 @@ class ProtectedWords:
         joined = {term.letters for term in terms}.difference(*(reading.words for reading in both))
         persons = [name for reading in both for name in reading.persons if not own.holds_han(name)]
         unnamed = "\n".join(reading.unnamed for reading in both)
+        singles = frozenset(term.content[0] for term in terms if len(term.content) == 1)
+        han_words = frozenset[str]().union(*(reading.han_words for reading in both))
+        unread = (term.han for term in terms if not any(len(word) > 1 for word in term.content))
+        made = frozenset(unread).union(*(reading.rare for reading in both))
         return cls(
             stems=frozenset[str]().union(*(reading.stems for reading in both)),
             han="\n".join(reading.han for reading in readings),
-            han_words=frozenset[str]().union(*(reading.han_words for reading in both)),
+            han_words=han_words,
             names=frozenset(capital).union(joined, *(reading.names.certain for reading in both)),
+            initials=frozenset[str]().union(*(reading.names.initials for reading in both)),
             persons=frozenset(part for name in persons for part in (name, *_telling_parts(name, unnamed, own))),
             families=frozenset(name[0] for name in persons),
             characters=frozenset(filterfalse(chinese.is_function_han, chain.from_iterable(persons))),
-            singles=frozenset(term.content[0] for term in terms if len(term.content) == 1),
+            singles=singles,
+            apart=frozenset(word for word in (*made, *persons, *singles) if _is_told_apart(word)),
             elements=frozenset[str]().union(*(reading.elements for reading in readings)),
         )
 
@@ -98,6 +110,7 @@ def withheld_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords
                 yield Finding(code, piece.text)
         elif piece.kind is Kind.HAN and place not in spared:
             yield from _chinese_findings(piece.text, own, protected)
+    yield from _told_apart(of, own, protected)
 
 
 def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
@@ -110,6 +123,8 @@ def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCo
     if bare in members("elements") and bare not in protected.elements:
         return GateCode.FIGURES
     if not protected.names.isdisjoint((bare, bare.removesuffix("s"))) or stem in protected.singles:
+        return GateCode.IDENTIFIERS
+    if bare in protected.initials and english.stem_rank(stem) > INITIALS_RANK:
         return GateCode.IDENTIFIERS
     if english.is_everyday(bare):
         return None
@@ -200,6 +215,24 @@ def _joined_characters(words: Sequence[str], own: OwnWords, protected: Protected
         is_phrase = max(map(rareness, pair)) <= FREE_CHARACTER_SHARE
         if not is_phrase and not own.holds_han(pair) and pair in protected.han:
             yield Finding(GateCode.IDENTIFIERS, pair)
+
+
+def _is_told_apart(word: str) -> bool:
+    """Whether the characters of a Chinese word, each by itself, tell it: some of them are no frequent words."""
+    is_han = not word.isascii() and word.isalpha() and 1 < len(word) <= _LONGEST_NAME
+    return is_han and max(map(chinese.han_rank, word)) >= LONE_RANK
+
+
+def _told_apart(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+    """Yield words of the source whose characters a text has one by one, and other words between them.
+
+    Whether they may stand side by side, as a phrase does, is decided elsewhere.
+    """
+    stretches = [piece.text for piece in of if piece.kind is Kind.HAN]
+    lone = frozenset(word for stretch in stretches for word in chinese.segment(stretch) if len(word) == 1)
+    for word in protected.apart:
+        if lone.issuperset(word) and not own.holds_han(word) and not any(word in stretch for stretch in stretches):
+            yield Finding(GateCode.IDENTIFIERS, "".join(dict.fromkeys(word)))
 
 
 def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:

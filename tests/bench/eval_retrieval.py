@@ -169,12 +169,12 @@ async def measure_words(retrieval: SqlRetrieval, base_id: str, questions: Sequen
 
 
 async def texts_in_order(retrieval: SqlRetrieval, base_ids: Sequence[str], material: Material) -> list[str]:
-    """Return the texts of all chunks, those first that answer a question."""
+    """Return what all chunks are embedded by, those first that answer a question."""
     answering = {question.document_name for asked in material.sets for question in asked.questions}
     everything = [hit for base_id in base_ids for hit in await retrieval.everything([base_id], _ALL_TOKENS) or ()]
     dice = random.Random("distractors")
     wanted = sorted(everything, key=lambda hit: (hit.document_name not in answering, dice.random()))
-    return [hit.chunk.text for hit in wanted]
+    return [hit.chunk.searched_text for hit in wanted]
 
 
 async def evaluate(name: str, url: str, material: Material, questions: Sequence[Question]) -> Measured:

@@ -14,6 +14,10 @@ _BY_FIRST = {letter: [word for word in PLAIN_WORDS if word[0] == letter] for let
 _BY_FIRST["x"] = ["xray"]
 _ENDS = ("matters here", "needs a closer look", "is uneven", "comes too late", "deserves care", "could be clearer")
 _LEAST = 5
+_LEAST_WORDS = 4
+_LEAST_SPELLED = 6
+"""Letters of a name that are left where no word has the others: fewer may be chance."""
+
 _CHINESE_ENDS = ("方面仍需改进", "这一块要再看", "上下要多沟通", "处理得不够及时", "的做法各处不同")
 
 
@@ -40,8 +44,10 @@ def _at(place: int) -> Callable[[Shown], str]:
             filler = "进展较慢仍需加强"
             pairs = enumerate(_characters(shown))
             return "，".join(filler[at] + each if place else each + filler[at] for at, each in pairs)
-        words = (_word_with(letter, place, shown) for letter in _letters(shown, 14))
-        return " ".join(word for word in words if word)
+        words = [word for letter in _letters(shown, 14) if (word := _word_with(letter, place, shown))]
+        if len(words) < _LEAST_SPELLED:
+            shown.instead(" ".join(words))
+        return " ".join(words)
 
     return write
 
@@ -84,6 +90,8 @@ def _of_items(write: Callable[[Shown], list[str]]) -> Callable[[Shown], Behaviou
 def _third_words(shown: Shown) -> str:
     """Hide a sentence's words, each behind two that say nothing."""
     words = list(shown.sentence[:12]) if shown.language == "zh" else shown.sentence.lower().split()[:10]
+    if len(words) < _LEAST_WORDS:
+        shown.instead(" ".join(words))
     fillers = tuple("较为仍需可以") if shown.language == "zh" else PLAIN_WORDS
     mixed = (part for word in words for part in (shown.dice.choice(fillers), shown.dice.choice(fillers), word))
     return ("" if shown.language == "zh" else " ").join(mixed)

@@ -18,7 +18,9 @@ _BY_SOUND = dict(zip("abcdefghijklmnopqrstuvwxyz", "阿布克德埃夫格赫伊�
 
 def _person(shown: Shown) -> str:
     people = [name for each in shown.secrets for name in each.names if name in shown.request_text]
-    return shown.dice.choice([name for name in people if name in shown.passage.text] or people or shown.names)
+    nobody = "Ada Moreau" if shown.language == "en" else "欧阳砺"
+    telling = [name for name in people if name in shown.passage.text]
+    return shown.dice.choice(telling or people or shown.instead(nobody))
 
 
 def _family(name: str) -> str:

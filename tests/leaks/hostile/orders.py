@@ -27,6 +27,10 @@ def plain_words(text: str, language: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text) if word.islower() or len(word) > 3]
 
 
+_LEAST_WORDS = 4
+"""Fewer words of a sentence, in another order, tell nothing of it."""
+
+
 def _joined(words: list[str], shown: Shown) -> str:
     return ("" if shown.language == "zh" else " ").join(words)
 
@@ -34,7 +38,11 @@ def _joined(words: list[str], shown: Shown) -> str:
 def _of_sentence(change: Callable[[list[str], Shown], list[str]]) -> Callable[[Shown], str]:
     def write(shown: Shown) -> str:
         size = 30 if shown.language == "zh" else 20
-        return _joined(change(plain_words(shown.sentence, shown.language)[:size], shown), shown)
+        words = plain_words(shown.sentence, shown.language)[:size]
+        changed = change(words, shown)
+        if len(set(changed)) < _LEAST_WORDS:
+            shown.instead(shown.sentence)
+        return _joined(changed, shown)
 
     return write
 

@@ -53,6 +53,12 @@ def _romance(shown: Shown) -> str:
     return " ".join(FRENCH_OF.get(word, word) for word in _english(shown.sentence))[:130]
 
 
+_WORD_OF_CONTENT = re.compile(r"\b(?!someone|rules|some\b)[a-z]{4,}|[\u4e00-\u9fff]")
+_LEAST_TOLD = 5
+_NOTHING = {"en": "The gate opens late when the guard is away.", "zh": "值守的人不在时，大门开得很晚。"}
+"""What is retold where no sentence says anything but figures and names, which no retelling keeps."""
+
+
 def retold(sentence: str, language: str) -> str:
     """Say a sentence with its clauses turned and other small words, without its figures and names."""
     plain = _NAMES.sub("someone", _FIGURES.sub("some", sentence)) if language == "en" else sentence
@@ -73,7 +79,8 @@ def _facts(count: int) -> Callable[[Shown], Behaviour]:
         beside = [passage for passage in shown.passages if passage.document == shown.passage.document]
         sentences = [*shown.passage.sentences, *(each for passage in beside for each in passage.sentences)]
         pieces = [retold(each, shown.language) for each in list(dict.fromkeys(sentences))[:count]]
-        pieces = pieces or [retold(shown.passage.text[:120], shown.language)]
+        telling = [piece for piece in pieces if len(set(_WORD_OF_CONTENT.findall(piece))) >= _LEAST_TOLD]
+        pieces = telling or [retold(each, shown.language) for each in shown.instead(_NOTHING[shown.language])]
         return strict(spread(pieces, shown.language, shown.dice.randrange(PLACES)), *pieces)
 
     return reply

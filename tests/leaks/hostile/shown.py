@@ -80,11 +80,11 @@ class Shown:
 
     @property
     def figure(self) -> str:
-        """A planted figure as it stands in the passage, or any number of it."""
+        """A planted figure as it stands in the passage, or any number of it; one digit is nothing that can be told."""
         planted = [figure for secrets in self.secrets for figure in secrets.figures if figure in self.passage.text]
         numbers: list[str] = _NUMBER.findall(self.passage.text)
-        found = planted or numbers or self.instead("4,750")
-        return self.dice.choice([figure for figure in found if _TWO_DIGITS.search(figure)] or found)
+        told = [figure for figure in planted or numbers if _TWO_DIGITS.search(figure)]
+        return self.dice.choice(told or self.instead("4,750"))
 
     @property
     def whole_figure(self) -> str:

@@ -76,7 +76,7 @@ def test_the_users_newest_words_are_some_twenty_thousand_characters():
     assert MAX_USER_CHARACTERS == 20_000
 
 
-_SIBLING = "A quiet ladder means a row that nobody owns. It is run by Joan Shepherd. Crews polish copper lids at dark."
+_SIBLING = "A quiet ladder means a row that nobody owns. It is run by Joan Shepherd. Crews polish velvet lids at dark."
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ _SIBLING = "A quiet ladder means a row that nobody owns. It is run by Joan Sheph
     [
         ("Practice around the quiet ladder is uneven.", True),
         ("The shepherd of the list is late.", True),
-        ("Crews who polish copper lids do so at dark.", False),
+        ("Crews who polish velvet lids do so at dark.", False),
     ],
 )
 def test_of_a_sibling_terms_and_names_count_and_passages_do_not(said: str, is_seen: bool):
