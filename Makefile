@@ -72,6 +72,7 @@ eval-retrieval: setup ## measure retrieval quality on SQLite and on PostgreSQL
 	@$(BIN)/python -m tests.bench.eval_retrieval
 
 leak-test: setup ## let hostile models try to get restricted text out; prints tables, writes var/leaks/*.json
+	@$(BIN)/python -m tests.leaks.gate
 	@$(BIN)/python -m tests.leaks
 	@$(BIN)/python -m tests.leaks.context
 

@@ -116,10 +116,10 @@ nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand 
 fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
 eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth
 thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold fourfold
-fivefold tenfold hundredfold couple trio duo thirdly percent percentage permille nil nought fortnight decade century
-millennium fortnightly biweekly bimonthly biannual biennial semester trimester midnight noon midday afternoon yesterday
-tomorrow o'clock monday tuesday
-wednesday thursday friday saturday sunday january february march april june july august september october november
+fivefold tenfold hundredfold couple pair trio duo thirdly percent percentage permille nil nought fortnight decade
+century millennium fortnightly biweekly bimonthly biannual biennial semester trimester midnight noon midday afternoon
+yesterday tomorrow o'clock monday tuesday wednesday thursday friday saturday sunday january february march april june
+july august september october november
 december christmas easter halloween thanksgiving ramadan diwali hanukkah passover
 pentecost whitsun epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary millimetre
 millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme kilogram

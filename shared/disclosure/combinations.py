@@ -5,13 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, pairwise
 
 from shared.disclosure import chinese, english
 from shared.disclosure.alignment import grouped, positions_of
 from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, words_of, written_of
+from shared.disclosure.source import SourceReading, Term, telling_stems, words_of, written_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -66,13 +66,14 @@ _STEEPNESS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
-    """The terms and passages of several chunks.
+    """The terms and passages of several chunks; `frequent` are terms of two words that say little by themselves.
 
     `holders` are their sentences and clauses by each word of content, `statements` their sentences, each with the
     weight that is too much of it, and `stating` these by each word of content.
     """
 
     terms: tuple[tuple[Term, int], ...]
+    frequent: frozenset[frozenset[str]]
     sentences: tuple[Mapping[str, float], ...]
     chunks: tuple[frozenset[str], ...]
     holders: Mapping[str, Sequence[frozenset[str]]]
@@ -97,6 +98,9 @@ class Combinations:
         bags = {bag for reading in readings for part in reading.parts if (bag := _bag_of(part, own))}
         return cls(
             terms=tuple(kept.items()),
+            frequent=frozenset(
+                term.frequent for reading in both for term in reading.introduced if len(term.frequent) > 1
+            ),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
             holders=grouped((content, bag) for bag in bags for content in bag),
@@ -114,6 +118,10 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
     unnamed = tuple(word for word in written if word[0] not in _naming())
     for said in {written: None, unnamed: None}:
         yield from _terms_in(said, field, known, own)
+    stems = [stem for stem in telling_stems(pieces(field)) if stem not in _naming()]
+    for two in (frozenset(neighbours) for neighbours in pairwise(stems)):
+        if two in known.frequent and not all(_is_of_user(stem, own) for stem in two):
+            yield Finding(GateCode.IDENTIFIERS, " ".join(sorted(two)))
     for before, verb, behind in zip(written, written[1:], written[2:], strict=False):
         two = {before[0], behind[0]} if verb[0] in _naming() else set[str]()
         is_named = len(two) > 1 and any(two.issubset(term.content) for term, _ in known.terms)

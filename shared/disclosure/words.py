@@ -13,9 +13,9 @@ from shared.disclosure.source import SourceReading, Term, words_of
 from shared.disclosure.word_lists import idioms, members, ranks
 from shared.models.safe_summary import GateCode
 
-_LABEL_SHARE, PLAIN_SHARE = {True: 1.0, False: 1.0}, {True: 0.05, False: 0.1}
-"""A word among so large a share of the everyday ones, the most frequent first, stays everyday though a quotation, a
-definition or the like introduces it: in English, and in Chinese. What only labels introduce stays so in any case."""
+_LABEL_SHARE, PLAIN_SHARE = {True: 0.3, False: 1.0}, {True: 0.05, False: 0.1}
+"""A word among so large a share of the everyday ones, the most frequent first, stays everyday though a label, or a
+quotation, a definition or the like introduces it: in English, and in Chinese."""
 
 PLAIN_CAPITAL_SHARE = 0.3
 """The share for a word that the source writes with a capital inside a sentence."""
@@ -263,12 +263,11 @@ def telling_terms(readings: Sequence[SourceReading]) -> list[Term]:
     """Return the terms of a source but single words that stay everyday though they are labels, or set off in a text."""
     labels = (term for each in readings for term in each.labels if not _is_plain(term, _LABEL_SHARE))
     introduced = (term for each in readings for term in each.introduced if not _is_plain(term, PLAIN_SHARE))
-    return [*labels, *introduced]
+    return [term for term in (*labels, *introduced) if term.content]
 
 
 def _is_plain(term: Term, share: Mapping[bool, float]) -> bool:
-    word = term.content[0]
-    return len(term.content) == 1 and rareness(word) <= share[word.isascii()]
+    return len(term.content) == 1 and rareness(term.content[0]) <= share[term.content[0].isascii()]
 
 
 def rareness(content: str) -> float:
