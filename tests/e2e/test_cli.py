@@ -16,6 +16,8 @@ from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
 from tests.house.sources import ROOT
 
 GOOD, BAD = 47, 3
+PIPE_BYTES = 4096
+LONG = "of the kettles that are boiled in the kitchen by the pier and of those who boil them every day"
 
 
 def environ_of(pair: Pair, user: str, state: Path) -> dict[str, str]:
@@ -37,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
     place = tmp_path / "notes"
     (place / "deep").mkdir(parents=True)
     for number in range(GOOD):
-        name = f"deep/note {number:02}.md" if number % 2 else f"notiz-{number:02}.md"
+        name = f"deep/note {number:02} {LONG}.md" if number % 2 else f"notiz-{number:02} {LONG}.md"
         (place / name).write_text(f"# Kettle {number}\n\nKettle number {number} is boiled for {number} minutes.\n")
     for number in range(BAD):
         (place / f"deep/broken-{number}.pdf").write_bytes(b"%PDF-1.7 and no more")
@@ -49,17 +51,19 @@ async def test_a_folder_is_added_over_a_ctrl_c_and_answers(
 ) -> None:
     environ = environ_of(small_pair, "cli-ann", tmp_path)
     add = ("add", str(folder), "--base", "Kettles", "--json")
+    # What it tells does not fit into the pipe, so that it cannot end before it is interrupted.
     first = subprocess.Popen(
-        [sys.executable, "-m", "cli", *add], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-m", "cli", *add],
+        env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, pipesize=PIPE_BYTES,
+    )  # fmt: skip
     assert first.stdout is not None
-    told = [first.stdout.readline() for _ in range(5)]
+    told = b"".join(first.stdout.readline() for _ in range(5))
     first.send_signal(signal.SIGINT)
-    rest, err = first.communicate()
+    rest, err = (part.decode() for part in first.communicate())
     assert first.returncode == 130, err
     assert "The same command goes on from here." in err
     assert "Traceback" not in err
-    stored = [line["name"] for line in lines_of("".join(told) + rest) if line["state"] == "added"]
+    stored = [line["name"] for line in lines_of(told.decode() + rest) if line["state"] == "added"]
     assert len(stored) < GOOD
 
     second = ballast(environ, *add)
