@@ -120,7 +120,7 @@ class _HeldBody:
 
     async def _find_owner(self) -> None:
         if not self._is_owned:
-            self.own(await self._holder_of(_bearer(self._headers)))
+            self.own(await self._holder_of(presented_key(self._headers)))
 
 
 class _LimitedExchange:
@@ -189,6 +189,7 @@ def _announced_bytes(headers: Headers, limit_bytes: int) -> int:
     return limit_bytes + 1 if len(digits) > len(str(limit_bytes)) else int(digits or "0")
 
 
-def _bearer(headers: Headers) -> str | None:
+def presented_key(headers: Headers) -> str | None:
+    """Return the bearer key or token, however the scheme before it is written; None where there is none."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None

@@ -22,6 +22,9 @@ LONG_FORM_BOUNDS = JsonBounds(values=12_288)
 """The bounds of a form that stops at its first wrong value: 500 objects of 24 values take some 15 ms."""
 
 TURN_SECONDS = 0.002
+JSON_TEXT = "json_text"
+"""Where the state of a request holds its body."""
+
 Handler = Callable[[Request], Coroutine[None, None, Response]]
 
 
@@ -71,7 +74,7 @@ def new_router(tag: str, route_class: type[JsonRoute] = JsonRoute) -> APIRouter:
 
 
 async def read_json(request: Request, bounds: JsonBounds = REQUEST_BOUNDS) -> JsonText:
-    """Read a body and scan it as it arrives; it may be empty. It stays in the request's state as `json_text`.
+    """Read a body and scan it as it arrives; it may be empty. It stays in the request's state as `JSON_TEXT`.
 
     Raises:
         InvalidRequest: a bound of JSON text is exceeded, or the Content-Type is not that of JSON.
@@ -85,7 +88,7 @@ async def read_json(request: Request, bounds: JsonBounds = REQUEST_BOUNDS) -> Js
             await pace.after(partial(scan.feed, piece[start : start + SLICE_BYTES]))
     scan.end()
     text = JsonText(raw, scan)
-    request.state.json_text = text
+    request.scope["state"][JSON_TEXT] = text
     return text
 
 

@@ -9,11 +9,12 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.foundation.http.bodies import presented_key
 from backend.foundation.http.errors import error_response
+from backend.foundation.http.json_body import JSON_TEXT
 from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_in
 from backend.foundation.services.idempotency import KEY_HEADER
-from backend.identity.domain import Caller
 from backend.turns.services.turn_rates import TurnRates
 from backend.turns.services.use_cases import TurnServices
 
@@ -52,7 +53,9 @@ class RefusedEarly:
         caller = rates.refused_callers.find(presented) if presented is not None else None
         repeated = rates.repeated_refusal(caller) if caller is not None and KEY_HEADER not in request.headers else None
         if caller is None or repeated is None:
-            await self._app(scope, receive, _Answer(scope, send, rates, presented).send)
+            answer = _Answer(scope, send, rates, presented)
+            await self._app(scope, receive, answer.send)
+            await answer.end()
             return
         rates.note_repeated()
         scope["route"] = _Route(scope["path"])
@@ -64,28 +67,41 @@ class RefusedEarly:
 
 
 class _Answer:
-    """What the application answers: where it refuses, the caller is noted, and the answer held back."""
+    """What the application answers: where it refuses a turn, the caller is noted, and the answer held back.
+
+    It leaves after the application is done and has let go of the request, whose bytes no longer count by then.
+    """
 
     def __init__(self, scope: Scope, send: Send, rates: TurnRates, presented: bytes | None) -> None:
-        self._scope = scope
+        self._state = scope["state"]
         self._send = send
         self._rates = rates
         self._presented = presented
+        self._held: list[Message] = []
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start" and self._presented is not None:
             if message["status"] == HTTPStatus.UNAUTHORIZED:
                 self._rates.refused_callers.forget(self._presented)
-            elif message["status"] == HTTPStatus.TOO_MANY_REQUESTS and CALLER in self._scope["state"]:
-                await self._refuse(self._scope["state"][CALLER], self._presented)
-        await self._send(message)
+            elif message["status"] == HTTPStatus.TOO_MANY_REQUESTS and CALLER in self._state:
+                self._rates.refused_callers.note(self._presented, self._state[CALLER])
+                self._held.append(message)
+                return
+        if self._held:
+            self._held.append(message)
+        else:
+            await self._send(message)
 
-    async def _refuse(self, caller: Caller, presented: bytes) -> None:
-        self._rates.refused_callers.note(presented, caller)
-        await asyncio.sleep(self._rates.refused_callers.delay_seconds(caller.key_id))
+    async def end(self) -> None:
+        if not self._held:
+            return
+        self._state.pop(JSON_TEXT, None)
+        await asyncio.sleep(self._rates.refused_callers.delay_seconds(self._state[CALLER].key_id))
+        for message in self._held:
+            await self._send(message)
 
 
 def _presented(headers: Headers) -> bytes | None:
     """Return a digest of the key or token, whose text is not to be kept; None where there is not just one."""
-    sent = headers.getlist("authorization")
-    return sha256(sent[0].encode("latin-1")).digest() if len(sent) == 1 else None
+    key = presented_key(headers) if len(headers.getlist("authorization")) == 1 else None
+    return sha256(key.encode("latin-1")).digest() if key is not None else None

@@ -1,17 +1,24 @@
 """Requests for turns of a key that is at a limit: refused before they are read, as if they had been."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 
+from backend.foundation.domain.json_objects import JsonText
 from backend.identity.domain import RateLimits
 from backend.identity.services import KeyAdministration
 from backend.turns.domain.rates import RateAnswer, RateDemand
 from backend.turns.memory.rates import MemoryRateStore
-from backend.turns.services.known_refusals import LOOK_AGAIN_SECONDS, REFUSALS_A_SECOND, REFUSALS_AT_ONCE
+from backend.turns.services.known_refusals import (
+    LOOK_AGAIN_SECONDS,
+    REFUSALS_A_SECOND,
+    REFUSALS_AT_ONCE,
+    RefusedCallers,
+)
 from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRates
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.clock import FakeClock
@@ -21,6 +28,7 @@ from tests.unit.backend.turns.test_known_refusals import Stopwatch
 from tests.unit.backend.turns.test_routes import Door, open_door
 from tests.unit.backend.turns.test_turn_rates import NONE, CountedRefusals, ask
 
+LONG = b'{"input": "' + b"a" * 50_000 + b'"}'
 OF_THE_REQUEST = ("x-request-id", "date")
 
 
@@ -36,10 +44,24 @@ class AskedStore(MemoryRateStore):
         return await super().take(demand)
 
 
+class BodiesAtRefusals(RefusedCallers):
+    """Notes, whenever it is asked how long to hold a refusal back, how many long bodies there still are."""
+
+    def __init__(self, now: Stopwatch) -> None:
+        super().__init__(now)
+        self.kept_bodies: list[int] = []
+
+    def delay_seconds(self, key_id: str) -> float:
+        found = [each for each in gc.get_objects() if isinstance(each, JsonText) and len(each.raw) == len(LONG)]
+        self.kept_bodies.append(len(found))
+        return super().delay_seconds(key_id)
+
+
 class LimitedDoor:
     """A door with a limit, and what is asked behind it."""
 
-    def __init__(self, door: Door, store: AskedStore, watch: Stopwatch, observer: CountedRefusals) -> None:
+    def __init__(self, door: Door, rates: TurnRates, store: AskedStore, watch: Stopwatch, observer: CountedRefusals):
+        self.rates = rates
         self.door = door
         self.http = door.http
         self.store = store
@@ -53,7 +75,7 @@ async def limited_door(*scripts: Sequence[Any], **limits: int) -> AsyncGenerator
     store, watch, observer = AskedStore(), Stopwatch(), CountedRefusals()
     rates = TurnRates(RateParts(store, observer, DefaultLimits(RateLimits(**limits), NONE), watch))
     async with open_door(*scripts, rates=rates) as door:
-        yield LimitedDoor(door, store, watch, observer)
+        yield LimitedDoor(door, rates, store, watch, observer)
 
 
 class Unread:
@@ -136,6 +158,26 @@ async def test_no_more_than_the_limit_of_parallel_requests_is_granted() -> None:
         statuses = [each.status_code for each in found]
         assert (statuses.count(200), statuses.count(429)) == (limit, parallel - limit)
         assert limited.observer.refused == parallel - limit
+
+
+async def test_a_key_is_known_however_the_scheme_before_it_is_written() -> None:
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        await ask(limited.http)
+        await ask(limited.http)
+        for scheme in ("bearer", "BEARER", "Bearer ", "bEaReR  "):
+            body = Unread()
+            refused = await send(limited.http, body, authorization=f"{scheme} {limited.door.key}")
+            assert (refused.status_code, body.is_read) == (429, False)
+
+
+async def test_no_body_is_kept_while_its_refusal_is_held_back() -> None:
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        await ask(limited.http)
+        limited.rates.refused_callers = callers = BodiesAtRefusals(limited.watch)
+        for number in range(3):
+            refused = await send(limited.http, Unread(LONG), **{"Idempotency-Key": f"order-{number}"})
+            assert refused.status_code == 429
+        assert callers.kept_bodies == [0, 0, 0]
 
 
 async def test_many_refusals_are_held_back() -> None:
