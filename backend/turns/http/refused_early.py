@@ -36,7 +36,7 @@ class RefusedEarly:
 
     The key or token was valid when it was refused before; one request a second goes the whole way, so that a key that
     is revoked meanwhile is told so. A request with an Idempotency-Key does as well: its turn may have begun, and be
-    answered again. Nothing of a body is read meanwhile, and what the server holds of it is bounded.
+    answered again. Nothing of a body is kept meanwhile, and nothing at all of a client that leaves.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -55,15 +55,15 @@ class RefusedEarly:
         if caller is None or repeated is None:
             answer = _Answer(scope, send, rates, presented)
             await self._app(scope, receive, answer.send)
-            await answer.end()
+            await answer.end(receive)
             return
         rates.note_repeated()
         scope["route"] = _Route(scope["path"])
         scope["state"][KEY_ID] = caller.key_id
         response = error_response(repeated.error)
         response.headers.update(repeated.headers)
-        await asyncio.sleep(rates.refused_callers.delay_seconds(caller.key_id))
-        await response(scope, receive, send)
+        if await _is_there_after(rates.refused_callers.delay_seconds(caller.key_id), receive):
+            await response(scope, receive, send)
 
 
 class _Answer:
@@ -92,13 +92,30 @@ class _Answer:
         else:
             await self._send(message)
 
-    async def end(self) -> None:
+    async def end(self, receive: Receive) -> None:
         if not self._held:
             return
         self._state.pop(JSON_TEXT, None)
-        await asyncio.sleep(self._rates.refused_callers.delay_seconds(self._state[CALLER].key_id))
-        for message in self._held:
-            await self._send(message)
+        delay_seconds = self._rates.refused_callers.delay_seconds(self._state[CALLER].key_id)
+        if await _is_there_after(delay_seconds, receive):
+            for message in self._held:
+                await self._send(message)
+
+
+async def _is_there_after(seconds: float, receive: Receive) -> bool:
+    """Wait; return whether the client is still there, for one that leaves is to take no room here.
+
+    What arrives of a body meanwhile is discarded, as the server discards it behind the answer.
+    """
+    if not seconds:
+        return True
+    try:
+        async with asyncio.timeout(seconds):
+            while (await receive())["type"] != "http.disconnect":
+                pass
+    except TimeoutError:
+        return True
+    return False
 
 
 def _presented(headers: Headers) -> bytes | None:

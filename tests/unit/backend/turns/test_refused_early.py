@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
+import pytest
+from starlette.types import Message, Scope
 
 from backend.foundation.domain.json_objects import JsonText
 from backend.identity.domain import RateLimits
@@ -29,6 +31,7 @@ from tests.unit.backend.turns.test_routes import Door, open_door
 from tests.unit.backend.turns.test_turn_rates import NONE, CountedRefusals, ask
 
 LONG = b'{"input": "' + b"a" * 50_000 + b'"}'
+HOURS = 7200.0
 OF_THE_REQUEST = ("x-request-id", "date")
 
 
@@ -55,6 +58,15 @@ class BodiesAtRefusals(RefusedCallers):
         found = [each for each in gc.get_objects() if isinstance(each, JsonText) and len(each.raw) == len(LONG)]
         self.kept_bodies.append(len(found))
         return super().delay_seconds(key_id)
+
+
+class Patient(RefusedCallers):
+    """Holds every refusal back for so many seconds."""
+
+    seconds = 0.0
+
+    def delay_seconds(self, key_id: str) -> float:
+        return self.seconds
 
 
 class LimitedDoor:
@@ -178,6 +190,33 @@ async def test_no_body_is_kept_while_its_refusal_is_held_back() -> None:
             refused = await send(limited.http, Unread(LONG), **{"Idempotency-Key": f"order-{number}"})
             assert refused.status_code == 429
         assert callers.kept_bodies == [0, 0, 0]
+
+
+@pytest.mark.parametrize("headers", [[], [(b"idempotency-key", b"order-1")]], ids=["early", "whole way"])
+async def test_nothing_is_held_back_for_a_client_that_has_left(headers: list[tuple[bytes, bytes]]) -> None:
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        await ask(limited.http)
+        limited.rates.refused_callers = callers = Patient(limited.watch)
+        await ask(limited.http)
+        callers.seconds = HOURS
+        arriving = iter([{"type": "http.request", "body": b'{"input": "Hi"}'}, {"type": "http.disconnect"}])
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return next(arriving)
+
+        async def send_on(message: Message) -> None:
+            sent.append(message)
+
+        await limited.door.app(request_for(limited.door.key, headers), receive, send_on)
+        assert sent == []
+
+
+def request_for(key: str, headers: list[tuple[bytes, bytes]]) -> Scope:
+    path, given = "/v1/responses", [(b"authorization", f"Bearer {key}".encode()), *headers]
+    address = {"path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "scheme": "http"}
+    peers = {"server": ("ballast.test", 80), "client": ("127.0.0.1", 1)}
+    return {"type": "http", "http_version": "1.1", "method": "POST", "headers": given, **address, **peers}
 
 
 async def test_many_refusals_are_held_back() -> None:
