@@ -62,6 +62,16 @@ async def test_records_their_figures_and_their_details(tab: Tab, records: list[d
     assert await tab.axe() == []
 
 
+async def test_records_are_plotted_though_the_clock_of_the_browser_is_behind(tab: Tab, records: list[dict[str, Any]]):
+    tab.can_be_lent_again = False
+    await tab.page.clock.set_fixed_time(records[-1]["created_at"] - 7200)
+    await tab.open("audit")
+    await expect(rows(tab)).to_have_count(len(records))
+    await tab.page.get_by_text("As a table").click()
+    shown = [await row.get_by_role("cell").all_inner_texts() for row in await rows(tab, "Searches over time").all()]
+    assert sum(int(row[1]) + int(row[2]) for row in shown) == len(records)
+
+
 async def test_filters_and_the_file_for_other_programs(tab: Tab, records: list[dict[str, Any]]):
     await tab.open("audit")
     await expect(rows(tab)).to_have_count(len(records))

@@ -19,6 +19,15 @@ async def test_keys_come_in_the_address_and_leave_it(tab: Tab):
     assert tab.running.demo.user_key not in await tab.page.evaluate("JSON.stringify(localStorage)")
 
 
+async def test_keys_are_taken_from_the_address_of_an_open_page(tab: Tab):
+    await tab.open(keys={})
+    await expect(tab.page.get_by_role("button", name="Use these keys")).to_be_visible()
+    await tab.open()
+    await expect(tab.page.get_by_role("navigation", name="Views")).to_be_visible()
+    shown: str = await tab.page.evaluate("location.href")
+    assert not any(key in shown for key in tab.running.keys.values())
+
+
 async def test_who_has_no_key_is_asked_for_one_and_told_which_is_wrong(tab: Tab):
     await tab.open(keys={})
     await tab.page.get_by_label("Your key").fill("no-key-of-this-server")

@@ -168,6 +168,26 @@ async def test_files_that_wait_are_forgotten_with_the_keys(tab: Tab, owner: http
     assert await tab.page.evaluate(KEPT) == 0
 
 
+async def test_files_of_one_key_are_not_sent_with_another(tab: Tab, owner: httpx2.Client, tmp_path: Path):
+    sent_with: set[str] = set()
+
+    async def away(route: Route) -> None:
+        sent_with.add(route.request.headers["authorization"])
+        await route.abort()
+
+    (tmp_path / "secret.txt").write_text("The lamp is lit at dusk.", encoding="utf-8")
+    await tab.open(f"knowledge/{new_base(owner)}")
+    await tab.page.route(re.compile(r"secret\.txt$"), away)
+    await tab.page.locator("input[type=file]:not([webkitdirectory])").set_input_files(tmp_path / "secret.txt")
+    await expect(lines(tab, "sending")).to_contain_text("This file is tried again.")
+    assert await tab.page.evaluate(KEPT) == 1
+    await tab.page.goto("about:blank")
+    await tab.open(keys={"user": tab.running.demo.restricted_key})
+    await expect(tab.page.get_by_role("navigation", name="Views")).to_be_visible()
+    await tab.page.evaluate(f"async () => {{ while (await ({KEPT})()) continue; }}")
+    assert sent_with == {f"Bearer {tab.running.demo.user_key}"}
+
+
 async def test_passages_and_deletion_of_documents(tab: Tab, owner: httpx2.Client):
     base_id = new_base(owner)
     for name in ("lamps.md", "oil.md"):

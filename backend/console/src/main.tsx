@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { App } from "./app";
-import { takeKeysFromAddress } from "./state/keys";
+import { followKeysInAddress } from "./state/keys";
 import { followPreferences } from "./state/preferences";
 import { followAddress } from "./state/router";
 import { followUploads } from "./views/knowledge/uploads";
@@ -9,7 +9,7 @@ import "./styles/base.css";
 import "./styles/components.css";
 import "./styles/shell.css";
 
-takeKeysFromAddress();
+followKeysInAddress();
 followAddress();
 followPreferences();
 followUploads();

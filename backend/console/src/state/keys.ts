@@ -21,8 +21,13 @@ export function setKeys(given: Keys): void {
   writeStored(sessionStorage, STORED, Object.keys(kept).length ? kept : null);
 }
 
-/** Take keys out of the address, where `make run` puts them, so that they stand in no history and no screenshot. */
-export function takeKeysFromAddress(): void {
+/** Take keys out of the address, now and whenever they are put there: they come to stand in no history and no picture. */
+export function followKeysInAddress(): void {
+  takeKeysFromAddress();
+  addEventListener("hashchange", takeKeysFromAddress);
+}
+
+function takeKeysFromAddress(): void {
   const fragment = location.hash.slice(1);
   if (!fragment || fragment.startsWith("/")) return;
   const given = new URLSearchParams(fragment);

@@ -5,8 +5,11 @@ import type { Series } from "../../components/plot";
 const STEPS_SECONDS = [60, 300, 900, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400];
 const MOST_BARS = 48;
 
-/** Count answers and refusals in stretches of a length at which there are not too many, from the oldest record until now. */
-export function overTime(records: AuditRecord[], names: { answered: string; refused: string }, now: number): { times: number[]; stepSeconds: number; series: Series[] } {
+/** Count answers and refusals in stretches of a length at which there are not too many, from the oldest record until now.
+ *
+ * The clock of the server may be ahead of that of the browser: then "now" is the time of the newest record. */
+export function overTime(records: AuditRecord[], names: { answered: string; refused: string }, readAt: number): { times: number[]; stepSeconds: number; series: Series[] } {
+  const now = Math.max(readAt, ...records.map((each) => each.created_at));
   const oldest = Math.min(now - 3600, ...records.map((each) => each.created_at));
   const step = STEPS_SECONDS.find((each) => (now - oldest) / each < MOST_BARS) ?? Math.ceil((now - oldest) / MOST_BARS);
   const first = Math.floor(oldest / step);

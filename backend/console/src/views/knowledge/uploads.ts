@@ -3,6 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
 import { putDocument, TryLater, type StoredDocument } from "../../api/knowledge";
 import { keys } from "../../state/keys";
+import { readStored, writeStored } from "../../state/stored";
 import type { GivenFile } from "./dropped";
 import { forget, keep, keptFiles, newId, tabName, type KeptFile } from "./kept_files";
 
@@ -21,6 +22,10 @@ export interface Upload {
   /** The server was away, or busy, when this one was last tried. */
   isDelayed: boolean;
 }
+
+/** Where this tab holds the key with which its uploads were begun. */
+const OF_KEY = "ballast.uploads.key";
+const isText = (found: unknown): found is string => typeof found === "string";
 
 const AT_ONCE = 4;
 const MOST_TRIES = 40;
@@ -126,21 +131,30 @@ export function clear(baseId: string, stop: boolean): void {
 
 /** Go on with what this tab had been given before it was loaded again. Files of one key are not sent with another. */
 export function followUploads(): void {
-  let ofKey = "";
+  let followed: string | null = null;
   effect(() => {
     const key = keys.value.user ?? "";
-    if (key === ofKey) return;
-    if (ofKey) drop();
-    else void keptFiles().then((kept) => { enqueue(kept); work(); });
-    ofKey = key;
+    if (key === followed) return;
+    followed = key;
+    if (readStored(sessionStorage, OF_KEY, null, isText) === key) return goOn();
+    writeStored(sessionStorage, OF_KEY, key);
+    drop();
+  });
+}
+
+function goOn(): void {
+  const { signal } = leaving;
+  void keptFiles().then((kept) => {
+    if (signal.aborted) return;
+    enqueue(kept);
+    work();
   });
 }
 
 function drop(): void {
-  const ids = uploads.peek().map((each) => each.id);
   leaving.abort();
   leaving = new AbortController();
   waitingFiles.clear();
   uploads.value = [];
-  void forget(ids);
+  void keptFiles().then((kept) => forget(kept.map((each) => each.id)));
 }
