@@ -1,10 +1,12 @@
 """The door behind a real server: large bodies, clients that leave, connections that go on."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
+from fastapi import FastAPI, Request
 
 from backend.foundation.http.listening import http_server, listening_socket
 from tests.fakes.http_door import FakeHouse
@@ -17,15 +19,21 @@ def house() -> FakeHouse:
     return FakeHouse()
 
 
-@pytest.fixture
-async def address(house: FakeHouse) -> AsyncIterator[tuple[str, int]]:
-    """Serve on a port that the system chose, until the test ends."""
-    server = http_server(house.app())
+@asynccontextmanager
+async def serving(app: FastAPI) -> AsyncGenerator[tuple[str, int]]:
+    """Serve on a port that the system chose, until the block ends."""
+    server = http_server(app)
     listener = listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
         yield listener.getsockname()
         server.should_exit = True
+
+
+@pytest.fixture
+async def address(house: FakeHouse) -> AsyncIterator[tuple[str, int]]:
+    async with serving(house.app()) as address:
+        yield address
 
 
 @pytest.fixture
@@ -75,6 +83,24 @@ async def test_a_client_that_leaves_in_mid_body_harms_nobody(
     await writer.wait_closed()
     assert (await client.post("/v1/conversations", json={})).status_code == 201
     assert len(house.state.conversations) == 1
+
+
+async def test_the_first_of_two_requests_is_told_that_its_client_has_left() -> None:
+    arrived, left, app = asyncio.Event(), asyncio.Event(), FastAPI()
+
+    @app.get("/")
+    async def wait(request: Request) -> None:
+        arrived.set()
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        left.set()
+
+    async with serving(app) as address, asyncio.timeout(30):
+        _, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET / HTTP/1.1\r\nHost: ballast\r\n\r\n" * 2)
+        await arrived.wait()
+        writer.close()
+        await left.wait()
 
 
 async def test_ids_in_addresses_may_be_any_bytes(client: httpx2.AsyncClient) -> None:

@@ -1,6 +1,7 @@
 """How long a client may take to send a request: the server's own protocol has no such limit."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -56,6 +57,7 @@ class TimedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._in_head = False
         self._has_begun = False
+        self._unanswered: deque[RequestResponseCycle] = deque()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Expect the headers of the first request, and note whether the client has shown a certificate."""
@@ -66,8 +68,11 @@ class TimedProtocol(HttpToolsProtocol):
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection; all of its requests are told that the client has left, and not the last one alone."""
         self._stop_timer()
+        for cycle in self._unanswered:
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -94,6 +99,9 @@ class TimedProtocol(HttpToolsProtocol):
         self._heads.discard(self)
         self._clock.expect_body()
         super().on_headers_complete()
+        while self._unanswered and self._unanswered[0].response_complete:
+            self._unanswered.popleft()
+        self._unanswered.append(self.cycle)
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
