@@ -19,8 +19,12 @@ _ROOT = _REQUIREMENTS.parent
 _PYTHON = _ROOT / ".venv" / "bin" / "python"
 _OF_ITS_OWN = {"docs": _ROOT / "var" / "docs-environment" / "bin" / "python"}
 """Locks that are installed apart, with the interpreters that find them."""
+# The kernel ends the name of an interpreter at a blank, and a folder may have one: to the shell the second line is a
+# command, to Python the second and the third are a text.
 _LAUNCHER = """\
-#!{python}
+#!/bin/sh
+'''exec' "{python}" "$0" "$@"
+' '''
 import sys
 
 sys.path.insert(0, {root!r})

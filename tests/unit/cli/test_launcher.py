@@ -4,13 +4,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from requirements.install import write_launchers
 from tests.house.sources import ROOT
 
 
-def test_the_launcher_runs_the_command(tmp_path: Path) -> None:
-    write_launchers(ROOT, Path(sys.executable), tmp_path)
-    asked = [str(tmp_path / "ballast"), "--help"]
+@pytest.mark.parametrize("name", ["clone", "my clone"])
+def test_the_launcher_runs_the_command_wherever_the_project_lies(name: str, tmp_path: Path) -> None:
+    programs = tmp_path / name
+    programs.mkdir()
+    python = programs / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    write_launchers(ROOT, python, programs)
+    asked = [str(programs / "ballast"), "--help"]
     done = subprocess.run(asked, cwd=tmp_path, env={"PATH": ""}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Usage: ballast" in done.stdout
