@@ -61,6 +61,20 @@ async def test_an_answer_opens_the_passage_that_it_rests_on(tab: Tab):
     )
 
 
+async def test_another_key_shows_nothing_of_the_one_before(tab: Tab):
+    await tab.open()
+    await ask(tab, "What is only mine?")
+    await wait_ended(tab)
+    history = tab.page.get_by_role("navigation", name="Conversations")
+    await expect(history).to_contain_text("What is only mine?")
+    await tab.page.get_by_role("button", name="Keys").click()
+    await tab.page.get_by_label("Your key").fill(tab.running.demo.restricted_key)
+    await tab.page.get_by_role("button", name="Use these keys").click()
+    await expect(tab.page.get_by_role("alert")).to_be_visible()
+    await expect(history).not_to_contain_text("What is only mine?")
+    await expect(turns(tab)).to_have_count(0)
+
+
 async def test_the_code_of_a_turn_asks_the_same(tab: Tab):
     await tab.open()
     await ask(tab, "Hello, it's me")

@@ -61,7 +61,7 @@ export function App(): JSX.Element {
       <aside class="side" aria-label="Ballast">
         <p class="brand">Ballast</p>
         <ViewList chosen={view} onChoose={() => setMenuOpen(false)} />
-        <div class="side-rest">{view?.side && <view.side onChoose={() => setMenuOpen(false)} />}</div>
+        <div class="side-rest" key={who}>{view?.side && <view.side onChoose={() => setMenuOpen(false)} />}</div>
         <div class="side-foot">
           <Button kind="quiet" icon="key" onClick={() => setKeysOpen(true)}>{words.keys}</Button>
           <Preferences />

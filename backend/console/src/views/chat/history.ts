@@ -25,6 +25,7 @@ export async function loadHistory(more = false): Promise<void> {
   ofKey = key;
   const after = more ? conversations.value.at(-1)?.id : undefined;
   const page = await get<Page<Conversation>>("user", `/v1/conversations?limit=${PAGE}${after ? `&after=${after}` : ""}`);
+  if (key !== keys.value.user) return;
   const known = new Set(page.data.map((each) => each.id));
   conversations.value = more ? [...conversations.value, ...page.data] : [...page.data, ...conversations.value.filter((each) => !known.has(each.id))];
   if (more || conversations.value.length === page.data.length) hasMore.value = page.has_more;
