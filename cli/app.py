@@ -20,9 +20,8 @@ from cli.commands.members import members
 from cli.commands.prompts import prompts
 from cli.connection import connection_of, state_folder
 from cli.failures import CommandFailed, ExitCode
+from cli.running import PROGRAM, called_as
 from cli.terminal import Terminal
-
-PROGRAM = "ballast"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,7 +51,7 @@ def run_command(
     except CommandFailed as failed:
         notes.note(failed.message, "red")
         if failed.mend:
-            notes.note(f"What to do: {failed.mend}")
+            notes.note(f"What to do: {failed.mend.replace(f'`{PROGRAM} ', f'`{called_as()} ')}")
         return failed.exit_code
     except click.ClickException as wrong:
         wrong.show()

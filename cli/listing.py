@@ -1,10 +1,12 @@
 """Showing objects of the API: a list as a table, one object as its members, or either as JSON."""
 
 from collections.abc import AsyncIterator, Sequence
+from typing import cast
 
 from cli.answers import Answer
 from cli.api import Api
 from cli.running import Run
+from cli.terminal import cell
 
 
 async def show_list(run: Run, items: AsyncIterator[Answer], columns: Sequence[str], at_most: int | None = None) -> None:
@@ -27,7 +29,14 @@ def show_one(run: Run, shown: Answer) -> None:
         return
     for name, value in shown.items():
         if name != "object" and value not in (None, "", [], {}):
-            run.terminal.line(f"{name.replace('_', ' ')}: {value}")
+            run.terminal.line(f"{name.replace('_', ' ')}: {cell(name, _filled(value))}")
+
+
+def _filled(value: object) -> object:
+    """Leave out the members of an object that say nothing."""
+    if not isinstance(value, dict):
+        return value
+    return {name: each for name, each in cast(Answer, value).items() if each is not None}
 
 
 async def call_and_show(run: Run, method: str, path: str, body: Answer | None = None) -> None:

@@ -1,8 +1,10 @@
 """What all commands share: options, the connection that they find in the context of click, and one event loop."""
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -11,6 +13,7 @@ from cli.connection import Connection
 from cli.failures import CommandFailed, ExitCode
 from cli.terminal import Terminal
 
+PROGRAM = "ballast"
 Command = TypeVar("Command", bound=Callable[..., None])
 
 json_option = click.option("--json", "is_json", is_flag=True, help="Write JSON to standard output, and nothing else.")
@@ -35,6 +38,16 @@ def run_of(context: click.Context, *, is_json: bool) -> Run:
     if connection is None:
         raise CommandFailed("The command has not been started by `ballast`.", ExitCode.WRONG_USE)
     return Run(connection, is_json=is_json)
+
+
+def called_as() -> str:
+    """Return how a user types this command."""
+    return typed_name(sys.argv[0], shutil.which(PROGRAM))
+
+
+def typed_name(typed: str, found: str | None) -> str:
+    """Return the name of the command where a shell has found it by that; else the path by which it was called."""
+    return typed if Path(typed).name == PROGRAM and found is None else PROGRAM
 
 
 def make_sure(question: str, *, yes: bool) -> None:

@@ -54,11 +54,11 @@ class Terminal:
         """Write a table of some members of objects; where the output is no terminal, lines with tabs."""
         if not self._results.is_terminal:
             for row in rows:
-                self.line("\t".join(_cell(column, row.get(column)) for column in columns))
+                self.line("\t".join(cell(column, row.get(column)) for column in columns))
             return
         table = Table(*(column.replace("_", " ") for column in columns), box=None, pad_edge=False, header_style="bold")
         for row in rows:
-            table.add_row(*(Text(harmless(_cell(column, row.get(column)))) for column in columns))
+            table.add_row(*(Text(harmless(cell(column, row.get(column)))) for column in columns))
         self._results.print(table)
 
     def progress(self) -> Progress:
@@ -67,7 +67,8 @@ class Terminal:
         return Progress(*columns, console=self._notes, disable=not self._notes.is_terminal)
 
 
-def _cell(column: str, value: object) -> str:
+def cell(column: str, value: object) -> str:
+    """Return the text of a member of an object, by the member's name: an instant is one of the clock in UTC."""
     if value is None:
         return "-"
     if column.endswith("_at") and isinstance(value, int):

@@ -11,7 +11,7 @@ from cli.api import Api
 from cli.bases import made_once, progress_of, question_about
 from cli.failures import CommandFailed, ExitCode
 from cli.folder import LocalFile, files_below
-from cli.running import Run, json_option, run_of
+from cli.running import Run, called_as, json_option, run_of
 from cli.uploads import UploadedFile, Uploads, UploadState, digests_of
 
 
@@ -73,9 +73,11 @@ async def _tell_end(run: Run, api: Api, base: tuple[str, str], told: Sequence[Up
         run.terminal.json(summary)
     else:
         run.terminal.line(", ".join(f"{count} {state}" for state, count in counts.items()))
-        run.terminal.line(await progress_of(api, base_id))
+        if ready:
+            run.terminal.line(await progress_of(api, base_id))
         if question is not None:
-            run.terminal.line(f"Try: ballast ask --base {shlex.quote(name)} {shlex.quote(question)}")
+            run.terminal.line(f"Try: {called_as()} ask --base {shlex.quote(name)} {shlex.quote(question)}")
     if counts[UploadState.FAILED]:
-        message = f"{counts[UploadState.FAILED]} of {len(told)} files could not be read; the others are in the base."
+        rest = "the others are in the base" if ready else "the base has none of them"
+        message = f"{counts[UploadState.FAILED]} of {len(told)} files could not be read; {rest}."
         raise CommandFailed(message, ExitCode.PARTLY_FAILED)

@@ -37,6 +37,10 @@ class AskOptions(TypedDict):
 @click.pass_context
 def ask(context: click.Context, question: str, *, is_json: bool, **options: Unpack[AskOptions]) -> None:
     """Ask a question and stream the answer; Ctrl-C stops it."""
+    if not question.strip():
+        raise CommandFailed(
+            "The question is empty.", ExitCode.WRONG_USE, "say what you want to know, in quotation marks"
+        )
     run = run_of(context, is_json=is_json)
     run.to_its_end(_ask(run, question, options))
 
@@ -74,7 +78,10 @@ async def _hear(run: Run, api: Api, request: Answer, heard: HeardAnswer) -> None
 async def _follow(run: Run, api: Api, call: tuple[str, str, Answer | None], heard: HeardAnswer) -> None:
     try:
         async for event in api.events(*call):
+            is_first = not heard.response_id
             words = heard.take(event)
+            if is_first and heard.response_id:
+                keep_answer(run.connection, heard.response_id)
             if not run.terminal.is_json:
                 run.terminal.piece(words)
     except RequestRefused:
@@ -96,8 +103,6 @@ async def _cancel(run: Run, api: Api, heard: HeardAnswer) -> None:
 
 
 def _tell_end(run: Run, heard: HeardAnswer) -> None:
-    if heard.response_id:
-        keep_answer(run.connection, heard.response_id)
     if run.terminal.is_json:
         run.terminal.json(heard.response)
     else:

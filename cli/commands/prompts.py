@@ -43,12 +43,14 @@ async def _prompts(run: Run, response: str, *, whole: bool) -> None:
 
 def _show(terminal: Terminal, call: Answer, *, whole: bool) -> None:
     messages = objects_at(call, "messages")
-    tokens, reused = sum(number_at(each, "tokens") for each in messages), number_at(call, "reused_tokens")
+    tokens = sum(number_at(each, "tokens") for each in messages)
+    reused = sum(number_at(each, "tokens") for each in messages if each.get("reused"))
     cached = call.get("cached_tokens")
-    told = "the provider did not say what it read from its cache" if cached is None else f"{cached} read from its cache"
+    unsaid = "the provider did not say what it read from its cache"
+    told = unsaid if cached is None else f"the provider read {cached} from its cache, tools included, by its own count"
     reason = f", which began by {call['epoch_reason']}" if call.get("epoch_reason") else ""
     terminal.line(f"Call {text_at(call, 'call')}, epoch {text_at(call, 'epoch')}{reason}", "bold")
-    terminal.line(f"{tokens} tokens of messages, {reused} of these and the tools sent before, {told}")
+    terminal.line(f"{tokens} tokens of messages, {reused} of them sent before; {told}")
     for message in messages:
         terminal.line(f"{'│' if message.get('reused') else ' '} {text_at(message, 'kind')} ({_size(message)})", "bold")
         text = _content(message)

@@ -63,6 +63,13 @@ def test_a_bad_file_is_named_and_stops_no_other(command: Command, backend: FakeB
     assert len(backend.documents) == 5
 
 
+def test_where_no_file_can_be_read_none_is_said_to_be_in_the_base(command: Command, tmp_path: Path) -> None:
+    ran = command("add", str(written(tmp_path / "bad", {"a.bin": "a\0b"})), "--base", "Tea")
+    assert ran.exit_code == 1
+    assert "1 of 1 files could not be read; the base has none of them." in ran.err
+    assert "Passages" not in ran.out
+
+
 def test_hidden_files_and_links_to_folders_are_left_out(folder: Path) -> None:
     written(folder, {".git/config": "x", ".env": "x"})
     (folder / "round").symlink_to(folder, target_is_directory=True)

@@ -49,6 +49,12 @@ def test_the_next_question_goes_on(command: Command, backend: FakeBallast) -> No
     }  # fmt: skip
 
 
+def test_an_empty_question_is_not_asked(command: Command, backend: FakeBallast) -> None:
+    ran = command("ask", " \n")
+    assert (ran.exit_code, backend.calls) == (2, [])
+    assert "The question is empty." in ran.err
+
+
 def test_without_a_last_answer_nothing_goes_on(command: Command, backend: FakeBallast) -> None:
     ran = command("ask", "And then?", "--continue")
     assert (ran.exit_code, backend.calls) == (2, [])

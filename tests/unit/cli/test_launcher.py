@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.running import typed_name
 from requirements.install import write_launchers
 from tests.house.sources import ROOT
 
@@ -22,3 +23,15 @@ def test_the_launcher_runs_the_command_wherever_the_project_lies(name: str, tmp_
     done = subprocess.run(asked, cwd=tmp_path, env={"PATH": ""}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Usage: ballast" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "found", "said"),
+    [
+        (".venv/bin/ballast", None, ".venv/bin/ballast"),
+        (".venv/bin/ballast", "/usr/bin/ballast", "ballast"),
+        ("cli/__main__.py", None, "ballast"),
+    ],
+)
+def test_commands_to_copy_are_written_as_this_one_was_called(typed: str, found: str | None, said: str) -> None:
+    assert typed_name(typed, found) == said

@@ -134,7 +134,7 @@ def test_prompts_show_what_was_sent_before(command: Command, backend: FakeBallas
     backend.on("GET /v1/responses/resp_1/prompts", lambda _, __: answer(PROMPTS))
     ran = command("prompts", "resp_1")
     assert "Call 1, epoch 2, which began by tools_changed" in ran.out
-    assert "45 tokens of messages, 30 of these and the tools sent before, the provider did not say" in ran.out
+    assert "45 tokens of messages, 30 of them sent before; the provider did not say" in ran.out
     assert "│ system (system, 30 tokens)\n│   Be brief." in ran.out
     assert "knowledge_base_search" in ran.out
     assert "x" * 1000 not in ran.out
