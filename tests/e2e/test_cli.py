@@ -87,19 +87,22 @@ async def test_a_folder_is_added_over_a_ctrl_c_and_answers(
     said, _, footnote = asked.stdout.rstrip("\n").split("\n")
     assert said == "Seven minutes [1]."
     assert footnote.startswith("[1] ")
-
-    # Who reads one character and leaves has been answered all the same.
-    await small_model.script(Reply(text=("Eleven.",) * 20), Reply(text=("Go on.",)))
-    shell = (
-        f'"{sys.executable}" -m cli ask "And number 11?" | head -c 1; "{sys.executable}" -m cli ask "And?" --continue'
-    )
-    done = subprocess.run(["sh", "-c", shell], env=environ, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("Go on.\n"), done.stderr
-    assert "And number 11?" in (await small_model.requests())[-1].body.decode()
     assert footnote.removeprefix("[1] ") in {document["name"] for document in listed}
     await small_model.script(Reply(text=("You are welcome.",)))
     thanked = ballast(environ, "ask", "Thanks", "--continue", "--json")
     assert lines_of(thanked.stdout)[0]["previous_response_id"].startswith("resp_")
+
+
+async def test_who_reads_one_character_and_leaves_has_been_answered_all_the_same(
+    small_pair: Pair, small_model: FakeModelControl, tmp_path: Path
+) -> None:
+    environ = environ_of(small_pair, "cli-bob", tmp_path)
+    await small_model.script(Reply(text=("Eleven.",) * 20), Reply(text=("Go on.",)))
+    program = f'"{sys.executable}" -m cli ask'
+    shell = f'{program} "And number 11?" | head -c 1; {program} "And?" --continue'
+    done = subprocess.run(["sh", "-c", shell], env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("Go on.\n"), done.stderr
+    assert "And number 11?" in (await small_model.requests())[-1].body.decode()
 
 
 async def test_the_doctor_finds_a_pair_well(small_pair: Pair, small_model: FakeModelControl, tmp_path: Path) -> None:

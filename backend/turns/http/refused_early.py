@@ -83,7 +83,7 @@ class _Answer:
         if message["type"] == "http.response.start" and self._presented is not None:
             if message["status"] == HTTPStatus.UNAUTHORIZED:
                 self._rates.refused_callers.forget(self._presented)
-            elif message["status"] == HTTPStatus.TOO_MANY_REQUESTS and CALLER in self._state:
+            elif message["status"] == HTTPStatus.TOO_MANY_REQUESTS and self._is_refused():
                 self._rates.refused_callers.note(self._presented, self._state[CALLER])
                 self._held.append(message)
                 return
@@ -91,6 +91,10 @@ class _Answer:
             self._held.append(message)
         else:
             await self._send(message)
+
+    def _is_refused(self) -> bool:
+        """Whether the limits refuse the caller; a model's provider may do that to a turn that has begun."""
+        return CALLER in self._state and not self._state.get("turn_begun")
 
     async def end(self, receive: Receive) -> None:
         if not self._held:

@@ -22,12 +22,13 @@ from backend.turns.services.known_refusals import (
     RefusedCallers,
 )
 from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRates
-from tests.fakes.chat_shell_scripted import answer
+from shared.models.events import ModelCallStarted, TurnFailed
+from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import client_of
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.unit.backend.turns.test_known_refusals import Stopwatch
-from tests.unit.backend.turns.test_routes import Door, open_door
+from tests.unit.backend.turns.test_routes import REPORT, Door, open_door
 from tests.unit.backend.turns.test_turn_rates import NONE, CountedRefusals, ask
 
 LONG = b'{"input": "' + b"a" * 50_000 + b'"}'
@@ -232,3 +233,13 @@ async def test_many_refusals_are_held_back() -> None:
 def _only_key(limited: LimitedDoor) -> str:
     (key_id,) = limited.door.turns.state.api_keys
     return key_id
+
+
+async def test_a_refusal_by_the_provider_of_a_model_is_none_of_the_key() -> None:
+    script = [ModelCallStarted(call=1), TurnFailed(error=REPORT, usage=USAGE)]
+    async with limited_door(script, answer("Two."), turns_per_minute=9) as limited:
+        limited.rates.refused_callers = patient = Patient(limited.watch)
+        patient.seconds = HOURS
+        assert (await ask(limited.http)).status_code == 429
+        assert (await ask(limited.http)).status_code == 200
+        assert limited.observer.refused == 0
