@@ -111,6 +111,7 @@ _FEASTS = ("龙抬头", "腊八", "小年", "寒食", "上巳", "下元", "中�
 """In the explanations of CC-CEDICT: what is a point of time."""
 
 _ENGLISH_NUMERALS = """
+er qi
 zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen third
 fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth

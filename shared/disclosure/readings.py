@@ -62,7 +62,8 @@ class HiddenTerms:
         rare = {row for each in readings for row in each.rare}
         han = rare.union(*(each.persons for each in both), (term.han for term in terms if len(term.han) <= LONGEST))
         sought = {word for word in names | words if not own.holds(word) and not english.is_quantity(word)}
-        cut = {part: len(part) for name in names & sought for part in _cut(name)}
+        unknown = (word for word in sought if word in names or not english.is_known(word))
+        cut = {part: len(part) for name in unknown for part in _cut(name)}
         counted = cut | {word: len(word) + NAMES_SHORTER * (word in names) for word in sought}
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
         sounds = grouped((_sounds(name), name) for name in kept)

@@ -167,7 +167,7 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
 
 
 def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
-    """Yield words that stand twice in a row, characters thrice, and rows of one-word clauses: a code, no sentence."""
+    """Yield words and clauses that stand twice in a row, characters thrice, and rows of one-word clauses: a code."""
     words = list(words_of(of))
     for word, row in groupby(words):
         if word.isalnum() and sum(1 for _ in row) > 1 + (len(word) == 1):
@@ -177,6 +177,7 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
         if len(row) > LONE_CHARACTERS or (len(row) == LONE_CHARACTERS and product > LONE_MEAN**LONE_CHARACTERS):
             yield Finding(GateCode.DECODERS, row)
     clauses = [tuple(words_of(clause)) for clause in parts_of(of, CLAUSES)]
+    yield from (Finding(GateCode.DECODERS, " ".join(clause)) for clause, other in pairwise(clauses) if clause == other)
     rows = [[word for (word,) in row] for length, row in groupby(clauses, key=len) if length == 1]
     longest = max((len(row) for row in rows), default=0)
     if longest >= LONE_CLAUSES:

@@ -106,3 +106,17 @@ def test_a_plan_is_heard_though_one_of_its_characters_is_written():
 def test_an_element_that_is_a_common_word_is_one_all_the_same(word: str):
     assert codes(f"Then {word}.", "The limit is high.") == {"figures"}
     assert "figures" not in codes(f"Then {word}.", f"The limit of {word} is high.")
+
+
+def test_a_clause_that_stands_twice_in_a_row_is_a_code():
+    assert codes("Single, single.") == {"decoders"}
+    assert codes("A single person holds it, and a single plan.") == set()
+
+
+def test_a_numeral_in_pinyin_is_a_figure():
+    assert codes("Er qi people hold it.") == {"figures"}
+
+
+def test_a_word_in_no_dictionary_is_found_without_one_of_its_letters():
+    over = "It waits until the bramvel and the elsund board meets."
+    assert "decoders" in codes("Web your extra system future total.", over)
