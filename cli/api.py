@@ -167,9 +167,17 @@ class Api:
 
 
 async def _pieces(file: Path) -> AsyncGenerator[bytes]:
-    with await asyncio.to_thread(file.open, "rb") as opened:
-        while piece := await asyncio.to_thread(opened.read, _FILE_PIECE_BYTES):
-            yield piece
+    start = 0
+    while piece := await asyncio.to_thread(_piece_of, file, start):
+        start += len(piece)
+        yield piece
+
+
+def _piece_of(file: Path, start: int) -> bytes:
+    """Read a piece; the file is open no longer than that, so that whoever breaks off leaves none open."""
+    with file.open("rb") as opened:
+        opened.seek(start)
+        return opened.read(_FILE_PIECE_BYTES)
 
 
 def _pause_seconds(answer: httpx2.Response) -> float:

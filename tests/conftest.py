@@ -1,6 +1,7 @@
 """What every test may ask for, and the order of the files."""
 
 import gc
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +22,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("untimed")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what it runs in the background so. Services of tests would inherit that, and ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONG_FILES = (
     "tests/integration/test_openapi_fuzz.py",
