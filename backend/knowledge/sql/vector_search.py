@@ -63,8 +63,10 @@ class IndexedVectors:
         small = [space for space, chosen in zip(spaces, is_large, strict=True) if not chosen]
         found = _compared(connection, small, asked) if small else []
         if large:
-            connection.execute(_SETTINGS, {"width": str(min(max(2 * asked.limit, 100), _MOST_CANDIDATES))})
+            connection.execute(_SETTINGS, {"width": str(min(max(3 * asked.limit // 2, 100), _MOST_CANDIDATES))})
         found += [one for space in large for one in _looked_up(connection, space, asked)]
+        if large:
+            connection.execute(_SORTS)
         return sorted(found, key=lambda one: (-one.score, one.base_id, one.number))[: asked.limit]
 
 
@@ -73,9 +75,13 @@ _VECTOR = "(SELECT CAST(CAST(:vector AS text) AS halfvec))"
 
 _ALL_NUMBERS = "{(,)}"
 _SETTINGS = text("""
-    SELECT set_config('hnsw.ef_search', :width, true), set_config('hnsw.iterative_scan', 'strict_order', true)
+    SELECT set_config('hnsw.ef_search', :width, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+           set_config('enable_sort', 'off', true)
 """)
-"""An index is read on until enough is found of what the filter allows."""
+"""An index is read on until enough is found of what the filter allows. It alone has the order that is asked for without
+a sort: with old statistics PostgreSQL takes a large space for a small one, and compares all its vectors."""
+
+_SORTS = text("SELECT set_config('enable_sort', 'on', true)")
 
 _COMPARE = text(f"""
     SELECT space_id, number, -(vector <#> {_VECTOR}) AS score

@@ -63,6 +63,8 @@ class VectorSweep:
                     f" ((CAST(vector AS halfvec({dimension}))) halfvec_ip_ops)"
                     f" WHERE space_id = {space_id} AND vector IS NOT NULL"
                 )
+                # Without statistics a large space is taken for a small one until autovacuum has come by.
+                await self._run_alone("ANALYZE search_vector, chunk, document")
 
     async def _clear(self, editions: Sequence[EditionRange]) -> int:
         return sum([await self._run(clear_edition(edition)) for edition in editions])

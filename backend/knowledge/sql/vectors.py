@@ -149,7 +149,7 @@ class SqlChunkVectors:
         self, connection: Connection, nearest: NearestVectors, spaces: Sequence[SearchedSpace], asked: NeighbourQuery
     ) -> list[ChunkHit]:
         """Look at more and more vectors until there are enough chunks of documents, and all that tie with the last."""
-        wanted = asked.limit + asked.limit // 4 + 1
+        wanted = asked.limit + asked.limit // 10 + 1
         while True:
             found = nearest.nearest(connection, spaces, asked._replace(limit=wanted))
             hits = self._chunks.hits(connection, found)
