@@ -56,15 +56,17 @@ class VectorSweep:
             if name not in spaces or not (is_valid or is_being_made):
                 await self._run_alone(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
                 del there[name]
-        for name, (space_id, dimension) in spaces.items():
-            if name not in there:
-                await self._run_alone(
-                    f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON search_vector USING hnsw"
-                    f" ((CAST(vector AS halfvec({dimension}))) halfvec_ip_ops)"
-                    f" WHERE space_id = {space_id} AND vector IS NOT NULL"
-                )
-                # Without statistics a large space is taken for a small one until autovacuum has come by.
-                await self._run_alone("ANALYZE search_vector, chunk, document")
+        lacking = spaces.keys() - there.keys()
+        for name in sorted(lacking):
+            space_id, dimension = spaces[name]
+            await self._run_alone(
+                f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON search_vector USING hnsw"
+                f" ((CAST(vector AS halfvec({dimension}))) halfvec_ip_ops)"
+                f" WHERE space_id = {space_id} AND vector IS NOT NULL"
+            )
+        if lacking:
+            # Without statistics a large space is taken for a small one until autovacuum has come by.
+            await self._run_alone("ANALYZE search_vector, chunk, document")
 
     async def _clear(self, editions: Sequence[EditionRange]) -> int:
         return sum([await self._run(clear_edition(edition)) for edition in editions])

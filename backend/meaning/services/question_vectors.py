@@ -1,10 +1,10 @@
 """The vectors of questions, in time for their searches: equal questions cost one call to the embedder."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Collection
 from typing import NamedTuple
 
+from backend.foundation.domain.bounded import Bounded
 from backend.meaning.domain import CallOutcome, EmbeddedQuery, TextKind
 from backend.meaning.ports import CallObserver, Embedder
 from backend.meaning.services.timely_calls import Timely, TimelyCalls
@@ -30,7 +30,7 @@ class QuestionVectors:
         self._embedder = embedder
         self._calls = calls
         self._observer = observer
-        self._kept: OrderedDict[_Question, EmbeddedQuery] = OrderedDict()
+        self._kept: Bounded[_Question, EmbeddedQuery] = Bounded(KEPT_QUESTIONS)
         self._running: dict[_Question, asyncio.Future[EmbeddedQuery | None]] = {}
 
     async def vector_of(self, query: str, asked_of: Collection[str]) -> EmbeddedQuery | None:
@@ -42,9 +42,8 @@ class QuestionVectors:
     async def _find(self, question: _Question) -> Timely[EmbeddedQuery]:
         if not question.text:
             return Timely(CallOutcome.REFUSED, None)
-        kept = self._kept.get(question)
+        kept = self._kept.find(question)
         if kept is not None:
-            self._kept.move_to_end(question)
             return Timely(CallOutcome.CACHED, kept)
         running = self._running.get(question)
         if running is not None:
@@ -63,9 +62,7 @@ class QuestionVectors:
             del self._running[question]
             shared.set_result(found.answer)
         if found.answer is not None:
-            self._kept[question] = found.answer
-            if len(self._kept) > KEPT_QUESTIONS:
-                self._kept.popitem(last=False)
+            self._kept.put(question, found.answer)
         return found
 
     async def _embed(self, text: str) -> EmbeddedQuery:

@@ -1,11 +1,11 @@
 """What this process knows of keys at their limits, so that it repeats a refusal without asking anybody."""
 
 import math
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
+from backend.foundation.domain.bounded import Bounded
 from backend.identity.domain import Caller
 from backend.turns.domain.rates import RateAnswer, RateDemand, later, rate_headers, refusal_of
 from shared.errors import TooManyRequests
@@ -17,39 +17,6 @@ LOOK_AGAIN_SECONDS = 1.0
 REFUSALS_A_SECOND = 50
 REFUSALS_AT_ONCE = 10
 LONGEST_DELAY_SECONDS = 5.0
-
-Name = TypeVar("Name")
-Known = TypeVar("Known")
-
-
-class Bounded(Generic[Name, Known]):
-    """A mapping that forgets what has not been used for the longest time, where it would hold too much."""
-
-    def __init__(self, most: int = MOST_KNOWN) -> None:
-        self._most = most
-        self._known: OrderedDict[Name, Known] = OrderedDict()
-
-    def find(self, name: Name) -> Known | None:
-        """Return what is known under a name."""
-        if name not in self._known:
-            return None
-        self._known.move_to_end(name)
-        return self._known[name]
-
-    def put(self, name: Name, known: Known) -> None:
-        """Know something under a name."""
-        self._known[name] = known
-        self._known.move_to_end(name)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
-
-    def drop(self, name: Name) -> None:
-        """Forget a name."""
-        self._known.pop(name, None)
-
-    def __len__(self) -> int:
-        """Return how many names are known."""
-        return len(self._known)
 
 
 @dataclass
@@ -79,7 +46,7 @@ class KnownRefusals:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._refused: Bounded[tuple[str, ...], _Refused] = Bounded()
+        self._refused: Bounded[tuple[str, ...], _Refused] = Bounded(MOST_KNOWN)
         self._running: Counter[tuple[str, str]] = Counter()
 
     def asked(self, demand: RateDemand) -> Callable[[RateAnswer | None], None]:
@@ -142,8 +109,8 @@ class RefusedCallers:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._callers: Bounded[bytes, Caller] = Bounded()
-        self._due: Bounded[str, float] = Bounded()
+        self._callers: Bounded[bytes, Caller] = Bounded(MOST_KNOWN)
+        self._due: Bounded[str, float] = Bounded(MOST_KNOWN)
 
     def find(self, presented: bytes) -> Caller | None:
         """Return who was refused the last time that this was presented."""

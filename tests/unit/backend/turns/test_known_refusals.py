@@ -14,7 +14,6 @@ from backend.turns.services.known_refusals import (
     MOST_KNOWN,
     REFUSALS_A_SECOND,
     REFUSALS_AT_ONCE,
-    Bounded,
     KnownRefusals,
     RefusedCallers,
 )
@@ -169,11 +168,6 @@ async def test_whatever_happens_nothing_is_refused_here_that_the_shared_counts_w
 
 
 def test_only_so_much_is_known() -> None:
-    bounded: Bounded[int, int] = Bounded(most=3)
-    for name in range(4):
-        bounded.put(name, name)
-        bounded.find(0)
-    assert (len(bounded), bounded.find(0), bounded.find(1), bounded.find(3)) == (3, 0, None, 3)
     callers = RefusedCallers(Stopwatch())
     caller = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
     for number in range(MOST_KNOWN + 1):
