@@ -114,11 +114,12 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
 
     Of two words with such a verb between them, which says itself that they are a name, the others may be missing.
     """
-    written = tuple(written_of(pieces(field)))
+    said_pieces = pieces(field)
+    written = tuple(written_of(said_pieces))
     unnamed = tuple(word for word in written if word[0] not in _naming())
     for said in {written: None, unnamed: None}:
         yield from _terms_in(said, field, known, own)
-    stems = [stem for stem in telling_stems(pieces(field)) if stem not in _naming()]
+    stems = [stem for stem in telling_stems(said_pieces) if stem not in _naming()]
     for two in (frozenset(neighbours) for neighbours in pairwise(stems)):
         if two in known.frequent and not all(_is_of_user(stem, own) for stem in two):
             yield Finding(GateCode.IDENTIFIERS, " ".join(sorted(two)))

@@ -19,8 +19,10 @@ _MARKED = re.compile(
     r"|(?<![A-Za-z\d_*])(?:\*{1,3}|__?)(?=[^\s*_])([^*_\n]{2,60}?)(?<=\S)(?:\*{1,3}|__?)(?![A-Za-z\d_*])"
 )
 _WORDS = r"((?:[A-Za-z][\w'-]*+ ){0,3}[A-Za-z][\w'-]*+)"
+_NAMED = "called|named|nicknamed|dubbed|labell?ed|code-?named"
 _CALLED = (
-    r"called|named|nicknamed|dubbed|termed|labell?ed|code-?named|known (?:\w{1,12} ){0,3}as|referred to (?:\w+ )?as|"
+    rf"{_NAMED}|termed|"
+    r"known (?:\w{1,12} ){0,3}as|referred to (?:\w+ )?as|"
     r"speaks? of|calls? (?:it|this|them|these|that)|goes by|so-called|herein(?:after)?|stands for|short for|means|"
     r"(?:the )?(?:term|word|code ?word|code ?name|code|nickname|pass ?word|pass ?phrase|pass ?code|pin|key|alias|"
     r"name|phrase|project|operation|initiative|programme|program)"
@@ -32,12 +34,12 @@ _BETWEEN, _BETWEEN_HAN = re.compile(r",? (?:and|or) |, "), re.compile("[^\u4e00-
 
 _CALLED_IN_ENGLISH = re.compile(rf"\b(?:{_CALLED}):? (?:(?:the|an?|our) )?{_WORDS}", re.IGNORECASE)
 _LISTED_IN_ENGLISH = re.compile(
-    r"\b(?:called|named|nicknamed|dubbed|labell?ed|code-?named|known as) "
-    rf"((?:{_WORDS}, ){{1,8}}{_WORDS},? (?:and|or) {_WORDS})",
+    rf"\b(?:{_NAMED}|known as) ((?:{_WORDS}, ){{1,8}}{_WORDS},? (?:and|or) {_WORDS})",
     re.IGNORECASE,
 )
+_NAMED_IN_CHINESE = "称为|称作|叫做|叫作|叫|名为|命名为|代号|简称|统称|俗称"
 _LISTED_IN_CHINESE = re.compile(
-    "(?:称为|称作|叫做|叫作|叫|名为|命名为|代号|简称|统称|俗称)(?:为|是)?[:：“「《\"'* ]{0,4}"
+    f"(?:{_NAMED_IN_CHINESE})(?:为|是)?[:：“「《\"'* ]{{0,4}}"
     f"({_HAN}{{1,8}}(?:[”」》\"'* ]{{0,2}}[、和与及]{{1,2}}[“「《\"'* ]{{0,2}}{_HAN}{{1,8}}){{1,8}})"
 )
 _DEFINED_IN_ENGLISH = re.compile(
@@ -53,7 +55,7 @@ _CLASSED_IN_ENGLISH = re.compile(
 """A sentence that says what something is: "A lost page is one that …"."""
 
 _CALLED_IN_CHINESE = re.compile(
-    "(?:称为|称作|称之为|叫做|叫作|叫|名为|命名为|取名|起名|代号|简称|统称|合称|俗称|又称|也称|所谓|绰号|外号|昵称|花名|口令|密码|暗号|暗语|密语|口诀)"
+    f"(?:{_NAMED_IN_CHINESE}|称之为|取名|起名|合称|又称|也称|所谓|绰号|外号|昵称|花名|口令|密码|暗号|暗语|密语|口诀)"
     f"(?:为|是|叫)?[:：“「《\"'* ]{{0,4}}({_HAN}{{2,8}})"
 )
 _DEFINED_IN_CHINESE = re.compile(
