@@ -15,10 +15,7 @@ from pathlib import Path
 
 import orjson
 
-from backend.knowledge.documents.chosen import read_blocks
-from backend.knowledge.domain.chunking import cut_into_pieces
 from backend.knowledge.domain.fusion import FUSION_DEPTH
-from backend.knowledge.domain.media_types import MARKDOWN
 from backend.knowledge.services.fused_retrieval import FusedRetrieval
 from backend.meaning.ports import MeaningPorts
 from backend.meaning.services.absent import NO_MEANING
@@ -27,6 +24,7 @@ from backend.restricted.services.sealed_search import MAX_SEALED_CHUNKS
 from tests.bench.kept_vectors import KeptVectors
 from tests.contract.knowledge_cases import Knowledge, indexed, make_base, make_document, sql_knowledge
 from tests.fakes.exact_nearest import ExactNearest
+from tests.leaks.chunks import pieces_of
 from tests.leaks.corpus.reading import benign_questions, document_names, document_text
 from tests.leaks.planting import chinese_questions, corpora
 
@@ -53,8 +51,7 @@ async def main() -> None:
 async def _fill(knowledge: Knowledge, base_id: str, texts: dict[str, str]) -> None:
     await knowledge.store.create_base(make_base(base_id), "ann")
     for name, text in texts.items():
-        blocks = [block for block in read_blocks(text.encode(), MARKDOWN) if block.text.strip()]
-        pieces = cut_into_pieces(blocks)
+        pieces = pieces_of(text)
         document, body, plain = make_document(name, [piece.text for piece in pieces], base_id=base_id)
         under = [{"heading_path": piece.heading_path} for piece in pieces]
         chunks = [chunk.model_copy(update=headings) for chunk, headings in zip(plain, under, strict=True)]

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 
 import orjson
 
-from backend.knowledge.documents.chosen import read_blocks
-from backend.knowledge.domain.chunking import cut_into_pieces
-from backend.knowledge.domain.media_types import MARKDOWN
 from backend.restricted.services.sealed_search import MAX_SIBLINGS, MAX_SIBLINGS_OF_DOCUMENT
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.gate.case import GateCase
-from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
+from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
+from tests.leaks.chunks import pieces_of, sealed_chunk
 from tests.leaks.corpus.reading import (
     BenignQuestion,
     Language,
@@ -40,7 +38,6 @@ from tests.leaks.visits import agreed, answer_fields
 
 PLANTED_DOCUMENTS = 40
 MOST_PASSAGES = 8
-_BASE = "kb_gate"
 
 
 @dataclass(frozen=True)
@@ -156,8 +153,7 @@ def main(count: int, seed: str) -> int:
 
 
 def _passages(document: PlantedDocument) -> Iterator[Passage]:
-    blocks = [block for block in read_blocks(document.text.encode(), MARKDOWN) if block.text.strip()]
-    for ordinal, piece in enumerate(cut_into_pieces(blocks)):
+    for ordinal, piece in enumerate(pieces_of(document.text)):
         yield Passage(f"{document.secrets.file} {ordinal}", document.secrets.file, piece.heading_path, piece.text)
 
 
@@ -169,18 +165,8 @@ def _case(shown: Sequence[Passage], by_document: Mapping[str, Sequence[Passage]]
 
 
 def _chunk(passage: Passage) -> ProtectedChunk:
-    def hidden(text: str) -> ProtectedText:
-        return ProtectedText(text, _BASE, passage.document)
-
-    return ProtectedChunk(
-        knowledge_base_id=_BASE,
-        chunk_id=passage.chunk_id,
-        ordinal=int(passage.chunk_id.rpartition(" ")[2]),
-        document=hidden(passage.document),
-        heading_path=tuple(map(hidden, passage.heading_path)),
-        text=hidden(passage.text),
-        canary=hidden(""),
-    )
+    name, _, ordinal = passage.chunk_id.rpartition(" ")
+    return sealed_chunk(name, passage.document, int(ordinal), passage.heading_path, passage.text)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
+from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Verdict
+from tests.leaks.chunks import sealed_chunk
 
 _DOUBTFUL = "doubtful"
 _REMOVED = {
@@ -42,19 +43,8 @@ def _lines(of: str, name: str) -> list[dict[str, Any]]:
 
 
 def _chunks(document: dict[str, Any]) -> list[ProtectedChunk]:
-    def hidden(text: str) -> ProtectedText:
-        return ProtectedText(text, "kb_strangers", document["id"])
-
     return [
-        ProtectedChunk(
-            knowledge_base_id="kb_strangers",
-            chunk_id=f"{document['id']}-{ordinal}",
-            ordinal=ordinal,
-            document=hidden(document["title"]),
-            heading_path=tuple(map(hidden, chunk["heading_path"])),
-            text=hidden(chunk["text"]),
-            canary=hidden(""),
-        )
+        sealed_chunk(document["id"], document["title"], ordinal, chunk["heading_path"], chunk["text"])
         for ordinal, chunk in enumerate(document["chunks"])
     ]
 

@@ -1,0 +1,32 @@
+"""Documents cut as the product cuts them, and chunks as the gate gets them, without a service between."""
+
+from collections.abc import Iterable
+
+from backend.knowledge.documents.chosen import read_blocks
+from backend.knowledge.domain.chunking import Piece, cut_into_pieces
+from backend.knowledge.domain.media_types import MARKDOWN
+from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
+
+_BASE = "kb_gate"
+
+
+def pieces_of(markdown: str) -> tuple[Piece, ...]:
+    """Cut a document into the pieces that are searched."""
+    return cut_into_pieces([block for block in read_blocks(markdown.encode(), MARKDOWN) if block.text.strip()])
+
+
+def sealed_chunk(document: str, title: str, ordinal: int, headings: Iterable[str], text: str) -> ProtectedChunk:
+    """Wrap a chunk of a document; it has no canary."""
+
+    def hidden(shown: str) -> ProtectedText:
+        return ProtectedText(shown, _BASE, document)
+
+    return ProtectedChunk(
+        knowledge_base_id=_BASE,
+        chunk_id=f"{document}-{ordinal}",
+        ordinal=ordinal,
+        document=hidden(title),
+        heading_path=tuple(map(hidden, headings)),
+        text=hidden(text),
+        canary=hidden(""),
+    )
