@@ -8,6 +8,7 @@ import type { KnowledgeBase } from "../../api/types";
 import { Button } from "../../components/button";
 import { useLoaded } from "../../components/loaded";
 import { Empty, Failure, Loading } from "../../components/notices";
+import { ViewPage } from "../../components/view_page";
 import { Plot } from "../../components/plot";
 import { keys } from "../../state/keys";
 import { numberText, spoken } from "../../words";
@@ -23,13 +24,9 @@ const PERIOD_SECONDS = { day: 86_400, week: 7 * 86_400, month: 30 * 86_400, all:
 export function AuditView(_: { parts: string[] }): JSX.Element {
   const words = spoken(AUDIT_WORDS);
   return (
-    <div class="page audit">
-      <header>
-        <h1>{words.title}</h1>
-        <p>{words.lead}</p>
-      </header>
+    <ViewPage name="audit" words={words}>
       {keys.value.admin ? <WithKey /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
-    </div>
+    </ViewPage>
   );
 }
 

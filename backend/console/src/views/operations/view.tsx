@@ -7,6 +7,7 @@ import { Button } from "../../components/button";
 import { CodeBlock } from "../../components/copy";
 import { useLoaded } from "../../components/loaded";
 import { Empty, Failure, Loading } from "../../components/notices";
+import { ViewPage } from "../../components/view_page";
 import { Plot, type Series, type Tone } from "../../components/plot";
 import { keys } from "../../state/keys";
 import { numberText, spoken } from "../../words";
@@ -21,13 +22,9 @@ const EVERY_SECONDS = 10;
 export function OperationsView(_: { parts: string[] }): JSX.Element {
   const words = spoken(OPERATIONS_WORDS);
   return (
-    <div class="page operations">
-      <header>
-        <h1>{words.title}</h1>
-        <p>{words.lead}</p>
-      </header>
+    <ViewPage name="operations" words={words}>
       {keys.value.admin ? <WithKey /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
-    </div>
+    </ViewPage>
   );
 }
 

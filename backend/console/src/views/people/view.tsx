@@ -9,6 +9,7 @@ import { Button } from "../../components/button";
 import { Field, Pick } from "../../components/field";
 import { useLoaded } from "../../components/loaded";
 import { Empty, errorText, Failure, Loading } from "../../components/notices";
+import { ViewPage } from "../../components/view_page";
 import { shownText } from "../../components/shown_text";
 import { keys } from "../../state/keys";
 import { language } from "../../state/preferences";
@@ -44,13 +45,9 @@ async function readShared(): Promise<Shared> {
 export function PeopleView({ parts }: { parts: string[] }): JSX.Element {
   const words = spoken(PEOPLE_WORDS);
   return (
-    <div class="page people">
-      <header>
-        <h1>{words.title}</h1>
-        <p>{words.lead}</p>
-      </header>
+    <ViewPage name="people" words={words}>
       {keys.value.restricted ? <WithKeys parts={parts} /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
-    </div>
+    </ViewPage>
   );
 }
 

@@ -7,6 +7,7 @@ import { Dialog } from "../../components/dialog";
 import { Pick } from "../../components/field";
 import { useLoaded } from "../../components/loaded";
 import { Empty, errorText, Failure, Loading } from "../../components/notices";
+import { ViewPage } from "../../components/view_page";
 import { shownText } from "../../components/shown_text";
 import { Table } from "../../components/table";
 import { addressOf, go } from "../../state/router";
@@ -25,18 +26,14 @@ export function XrayView({ parts }: { parts: string[] }): JSX.Element {
   }, []);
   const id = parts[0] ?? conversations.value[0]?.id ?? "";
   return (
-    <div class="page xray">
-      <header>
-        <h1>{words.title}</h1>
-        <p>{words.lead}</p>
-      </header>
+    <ViewPage name="xray" words={words}>
       {id ? <OfConversation id={id} /> : isListed ? (
         <Empty title={words.none}>
           <p>{words.noneText}</p>
           <a class="button primary" href={addressOf("chat")}>{words.goChat}</a>
         </Empty>
       ) : <Loading />}
-    </div>
+    </ViewPage>
   );
 }
 

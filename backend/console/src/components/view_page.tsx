@@ -1,0 +1,20 @@
+// The frame of a view: its name, what it is for, and what it shows.
+import type { ComponentChildren, JSX } from "preact";
+
+interface Shown {
+  name: string;
+  words: { title: string; lead: string };
+  children: ComponentChildren;
+}
+
+export function ViewPage({ name, words, children }: Shown): JSX.Element {
+  return (
+    <div class={`page ${name}`}>
+      <header>
+        <h1>{words.title}</h1>
+        <p>{words.lead}</p>
+      </header>
+      {children}
+    </div>
+  );
+}
