@@ -96,15 +96,6 @@ async def test_filters_and_the_file_for_other_programs(tab: Tab, records: list[d
     await expect(rows(tab)).to_have_count(len(exact))
 
 
-async def test_only_administrators_see_it(tabs: Tabs, running: Running):
-    own = running.demo.user_key
-    async with tabs() as without, tabs() as refused:
-        await without.open("audit", {"user": own})
-        await expect(without.page.get_by_role("heading", name="An administrator's key is needed")).to_be_visible()
-        await refused.open("audit", {"user": own, "admin": own})
-        await expect(refused.page.get_by_role("alert")).to_contain_text("admin")
-
-
 async def test_narrow_dark_chinese_and_by_keyboard(tabs: Tabs, records: list[dict[str, Any]]):
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         await tab.open("audit")

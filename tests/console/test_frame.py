@@ -82,3 +82,13 @@ async def test_text_cannot_become_html(tab: Tab):
     assert refused == "TypeError"
     assert tab.faults
     tab.faults.clear()
+
+
+@pytest.mark.parametrize("view", ["audit", "operations"])
+async def test_only_administrators_see_it(tabs: Tabs, running: Running, view: str):
+    own = running.demo.user_key
+    async with tabs() as without, tabs() as refused:
+        await without.open(view, {"user": own})
+        await expect(without.page.get_by_role("heading", name="An administrator's key is needed")).to_be_visible()
+        await refused.open(view, {"user": own, "admin": own})
+        await expect(refused.page.get_by_role("alert")).to_contain_text("admin")

@@ -152,16 +152,25 @@ KEPT = """() => new Promise((resolve, reject) => {
 })"""
 
 
-async def test_files_that_wait_are_forgotten_with_the_keys(tab: Tab, owner: httpx2.Client, tmp_path: Path):
+async def with_a_file_that_waits(tab: Tab, base_id: str, place: Path) -> set[str]:
+    """Choose a file that the server never gets; return the headers with which it is sent, as they come."""
+    sent_with: set[str] = set()
+
     async def away(route: Route) -> None:
+        sent_with.add(route.request.headers["authorization"])
         await route.abort()
 
-    (tmp_path / "secret.txt").write_text("The lamp is lit at dusk.", encoding="utf-8")
-    await tab.open(f"knowledge/{new_base(owner)}")
+    (place / "secret.txt").write_text("The lamp is lit at dusk.", encoding="utf-8")
+    await tab.open(f"knowledge/{base_id}")
     await tab.page.route(re.compile(r"secret\.txt$"), away)
-    await tab.page.locator("input[type=file]:not([webkitdirectory])").set_input_files(tmp_path / "secret.txt")
+    await tab.page.locator("input[type=file]:not([webkitdirectory])").set_input_files(place / "secret.txt")
     await expect(lines(tab, "sending")).to_contain_text("This file is tried again.")
     assert await tab.page.evaluate(KEPT) == 1
+    return sent_with
+
+
+async def test_files_that_wait_are_forgotten_with_the_keys(tab: Tab, owner: httpx2.Client, tmp_path: Path):
+    await with_a_file_that_waits(tab, new_base(owner), tmp_path)
     await tab.page.get_by_role("button", name="Keys").click()
     await tab.page.get_by_role("button", name="Forget all keys").click()
     await expect(tab.page.get_by_role("button", name="Use these keys")).to_be_visible()
@@ -169,18 +178,7 @@ async def test_files_that_wait_are_forgotten_with_the_keys(tab: Tab, owner: http
 
 
 async def test_files_of_one_key_are_not_sent_with_another(tab: Tab, owner: httpx2.Client, tmp_path: Path):
-    sent_with: set[str] = set()
-
-    async def away(route: Route) -> None:
-        sent_with.add(route.request.headers["authorization"])
-        await route.abort()
-
-    (tmp_path / "secret.txt").write_text("The lamp is lit at dusk.", encoding="utf-8")
-    await tab.open(f"knowledge/{new_base(owner)}")
-    await tab.page.route(re.compile(r"secret\.txt$"), away)
-    await tab.page.locator("input[type=file]:not([webkitdirectory])").set_input_files(tmp_path / "secret.txt")
-    await expect(lines(tab, "sending")).to_contain_text("This file is tried again.")
-    assert await tab.page.evaluate(KEPT) == 1
+    sent_with = await with_a_file_that_waits(tab, new_base(owner), tmp_path)
     await tab.page.goto("about:blank")
     await tab.open(keys={"user": tab.running.demo.restricted_key})
     await expect(tab.page.get_by_role("navigation", name="Views")).to_be_visible()

@@ -106,15 +106,6 @@ async def test_moved_metrics_are_said_to_be(tab: Tab):
     assert await tab.axe() == []
 
 
-async def test_only_administrators_see_them(tabs: Tabs, running: Running):
-    own = running.demo.user_key
-    async with tabs() as without, tabs() as refused:
-        await without.open("operations", {"user": own})
-        await expect(without.page.get_by_role("heading", name="An administrator's key is needed")).to_be_visible()
-        await refused.open("operations", {"user": own, "admin": own})
-        await expect(refused.page.get_by_role("alert")).to_contain_text("admin")
-
-
 async def test_narrow_dark_chinese_and_by_keyboard(tabs: Tabs):
     async with tabs(narrow=True, dark=True, language="zh") as tab:
         await tab.open("operations")

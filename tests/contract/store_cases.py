@@ -1,12 +1,13 @@
 """Values and stores for the contracts of conversations, turns and keys."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from sqlalchemy import Engine, event
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import (
@@ -93,6 +94,22 @@ async def open_stores(kind: str, request: pytest.FixtureRequest, directory: Path
         return
     async with migrated(database_url(kind, request, directory)) as database:
         yield sql_stores(database)
+
+
+@contextmanager
+def deleted_rows() -> Generator[list[int]]:
+    """Give how many rows each DELETE meets while the block runs, in whatever database."""
+    deleted = list[int]()
+
+    def note(connection: Any, cursor: Any, statement: str, *_: object) -> None:
+        if statement.startswith("DELETE"):
+            deleted.append(cursor.rowcount)
+
+    event.listen(Engine, "after_cursor_execute", note)
+    try:
+        yield deleted
+    finally:
+        event.remove(Engine, "after_cursor_execute", note)
 
 
 def make_conversation(conversation_id: str = "conv_a", **changes: Any) -> Conversation:

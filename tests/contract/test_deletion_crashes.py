@@ -15,6 +15,7 @@ from backend.foundation.sql.row_steps import ROWS_AT_ONCE
 from shared.errors import NotFound, Unavailable
 from tests.contract.store_cases import (
     database_url,
+    deleted_rows,
     make_end,
     make_entry,
     make_item,
@@ -127,16 +128,7 @@ async def is_gone_and_can_be_cleared(database: Database) -> None:
 
 
 async def test_no_step_of_a_deletion_takes_more_rows_than_one_may(database: Database) -> None:
-    deleted = list[int]()
-
-    def note(connection: Any, cursor: Any, text: str, *_: object) -> None:
-        if text.startswith("DELETE"):
-            deleted.append(cursor.rowcount)
-
-    event.listen(Engine, "after_cursor_execute", note)
-    try:
+    with deleted_rows() as deleted:
         await SqlConversationStore(database).delete("conv_a")
-    finally:
-        event.remove(Engine, "after_cursor_execute", note)
     assert max(deleted) == ROWS_AT_ONCE[database.dialect]
     assert sum(deleted) >= 2 * ENTRIES

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import Engine, event, func, insert, select, text, update
+from sqlalchemy import func, insert, select, text, update
 
 from backend.conversations.sql import tables as told
 from backend.conversations.sql.deletion import withdraw
@@ -29,6 +29,7 @@ from tests.contract.store_cases import (
     T0,
     Stores,
     database_url,
+    deleted_rows,
     make_end,
     make_entry,
     make_item,
@@ -110,17 +111,8 @@ async def test_no_statement_on_sqlite_deletes_more_than_one_row_whatever_it_hold
     for name in "abc":
         await finished(small, f"conv_{name}", f"resp_{name}")
     small.clock.advance(31 * DAY)
-    deleted = list[int]()
-
-    def note(connection: Any, cursor: Any, statement: str, *_: object) -> None:
-        if statement.startswith("DELETE"):
-            deleted.append(cursor.rowcount)
-
-    event.listen(Engine, "after_cursor_execute", note)
-    try:
+    with deleted_rows() as deleted:
         assert (await small.sweep())[Kept.RESPONSES] == 3
-    finally:
-        event.remove(Engine, "after_cursor_execute", note)
     assert sum(deleted) >= 9
     assert max(deleted) == 1
 
