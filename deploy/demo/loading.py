@@ -51,6 +51,12 @@ def load(connect: Connect, admin_key: str, directory: Path) -> Demo:
     return Demo(user_key, restricted_key, *shown)
 
 
+def passages_with_vectors(owner: Caller) -> tuple[int, int]:
+    """Return how many passages of the owner's bases are found by meaning, and how many there are; 0 while unknown."""
+    listed = cast(list[dict[str, int | None]], owner.call("GET", "/v1/knowledge_bases?limit=100")["data"])
+    return sum(base.get("embedded_chunks") or 0 for base in listed), sum(base.get("chunks") or 0 for base in listed)
+
+
 def _key(connect: Connect, admin: Caller, file: Path, user_id: str) -> str:
     """Return the stored key, or create a key where none is stored or the database no longer knows it."""
     if file.exists():

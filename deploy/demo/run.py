@@ -20,7 +20,7 @@ from deploy.demo.children import Child, ChildFailed
 from deploy.demo.folder import FolderTaken, locked_folder
 from deploy.demo.kept_child import KeptChild
 from deploy.demo.listeners import PortsTaken, check_ports_are_free
-from deploy.demo.loading import Demo, load
+from deploy.demo.loading import Demo, load, passages_with_vectors
 from deploy.demo.local_embedder import is_installed
 from deploy.demo.plan import ROOT, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
@@ -65,7 +65,7 @@ def _run(var: Path) -> int:
         _start(planned, children)
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
         _announce(planned, demo)
-        _tell_how_searches_rank(planned, kept)
+        _tell_how_searches_rank(planned, kept, PublicApi(planned.backend_url, demo.user_key))
         _tell_page(planned, demo)
         return watch(children, kept)
     finally:
@@ -115,19 +115,32 @@ def _start_embedder(planned: Plan, kept: list[KeptChild]) -> None:
         kept.append(embedder)
 
 
-def _tell_how_searches_rank(planned: Plan, kept: Sequence[KeptChild]) -> None:
+def _tell_how_searches_rank(planned: Plan, kept: Sequence[KeptChild], owner: PublicApi) -> None:
     """Say in one line whether searches rank by meaning, and where they do not, why."""
-    if planned.embedder is None:
-        if not os.environ.get("BACKEND_EMBEDDING_BASE_URL"):
-            print("Searches are by words only: requirements/local-embeddings.txt is not installed here.", flush=True)
+    if planned.embedder is None and not os.environ.get("BACKEND_EMBEDDING_BASE_URL"):
+        print("Searches are by words only: requirements/local-embeddings.txt is not installed here.", flush=True)
         return
-    ready_url = planned.embedder.ready_url
-    try:
-        kept[0].child.wait_until(lambda: status_of(ready_url) == 200, _EMBEDDER_TIMEOUT_SECONDS)
-        print("Searches rank by words and by meaning: docs/embeddings.md shows it.", flush=True)
-    except ChildFailed:
-        log = os.path.relpath(planned.embedder.child.log_path)
-        print(f"Searches are by words only for now: the embedder does not start; {log} may say why.", flush=True)
+    if planned.embedder is not None:
+        ready_url = planned.embedder.ready_url
+        try:
+            kept[0].child.wait_until(lambda: status_of(ready_url) == 200, _EMBEDDER_TIMEOUT_SECONDS)
+        except ChildFailed:
+            log = os.path.relpath(planned.embedder.child.log_path)
+            print(f"Searches are by words only for now: the embedder does not start; {log} may say why.", flush=True)
+            return
+    print(how_searches_rank(*passages_with_vectors(owner)), flush=True)
+
+
+def how_searches_rank(embedded: int, passages: int) -> str:
+    """Say by what searches of the demo rank now.
+
+    This is said and not waited for: the first vectors take longer than all else together, and the questions that the
+    demo proposes have the same answers before.
+    """
+    if passages and embedded == passages:
+        return "Searches rank by words and by meaning: docs/embeddings.md shows it."
+    of_all = f" ({embedded} of {passages} passages so far)" if passages else ""
+    return f"Searches go by words already, and by meaning as well in some seconds{of_all}: docs/embeddings.md shows it."
 
 
 def _rotate_log(log_path: Path) -> None:

@@ -41,6 +41,45 @@ async def wait_ended(tab: Tab, status: str = "completed", turn: int = -1) -> Non
     await expect(turns(tab).nth(turn)).to_have_attribute("data-status", status)
 
 
+async def chosen_at_first(tab: Tab, user: str, bases: int) -> str:
+    """Open the page for a new user with so many bases, and return what it says is searched."""
+    with tab.running.pair.http(tab.running.admin_key) as admin:
+        key = admin.post("/v1/api_keys", json={"user_id": user, "role": "user", "tenant": "default"}).json()["key"]
+    with tab.running.pair.http(key) as owner:
+        for number in range(bases):
+            assert owner.post("/v1/knowledge_bases", json={"name": f"Base {number}"}).status_code == 201
+    async with tab.page.expect_response(re.compile("/v1/knowledge_bases")):
+        await tab.open(keys={"user": key})
+    await expect(tab.page.get_by_label("Model").locator("option").first).to_be_attached()
+    return await tab.page.locator(".composer .menu summary").inner_text()
+
+
+async def test_a_first_question_has_sources(tab: Tab):
+    await tab.open()
+    await ask(tab, QUESTION)
+    await wait_ended(tab)
+    await expect(tab.page.get_by_role("button", name=re.compile("^Source")).first).to_be_visible()
+    await tab.page.locator(".composer .menu summary").click()
+    for box in await tab.page.get_by_role("checkbox").all():
+        await box.uncheck()
+    await tab.page.get_by_role("link", name="New chat").click()
+    await tab.page.reload()
+    await expect(tab.page.locator("summary", has_text="No knowledge")).to_be_visible()
+
+
+@pytest.mark.parametrize(("bases", "said"), [(0, "No knowledge"), (1, "Base 0"), (5, "5 bases"), (6, "Base 5")])
+async def test_all_bases_are_searched_at_first_where_they_are_few(tab: Tab, bases: int, said: str):
+    assert await chosen_at_first(tab, f"beginner-{bases}", bases) == said
+
+
+async def test_a_restricted_base_does_not_restrict_the_first_question(tab: Tab):
+    await tab.open(keys={"user": tab.running.demo.restricted_key})
+    await tab.page.locator("summary", has_text="bases").click()
+    boxes = tab.page.get_by_role("checkbox")
+    await expect(boxes.and_(tab.page.get_by_label("Operations handbook"))).to_be_checked()
+    await expect(boxes.and_(tab.page.get_by_label("Partner contracts"))).not_to_be_checked()
+
+
 async def test_an_answer_opens_the_passage_that_it_rests_on(tab: Tab):
     await tab.open()
     await tab.picture("chat-begin")
@@ -56,6 +95,13 @@ async def test_an_answer_opens_the_passage_that_it_rests_on(tab: Tab):
     await tab.page.keyboard.press("Escape")
     await expect(passage).to_have_count(0)
     await expect(chip).to_be_focused()
+    chips = await tab.page.locator("button.cite").all_inner_texts()
+    listed = tab.page.get_by_role("list", name="Sources").get_by_role("button")
+    assert await listed.all_inner_texts() == [f"[{number}] on-call.md" for number in dict.fromkeys(chips)]
+    await listed.first.click()
+    await expect(passage.get_by_role("heading", name="on-call.md")).to_contain_text(chips[0])
+    await tab.page.keyboard.press("Escape")
+    await expect(listed.first).to_be_focused()
     await expect(tab.page.get_by_role("navigation", name="Conversations").get_by_role("link").first).to_have_text(
         QUESTION
     )
@@ -265,6 +311,7 @@ async def test_an_agent_answers_from_its_own_bases(tab: Tab):
         assert client.put(agent, json=body).status_code == 201
     await tab.open()
     await tab.page.get_by_label("Model").select_option(agent.rpartition("/")[2])
+    await expect(tab.page.locator("summary", has_text="No knowledge")).to_be_visible()
     await ask(tab, QUESTION)
     await wait_ended(tab)
     await expect(tab.page.get_by_role("button", name=re.compile("^Source")).first).to_be_visible()

@@ -1,5 +1,7 @@
 """The frame of the page: keys, languages, colours, the menu of a narrow screen, and how its files are sent."""
 
+import re
+
 import pytest
 from playwright.async_api import expect
 
@@ -7,6 +9,14 @@ from tests.console.browsing import Tab, Tabs
 from tests.console.running import Running
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+PROMISES = {
+    "en": {
+        "As two people": "Knowledge can be used without being revealed.",
+        "Prompt x-ray": "The beginning of a prompt never moves.",
+    },
+    "zh": {"两人对照": "知识可以被使用，而不被泄露。", "提示词透视": "提示词的开头从不移动。"},
+}
 
 
 async def test_keys_come_in_the_address_and_leave_it(tab: Tab):
@@ -51,6 +61,18 @@ async def test_language_and_colours_are_the_browsers_until_chosen(tabs: Tabs):
         await tab.page.reload()
         await expect(tab.page.get_by_role("link", name="Chat", exact=True)).to_be_visible()
         assert await tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+
+
+async def test_the_first_view_leads_to_both_promises_and_each_view_says_its_own(tabs: Tabs):
+    for language, promises in PROMISES.items():
+        async with tabs(language=language) as tab:
+            await tab.open()
+            for view, promise in promises.items():
+                await tab.page.get_by_role("main").get_by_role("link", name=re.compile(f"^{promise}")).click()
+                await expect(tab.page.get_by_role("heading", level=1)).to_have_text(view)
+                await expect(tab.page.locator("main header")).to_contain_text(promise)
+                assert await tab.axe() == []
+                await tab.page.go_back()
 
 
 async def test_a_narrow_screen_has_a_menu_and_nothing_beyond_its_edge(tabs: Tabs):

@@ -73,8 +73,8 @@ async def test_a_hostile_document_is_only_text(tab: Tab):
     api.call("PUT", f"/v1/knowledge_bases/{base_id}/documents/{name}", text.encode())
     try:
         await tab.open()
-        await tab.page.locator("summary", has_text="No knowledge").click()
-        await tab.page.get_by_role("checkbox", name="<b>Base</b>").check()
+        await tab.page.locator("summary", has_text="bases").click()
+        await expect(tab.page.get_by_role("checkbox", name="<b>Base</b>")).to_be_checked()
         await tab.page.keyboard.press("Escape")
         await ask(tab, "What does the zebra eat at noon?")
         await wait_ended(tab)

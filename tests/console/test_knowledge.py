@@ -186,6 +186,29 @@ async def test_files_of_one_key_are_not_sent_with_another(tab: Tab, owner: httpx
     assert sent_with == {f"Bearer {tab.running.demo.user_key}"}
 
 
+async def test_a_card_says_how_many_documents_a_base_has_and_how_far_it_is_embedded(tab: Tab, owner: httpx2.Client):
+    base_id = new_base(owner, name="Trips", embed=False)
+    for number in range(2):
+        put(owner, base_id, f"{number}.md", f"# Trip {number}\n\nThe boat leaves at noon.\n")
+
+    async def half_embedded(route: Route) -> None:
+        answer = await (await route.fetch()).json()
+        found = [
+            {**base, "embedded_chunks": 1, "chunks": 2} if base["id"] == base_id else base for base in answer["data"]
+        ]
+        await route.fulfill(json={**answer, "data": found})
+
+    await tab.page.route("**/v1/knowledge_bases?*", half_embedded)
+    await tab.open("knowledge")
+    card = tab.page.get_by_role("link", name="Trips")
+    await expect(card).to_contain_text("2 documents")
+    await expect(card).to_contain_text("1 of 2 passages embedded")
+    await tab.page.unroute("**/v1/knowledge_bases?*", half_embedded)
+    await expect(card).not_to_contain_text("embedded")
+    await card.click()
+    await expect(tab.page.locator(".facts")).to_contain_text("2 documents")
+
+
 async def test_passages_and_deletion_of_documents(tab: Tab, owner: httpx2.Client):
     base_id = new_base(owner)
     for name in ("lamps.md", "oil.md"):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.bases import BASES, DemoBase
-from deploy.demo.loading import Demo, load
+from deploy.demo.loading import Demo, load, passages_with_vectors
 from deploy.demo.plan import ROOT
 from deploy.demo.public_api import Answer
-from deploy.demo.run import curl_line, first_steps
+from deploy.demo.run import curl_line, first_steps, how_searches_rank
 
 DEMO = Demo("key", "other", "kb_1", "kb_2", "kb_3")
 
@@ -96,6 +96,18 @@ def test_bases_have_documents_and_fit_the_api(base: DemoBase):
     assert len(base.routing_hint) <= 200
     assert len(base.routing_keywords) <= 5
     assert all(len(keyword) <= 48 for keyword in base.routing_keywords)
+
+
+def test_it_is_said_how_searches_rank_until_all_passages_have_vectors(tmp_path: Path):
+    backend = FakeBackend()
+    owner = backend.connect(backend.load(tmp_path).user_key)
+    assert passages_with_vectors(owner) == (0, 0)
+    assert "by meaning as well in some seconds:" in how_searches_rank(0, 0)
+    for base in backend.bases.values():
+        base.update(embedded_chunks=1, chunks=4)
+    assert passages_with_vectors(owner) == (3, 12)
+    assert "in some seconds (3 of 12 passages so far):" in how_searches_rank(3, 12)
+    assert how_searches_rank(12, 12).startswith("Searches rank by words and by meaning:")
 
 
 def test_the_first_steps_are_those_of_the_command():

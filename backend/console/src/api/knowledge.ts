@@ -1,6 +1,6 @@
 // Knowledge bases as the view of them needs them: descriptions, documents, passages, members, and uploads that tell how far they are.
 import { keys } from "../state/keys";
-import { ApiError, call, get, refusalOf, type Page } from "./client";
+import { ApiError, all, call, get, refusalOf, type Page } from "./client";
 import type { KnowledgeBase, Role } from "./types";
 
 export interface Description {
@@ -17,7 +17,8 @@ export interface Description {
 export interface ReadableBase extends KnowledgeBase, Description {
   embedded_chunks: number | null;
   chunks: number | null;
-  version: number;
+  /** How many documents it has, which the API says where it speaks of vector stores. */
+  documents?: number;
   created_at: number;
   left_out?: string[];
   left_out_reasons?: Record<string, string[]>;
@@ -80,6 +81,31 @@ export function memberPath(baseId: string, userId: string): string {
 export function readPassages(baseId: string, name: string, after: string): Promise<Page<Passage>> {
   const place = after && `&after=${encodeURIComponent(after)}`;
   return get<Page<Passage>>("user", `${BASES}/${baseId}/chunks?limit=50&document=${encodeURIComponent(name)}${place}`);
+}
+
+interface Store {
+  id: string;
+  file_counts: { completed: number };
+}
+
+export async function readBases(): Promise<KnowledgeBase[]> {
+  const [found, stores] = await Promise.all([all<KnowledgeBase>("user", BASES), all<Store>("user", "/v1/vector_stores")]);
+  const counts = new Map(stores.map((each) => [each.id, each.file_counts.completed]));
+  return found.map((each) => ({ ...each, documents: counts.get(each.id) }));
+}
+
+export async function readBase(id: string): Promise<ReadableBase | RestrictedBase> {
+  const name = encodeURIComponent(id);
+  const [base, store] = await Promise.all([
+    get<ReadableBase | RestrictedBase>("user", `${BASES}/${name}`),
+    get<Store>("user", `/v1/vector_stores/${name}`),
+  ]);
+  return { ...base, documents: store.file_counts.completed };
+}
+
+/** Whether passages of a base still wait to be found by meaning. */
+export function isEmbedding(base: KnowledgeBase): boolean {
+  return isReadable(base) && base.embedded_chunks !== null && base.chunks !== null && base.embedded_chunks < base.chunks;
 }
 
 export async function createBase(name: string): Promise<ReadableBase> {

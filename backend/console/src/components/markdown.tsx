@@ -30,7 +30,8 @@ export function Markdown({ text, citations = [] }: MarkdownProps): JSX.Element {
   return <div class="markdown" dir="auto">{drawn(tokens, chips)}</div>;
 }
 
-function numberAt(text: string, index: number): string {
+/** Return the number of the `[n]` that stands in a text behind so many characters. */
+export function numberAt(text: string, index: number): string {
   return /^\[(\d+)\]/.exec([...text].slice(index, index + 8).join(""))?.[1] ?? "";
 }
 

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 
 interface Shown {
   name: string;
-  words: { title: string; lead: string };
+  words: { title: string; promise?: string; lead: string };
   children: ComponentChildren;
 }
 
@@ -12,6 +12,7 @@ export function ViewPage({ name, words, children }: Shown): JSX.Element {
     <div class={`page ${name}`}>
       <header>
         <h1>{words.title}</h1>
+        {words.promise && <p class="promise">{words.promise}</p>}
         <p>{words.lead}</p>
       </header>
       {children}

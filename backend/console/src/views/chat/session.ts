@@ -7,7 +7,7 @@ import type { Item, ResponseObject } from "../../api/types";
 import { errorText } from "../../components/notices";
 import { rename } from "../../state/router";
 import { isRecord, readStored, writeStored } from "../../state/stored";
-import { chooseBases, chosenBases, chosenModel } from "./choices";
+import { choicesKnown, chooseBases, chosenBases, chosenModel } from "./choices";
 import { nameConversation } from "./history";
 
 const RUNNING_KEY = "ballast.running";
@@ -91,6 +91,7 @@ export function requestOf(turn: Turn): Record<string, unknown> {
 }
 
 export async function ask({ text, previous, isFork = false }: Question): Promise<void> {
+  await choicesKnown();
   const place = previous ? turns.value.findIndex((each) => each.id === previous.id) + 1 : 0;
   const turn = newTurn(text, {
     model: chosenModel.value,

@@ -5,7 +5,7 @@ import { isRunning, textOf, type Turn } from "../../api/turn";
 import type { Annotation, ContentPart, Item } from "../../api/types";
 import { Button } from "../../components/button";
 import { CopyButton } from "../../components/copy";
-import { Markdown, type Citation } from "../../components/markdown";
+import { Markdown, numberAt, type Citation } from "../../components/markdown";
 import { shownText } from "../../components/shown_text";
 import { numberText, spoken } from "../../words";
 import { addressOf } from "../../state/router";
@@ -53,7 +53,7 @@ export function TurnView({ turn, shownSource, onSource, onAskAgain, onCode }: Tu
           <Button kind="quiet" icon="again" label={words.again} onClick={() => onAskAgain(turn.asked)} />
           <Button kind="quiet" icon="pen" label={words.edit} onClick={() => setEditing(true)} />
           <Button kind="quiet" icon="code" label={words.code} onClick={onCode} />
-          {turn.id && <a class="button quiet square" href={addressOf("xray", turn.conversationId)} aria-label={words.xray} title={words.xray}><Icon name="xray" /></a>}
+          {turn.id && <a class="button quiet" href={addressOf("xray", turn.conversationId)}><Icon name="xray" />{words.xray}</a>}
           {turn.usage && (
             <span class="usage">
               {words.tokens(numberText(turn.usage.input_tokens), numberText(turn.usage.input_tokens_details?.cached_tokens ?? 0))}
@@ -99,6 +99,7 @@ function OutputItem({ item, turn, shownSource, onSource }: OutputItemProps): JSX
           {partsOf(item).map((part, place) => (
             <Markdown key={place} text={part.text ?? part.refusal ?? ""} citations={citationsOf(part, turn, shownSource, onSource)} />
           ))}
+          <Sources cited={partsOf(item).flatMap((part) => sourcesOf(part, turn))} onSource={onSource} />
         </>
       );
     case "file_search_call":
@@ -122,14 +123,38 @@ function saidBefore(text: string): string {
   return text.replace(/(\s*\[\d+\])+\s*$/, "").split(/\n\n|\[\d+\]/).at(-1) ?? "";
 }
 
-function citationsOf(part: ContentPart, turn: Turn, shownSource: Source | null, onSource: (source: Source) => void): Citation[] {
-  const words = spoken(CHAT_WORDS);
+/** Return what a text cites, in the order of use. */
+function sourcesOf(part: ContentPart, turn: Turn): Source[] {
   const characters = [...(part.text ?? "")];
   return (part.annotations ?? []).filter((each) => each.type === "file_citation").map((annotation) => {
     const index = annotation.index ?? 0;
     const said = saidBefore(characters.slice(Math.max(0, index - MOST_SAID), index).join(""));
+    return { turn, annotation, said, number: numberAt(part.text ?? "", index) };
+  });
+}
+
+/** The documents behind the numbers of an answer: numbers count on in a conversation, so the first one may be any. */
+function Sources({ cited, onSource }: { cited: Source[]; onSource: (source: Source) => void }): JSX.Element | null {
+  const words = spoken(CHAT_WORDS);
+  const once = cited.filter((each, place) => each.number && cited.findIndex((other) => other.number === each.number) === place);
+  if (once.length === 0) return null;
+  return (
+    <ul class="sources" aria-label={words.sources}>
+      {once.map((each) => (
+        <li key={each.number}>
+          <button type="button" class="link" dir="auto" onClick={() => onSource(each)}>[{each.number}] {shownText(each.annotation.filename ?? "")}</button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function citationsOf(part: ContentPart, turn: Turn, shownSource: Source | null, onSource: (source: Source) => void): Citation[] {
+  const words = spoken(CHAT_WORDS);
+  return sourcesOf(part, turn).map((source) => {
+    const { annotation } = source;
     return {
-      index,
+      index: annotation.index ?? 0,
       chip: (number) => (
         <button
           type="button"
@@ -137,7 +162,7 @@ function citationsOf(part: ContentPart, turn: Turn, shownSource: Source | null, 
           aria-label={words.source(number, shownText(annotation.filename ?? ""))}
           title={shownText(annotation.filename ?? "")}
           aria-pressed={shownSource?.annotation === annotation}
-          onClick={() => onSource({ turn, annotation, number, said })}
+          onClick={() => onSource({ ...source, number })}
         >
           {number}
         </button>

@@ -6,6 +6,7 @@ import { isRunning } from "../../api/turn";
 import { Button } from "../../components/button";
 import { errorText, Failure, Loading } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
+import { addressOf } from "../../state/router";
 import { toast } from "../../state/toasts";
 import { spoken } from "../../words";
 import { bases, chooseBases, loadChoices } from "./choices";
@@ -94,6 +95,15 @@ function Beginning(): JSX.Element | null {
           </ul>
         </section>
       )}
+      <section aria-label={words.promises}>
+        <ul class="promises">
+          {(["people", "xray"] as const).map((view) => (
+            <li key={view}>
+              <a href={addressOf(view)}><strong>{words.promise[view].title}</strong> {words.promise[view].text} <span class="to">{words.promise[view].view}&nbsp;→</span></a>
+            </li>
+          ))}
+        </ul>
+      </section>
     </div>
   );
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { all, call } from "../../api/client";
-import { BASES, documentPath, mayWrite, readPassages, type Passage, type ReadableBase, type StoredDocument } from "../../api/knowledge";
+import { BASES, documentPath, isEmbedding, mayWrite, readPassages, type Passage, type ReadableBase, type StoredDocument } from "../../api/knowledge";
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { useLoaded } from "../../components/loaded";
@@ -51,7 +51,7 @@ export function DocumentsTab({ base, onChange }: { base: ReadableBase; onChange:
 function useFresh(base: ReadableBase, documents: StoredDocument[], again: () => void): void {
   const stored = uploads.value.filter((each) => each.baseId === base.id && each.stage === "stored").length;
   const embedded = base.embedded_chunks;
-  const isEmbedding = embedded !== null && base.chunks !== null && embedded < base.chunks;
+  const isWaiting = isEmbedding(base);
   const [pause, setPause] = useState(2 * READ_AGAIN_MS);
   useEffect(() => setPause(2 * READ_AGAIN_MS), [embedded]);
   useEffect(() => {
@@ -60,13 +60,13 @@ function useFresh(base: ReadableBase, documents: StoredDocument[], again: () => 
     return () => clearTimeout(timer);
   }, [stored]);
   useEffect(() => {
-    if (!isEmbedding) return;
+    if (!isWaiting) return;
     const timer = setTimeout(() => {
       setPause(Math.min(2 * pause, LONGEST_PAUSE_MS));
       if (!document.hidden) again();
     }, pause);
     return () => clearTimeout(timer);
-  }, [isEmbedding, pause, documents]);
+  }, [isWaiting, pause, documents]);
 }
 
 function Meaning({ base }: { base: ReadableBase }): JSX.Element | null {

@@ -1,8 +1,7 @@
 // Knowledge: bases, their documents, members and descriptions.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { all, get } from "../../api/client";
-import { BASES, createBase, isReadable, type ReadableBase, type RestrictedBase } from "../../api/knowledge";
+import { useEffect, useState } from "preact/hooks";
+import { createBase, isEmbedding, isReadable, readBase, readBases, type ReadableBase, type RestrictedBase } from "../../api/knowledge";
 import type { KnowledgeBase } from "../../api/types";
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
@@ -21,6 +20,8 @@ import { SearchTab } from "./search";
 import { KNOWLEDGE_WORDS } from "./words";
 import "./knowledge.css";
 
+const LOOK_AGAIN_MS = 3000;
+
 export function KnowledgeView({ parts }: { parts: string[] }): JSX.Element {
   const [id = "", tab = ""] = parts;
   return id ? <BasePage key={id} id={id} tab={tab} /> : <Overview />;
@@ -28,8 +29,13 @@ export function KnowledgeView({ parts }: { parts: string[] }): JSX.Element {
 
 function Overview(): JSX.Element {
   const words = spoken(KNOWLEDGE_WORDS);
-  const [loaded, again] = useLoaded(() => all<KnowledgeBase>("user", BASES), []);
+  const [loaded, again] = useLoaded(readBases, []);
   const [isCreating, setCreating] = useState(false);
+  useEffect(() => {
+    if (loaded.state !== "ready" || !loaded.value.some(isEmbedding)) return;
+    const timer = setTimeout(again, LOOK_AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [loaded]);
   return (
     <div class="page knowledge">
       <header class="with-action">
@@ -68,7 +74,8 @@ function Facts({ base }: { base: KnowledgeBase }): JSX.Element {
   return (
     <>
       <span class={`role ${base.role}`}>{words.roles[base.role]}</span>
-      {isReadable(base) && <span title={words.versionHint}>{words.version(numberText(base.version))}</span>}
+      {isReadable(base) && base.documents !== undefined && <span>{words.documentCount(base.documents, numberText(base.documents))}</span>}
+      {isReadable(base) && isEmbedding(base) && <span>{words.embedding(numberText(base.embedded_chunks ?? 0), numberText(base.chunks ?? 0))}</span>}
       {isReadable(base) && <span>{words.made(timeText(base.created_at, { dateStyle: "medium" }))}</span>}
     </>
   );
@@ -104,7 +111,7 @@ function CreateDialog({ onClose }: { onClose: () => void }): JSX.Element {
 
 function BasePage({ id, tab }: { id: string; tab: string }): JSX.Element {
   const words = spoken(KNOWLEDGE_WORDS);
-  const [loaded, again] = useLoaded(() => get<ReadableBase | RestrictedBase>("user", `${BASES}/${encodeURIComponent(id)}`), [id]);
+  const [loaded, again] = useLoaded(() => readBase(id), [id]);
   return (
     <div class="page knowledge">
       <nav><a class="back" href={addressOf("knowledge")}>← {words.all}</a></nav>

@@ -1,7 +1,8 @@
 export const PEOPLE_WORDS = {
   en: {
     title: "As two people",
-    lead: "One question, asked by a reader, who may read the text, and by a restricted analyst, whose model never sees it.",
+    promise: "Knowledge can be used without being revealed.",
+    lead: "You see one question asked by two people: a reader gets the passages and an answer from them, and a restricted analyst gets a short summary or nothing, because the model that answers him never sees the text. So people can profit from documents that they must not read.",
     noKey: "A second key is needed",
     noKeyText: "Give the key of a restricted analyst under Keys. make run passes one to the page.",
     noBase: "No base is shared like this",
@@ -36,7 +37,8 @@ export const PEOPLE_WORDS = {
   },
   zh: {
     title: "两人对照",
-    lead: "同一个问题，由可读原文的读者和模型看不到原文的受限分析员分别提出。",
+    promise: "知识可以被使用，而不被泄露。",
+    lead: "这里由两个人提出同一个问题：读者得到原文段落和据此的回答；受限分析员只得到一段摘要，或什么也得不到，因为回答他的模型从未看到原文。于是不该读这些文档的人，也能从中受益。",
     noKey: "需要第二个密钥",
     noKeyText: "请在“密钥”中提供受限分析员的密钥。make run 会把它传给页面。",
     noBase: "没有这样共享的知识库",

@@ -20,7 +20,8 @@ const REASONS_ZH: Record<string, string> = {
 export const XRAY_WORDS = {
   en: {
     title: "Prompt x-ray",
-    lead: "Each bar is one call of the model: all that was sent, byte by byte. What is pale had been sent before, at the same place; a provider reads it from its cache at about a tenth of the price.",
+    promise: "The beginning of a prompt never moves.",
+    lead: "You see what the model was sent: each bar is one call of it, and what is pale had been sent before, byte for byte at the same place. A provider reads that part from its cache, at about a tenth of the price and sooner; one byte that moves would cost the full price from there on.",
     conversation: "Conversation",
     none: "No conversation yet",
     noneText: "Ask something in Chat first; then this view shows what the model was sent for it.",
@@ -49,7 +50,8 @@ export const XRAY_WORDS = {
   },
   zh: {
     title: "提示词透视",
-    lead: "每一条是一次模型调用所发送的全部内容，按字节计。浅色部分此前已在同一位置发送过，服务商从缓存读取，价格约为十分之一。",
+    promise: "提示词的开头从不移动。",
+    lead: "这里显示发给模型的内容：每一条是一次模型调用，浅色部分此前已在同一位置逐字节发送过。服务商从缓存读取这一部分，价格约为十分之一，而且更快；只要有一个字节移动，其后的内容就要按全价计费。",
     conversation: "对话",
     none: "还没有对话",
     noneText: "先在“对话”中提问，这里就会显示模型收到的内容。",
