@@ -4,7 +4,7 @@ import os
 import sys
 
 from cli.app import run_command
-from cli.failures import ExitCode
+from cli.exit_codes import ExitCode
 
 
 def main() -> int:

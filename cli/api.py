@@ -11,8 +11,9 @@ from urllib.parse import quote, urlsplit
 import httpx2
 
 from cli.answers import Answer, json_object, objects_at, part_at, text_at
-from cli.connection import KEY_MEND, Connection
-from cli.failures import CommandFailed, ExitCode, RequestRefused
+from cli.connection import Connection
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed, RequestRefused
 from shared.outgoing import LOOPBACK_HOSTS
 
 _CONNECT_SECONDS = 5.0
@@ -154,8 +155,9 @@ class Api:
         error = part_at(body, "error")
         if not error:
             raise self._stranger(answer)
-        mend = KEY_MEND if answer.status_code == 401 else ""
-        raise RequestRefused(answer.status_code, text_at(error, "message"), mend, text_at(error, "type"))
+        path = answer.request.url.path.removeprefix(urlsplit(self._url).path)
+        kinds = (text_at(error, "code"), text_at(error, "type"))
+        raise RequestRefused(answer.status_code, text_at(error, "message"), kinds=kinds, path=path)
 
     def _stranger(self, answer: httpx2.Response) -> CommandFailed:
         kind = answer.headers.get("content-type", "no content type")

@@ -19,7 +19,8 @@ from cli.commands.keys import keys
 from cli.commands.members import members
 from cli.commands.prompts import prompts
 from cli.connection import connection_of, state_folder
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 from cli.running import PROGRAM, called_as
 from cli.terminal import Terminal
 
@@ -50,8 +51,7 @@ def run_command(
         ended = ballast.main(list(arguments), PROGRAM, standalone_mode=False, obj=connection)
     except CommandFailed as failed:
         notes.note(failed.message, "red")
-        if failed.mend:
-            notes.note(f"What to do: {failed.mend.replace(f'`{PROGRAM} ', f'`{called_as()} ')}")
+        notes.note(f"What to do: {failed.mend.replace(f'`{PROGRAM} ', f'`{called_as()} ')}")
         return failed.exit_code
     except click.ClickException as wrong:
         wrong.show()

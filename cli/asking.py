@@ -77,5 +77,12 @@ def fault_of(heard: HeardAnswer) -> str:
     return f"The answer is {status}" + (f" ({reason})." if reason else ".")
 
 
+def kinds_of(heard: HeardAnswer) -> tuple[str, ...]:
+    """Return what kinds of fault an answer that is not whole has, by which advice is found."""
+    error = part_at(heard.response, "error") or heard.error
+    reason = text_at(part_at(heard.response, "incomplete_details"), "reason")
+    return text_at(error, "code"), text_at(error, "type"), reason, text_at(heard.response, "status")
+
+
 def _parts(response: Answer) -> list[Answer]:
     return [part for item in objects_at(response, "output") for part in objects_at(item, "content")]

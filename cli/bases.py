@@ -5,7 +5,8 @@ from typing import cast
 
 from cli.answers import Answer, number_at, objects_at, text_at
 from cli.api import Api, segment
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 
 BASES = "/v1/knowledge_bases"
 _CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -22,6 +23,15 @@ async def base_id_of(api: Api, name: str) -> str:
     Raises:
         CommandFailed: there is none, or there are several.
     """
+    return text_at(await resolved_base(api, name), "id")
+
+
+async def resolved_base(api: Api, name: str) -> Answer:
+    """Return the one base of this name or id, as a list shows it.
+
+    Raises:
+        CommandFailed: there is none, or there are several.
+    """
     found = await bases_named(api, name)
     if not found:
         mend = "`ballast bases list` shows those that this key may use"
@@ -32,17 +42,17 @@ async def base_id_of(api: Api, name: str) -> str:
 async def made_once(api: Api, name: str) -> tuple[str, bool]:
     """Return the id of the base of this name, which is made where there is none, and whether it was made."""
     if found := await bases_named(api, name):
-        return _the_one(name, found), False
+        return text_at(_the_one(name, found), "id"), False
     if name.startswith("kb_"):
         raise CommandFailed(f"There is no base with the id {name} for this key.", ExitCode.NOT_FOUND)
     return text_at(await api.call("POST", BASES, {"name": name}), "id"), True
 
 
-def _the_one(name: str, found: list[Answer]) -> str:
+def _the_one(name: str, found: list[Answer]) -> Answer:
     if len(found) > 1:
         ids = ", ".join(text_at(base, "id") for base in found)
         raise CommandFailed(f'Several bases are named "{name}".', ExitCode.WRONG_USE, f"name one by its id: {ids}")
-    return text_at(found[0], "id")
+    return found[0]
 
 
 async def progress_of(api: Api, base_id: str) -> str:

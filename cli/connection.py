@@ -7,11 +7,12 @@ from pathlib import Path
 
 import httpx2
 
-from cli.failures import CommandFailed, ExitCode
+from cli.advice import KEY_MEND
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 from shared.environment import WrongSetting, value_of, web_address
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-KEY_MEND = "export BALLAST_KEY=… with a key of `ballast keys create`, or one that `make run` prints"
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """What is well with a running backend and what is not, found out over its public API alone."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from email.utils import parsedate_to_datetime
 
 import httpx2
 
+from cli.advice import advice_on
 from cli.answers import Answer, json_object, objects_at, part_at, text_at
 from cli.api import Api
-from cli.asking import HeardAnswer, fault_of
-from cli.connection import KEY_MEND
+from cli.asking import HeardAnswer, fault_of, kinds_of
 from cli.failures import CommandFailed, RequestRefused
 from shared.checked_parts import CheckedPart
 from shared.clock import Clock
@@ -16,18 +16,6 @@ from shared.clock import Clock
 MAX_SKEW_SECONDS = 30
 _QUESTION: Answer = {"input": "Answer with the word ok.", "store": False, "stream": True}
 _LOG_MEND = "see chat_shell's log"
-
-_MODEL_MENDS: Mapping[str, str] = {
-    "ModelUnavailable": "start the model's server, or correct CHAT_SHELL_MODEL_BASE_URL",
-    "ModelAuthenticationFailed": "give chat_shell a valid CHAT_SHELL_MODEL_API_KEY",
-    "ModelUnknownToProvider": "correct CHAT_SHELL_MODEL or CHAT_SHELL_MODEL_BASE_URL, which often ends in /v1",
-    "ModelRateLimited": "wait, or ask the provider for a higher limit",
-    "ModelQuotaExhausted": "pay the provider, or use another key",
-    "ModelStalled": "see whether its server is overloaded, or wait longer: CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS",
-    "ModelProtocolViolated": "see that CHAT_SHELL_MODEL_API is the one that this server speaks",
-    "ModelRequestRejected": "see chat_shell's log: the provider refuses what it is asked",
-}
-"""What the operator does about each class of error that a response of ours may have."""
 
 _RUNNER_MEND = "start chat_shell, or correct BACKEND_CHAT_SHELL_URL"
 _TOKEN_MEND = "give backend and chat_shell the same SERVICE_TOKEN, and start both again"  # noqa: S105 -- no token
@@ -94,8 +82,6 @@ class Diagnosis:
     async def _key(self) -> CheckedPart:
         try:
             await self._api.call("GET", "/v1/knowledge_bases", parameters={"limit": 1})
-        except RequestRefused as refused:
-            return CheckedPart("key", False, refused.message, refused.mend or KEY_MEND)
         except CommandFailed as failed:
             return CheckedPart("key", False, failed.message, failed.mend)
         return CheckedPart("key", True, "It is valid.")
@@ -115,12 +101,13 @@ class Diagnosis:
         try:
             async for event in self._api.events("POST", "/v1/responses", _QUESTION):
                 heard.take(event)
+        except RequestRefused as refused:
+            return CheckedPart("model", False, refused.message, advice_on(refused.kinds) or _LOG_MEND)
         except CommandFailed as failed:
-            return CheckedPart("model", False, failed.message, failed.mend or _LOG_MEND)
+            return CheckedPart("model", False, failed.message, failed.mend)
         if not (fault := fault_of(heard)):
             return CheckedPart("model", True, "It answers.")
-        kind = text_at(part_at(heard.response, "error") or heard.error, "type")
-        return CheckedPart("model", False, fault, _MODEL_MENDS.get(kind, _LOG_MEND))
+        return CheckedPart("model", False, fault, advice_on(kinds_of(heard)) or _LOG_MEND)
 
     async def _embedder(self) -> CheckedPart:
         """Ask for a vector under a name that no embedder has; the refusal tells its name, or that there is none."""

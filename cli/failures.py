@@ -1,38 +1,28 @@
-"""How a command ends: its exit codes, and errors that say what mends them."""
+"""How a command fails: errors that say what mends them."""
 
-from enum import IntEnum
+from collections.abc import Sequence
 
-
-class ExitCode(IntEnum):
-    """The exit codes of all commands; docs/cli.md promises them to scripts."""
-
-    DONE = 0
-    PARTLY_FAILED = 1
-    WRONG_USE = 2
-    UNREACHABLE = 3
-    NOT_ALLOWED = 4
-    NOT_FOUND = 5
-    SERVER_FAILED = 6
-    INTERRUPTED = 130
+from cli.advice import BY_EXIT_CODE, advice_on
+from cli.exit_codes import ExitCode
 
 
 class CommandFailed(Exception):
-    """A command cannot go on; `mend` says what to do about it."""
+    """A command cannot go on; `mend` says what to do about it, by the kind of the error where nobody has said it."""
 
-    def __init__(self, message: str, exit_code: ExitCode, mend: str = ""):
+    def __init__(self, message: str, exit_code: ExitCode, mend: str = "", *, kinds: Sequence[str] = (), path: str = ""):
         super().__init__(message)
         self.message = message
         self.exit_code = exit_code
-        self.mend = mend
+        self.mend = mend or advice_on(kinds, path) or BY_EXIT_CODE[exit_code]
 
 
 class RequestRefused(CommandFailed):
-    """The backend has answered a request with an error."""
+    """The backend has answered a request with an error, whose `type` and `code` are its kinds."""
 
-    def __init__(self, status: int, message: str, mend: str = "", kind: str = ""):
-        super().__init__(message, _exit_code_of(status), mend)
+    def __init__(self, status: int, message: str, *, kinds: Sequence[str] = (), path: str = ""):
+        super().__init__(message, _exit_code_of(status), kinds=kinds, path=path)
         self.status = status
-        self.kind = kind
+        self.kinds = kinds
 
 
 def _exit_code_of(status: int) -> ExitCode:

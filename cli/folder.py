@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The id of the last answer that this machine has shown, for `--continue` and `ballast prompts`."""
 
 from cli.connection import Connection
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 
 
 def last_answer(connection: Connection) -> str:

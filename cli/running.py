@@ -10,7 +10,8 @@ from typing import TypeVar
 import click
 
 from cli.connection import Connection
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 from cli.terminal import Terminal
 
 PROGRAM = "ballast"

@@ -16,6 +16,8 @@ from rich.text import Text
 # control characters but newline and tab, and the marks that turn the direction of text around
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_BREAKS = re.compile("[\t\n]+")
+
 
 def harmless(text: str) -> str:
     """Return a text without what commands a terminal."""
@@ -51,12 +53,13 @@ class Terminal:
         self._results.file.flush()
 
     def table(self, rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
-        """Write a table of some members of objects; where the output is no terminal, lines with tabs."""
+        """Write a table of some members of objects with their titles; where the output is no terminal, with tabs."""
+        titles = [column.replace("_", " ") for column in columns]
         if not self._results.is_terminal:
-            for row in rows:
-                self.line("\t".join(cell(column, row.get(column)) for column in columns))
+            for cells in (titles, *([cell(column, row.get(column)) for column in columns] for row in rows)):
+                self.piece("\t".join(_BREAKS.sub(" ", each) for each in cells) + "\n")
             return
-        table = Table(*(column.replace("_", " ") for column in columns), box=None, pad_edge=False, header_style="bold")
+        table = Table(*titles, box=None, pad_edge=False, header_style="bold")
         for row in rows:
             table.add_row(*(Text(harmless(cell(column, row.get(column)))) for column in columns))
         self._results.print(table)

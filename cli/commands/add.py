@@ -9,7 +9,8 @@ import click
 
 from cli.api import Api
 from cli.bases import made_once, progress_of, question_about
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 from cli.folder import LocalFile, files_below
 from cli.running import Run, called_as, json_option, run_of
 from cli.uploads import UploadedFile, Uploads, UploadState, digests_of

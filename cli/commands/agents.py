@@ -8,7 +8,8 @@ import click
 from cli.answers import Answer, json_object
 from cli.api import Api, segment
 from cli.bases import base_id_of
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 from cli.listing import call_and_show, list_and_show, show_one
 from cli.running import Run, json_option, make_sure, run_of, yes_option
 

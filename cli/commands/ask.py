@@ -1,15 +1,18 @@
 """`ballast ask`: ask a question, and see the answer as it comes with the documents that it cites."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 import click
 
-from cli.answers import Answer
+from cli.advice import advice_to_analyst
+from cli.answers import Answer, text_at
 from cli.api import Api, segment
-from cli.asking import HeardAnswer, fault_of, footnotes_of, request_of
-from cli.bases import base_id_of
-from cli.failures import CommandFailed, ExitCode, RequestRefused
+from cli.asking import HeardAnswer, fault_of, footnotes_of, kinds_of, request_of
+from cli.bases import resolved_base
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed, RequestRefused
 from cli.last_answer import keep_answer, last_answer
 from cli.running import Run, json_option, run_of
 
@@ -48,20 +51,25 @@ def ask(context: click.Context, question: str, *, is_json: bool, **options: Unpa
 async def _ask(run: Run, question: str, options: AskOptions) -> None:
     heard = HeardAnswer()
     async with Api(run.connection) as api:
-        request = await _request(run, api, question, options)
+        bases = await _bases(run, api, options)
+        request = _request(run, question, bases, options)
         try:
             await _hear(run, api, request, heard)
         except asyncio.CancelledError:
             await _cancel(run, api, heard)
             raise
-    _tell_end(run, heard)
+    _tell_end(run, heard, [text_at(base, "name") for base in bases if base.get("role") == "restricted_analyst"])
 
 
-async def _request(run: Run, api: Api, question: str, options: AskOptions) -> Answer:
+async def _bases(run: Run, api: Api, options: AskOptions) -> list[Answer]:
+    goes_on = options["goes_on"] or options["after"] is not None
+    names = options["names"] or (() if goes_on or options["model"] else run.connection.bases)
+    return [await resolved_base(api, name) for name in names]
+
+
+def _request(run: Run, question: str, bases: Sequence[Answer], options: AskOptions) -> Answer:
     previous = options["after"] or (last_answer(run.connection) if options["goes_on"] else None)
-    names = options["names"] or (() if previous or options["model"] else run.connection.bases)
-    bases = [await base_id_of(api, name) for name in names]
-    return request_of(question, bases, options["model"], previous)
+    return request_of(question, [text_at(base, "id") for base in bases], options["model"], previous)
 
 
 async def _hear(run: Run, api: Api, request: Answer, heard: HeardAnswer) -> None:
@@ -102,7 +110,7 @@ async def _cancel(run: Run, api: Api, heard: HeardAnswer) -> None:
         run.terminal.note("\nThe answer could not be stopped; it goes on without you.")
 
 
-def _tell_end(run: Run, heard: HeardAnswer) -> None:
+def _tell_end(run: Run, heard: HeardAnswer, restricted: Sequence[str]) -> None:
     if run.terminal.is_json:
         run.terminal.json(heard.response)
     else:
@@ -115,4 +123,6 @@ def _tell_end(run: Run, heard: HeardAnswer) -> None:
         mend = f"`ballast ask --after {heard.response_id} …` goes on once it has ended"
         raise CommandFailed("The connection broke before the end of the answer.", ExitCode.UNREACHABLE, mend)
     if fault := fault_of(heard):
-        raise CommandFailed(fault, ExitCode.PARTLY_FAILED)
+        raise CommandFailed(fault, ExitCode.PARTLY_FAILED, kinds=kinds_of(heard))
+    for name in () if run.terminal.is_json else restricted:
+        run.terminal.note(advice_to_analyst(name), "dim")

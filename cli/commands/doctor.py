@@ -8,7 +8,8 @@ import click
 from cli.api import Api
 from cli.beside import parts_beside, services_beside
 from cli.diagnosis import Diagnosis
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 from cli.running import Run, json_option, run_of
 from shared.checked_parts import CheckedPart
 from shared.clock import SystemClock

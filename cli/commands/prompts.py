@@ -6,7 +6,8 @@ import click
 
 from cli.answers import Answer, number_at, objects_at, text_at
 from cli.api import Api, segment
-from cli.failures import CommandFailed, ExitCode
+from cli.exit_codes import ExitCode
+from cli.failures import CommandFailed
 from cli.last_answer import last_answer
 from cli.running import Run, json_option, run_of
 from cli.terminal import Terminal

@@ -50,6 +50,7 @@ class FakeBallast:
     documents: dict[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
     routes: list[tuple[str, Handler]] = field(default_factory=list[tuple[str, Handler]])
     open: tuple[str, ...] = ()
+    roles: dict[str, str] = field(default_factory=dict[str, str])
     calls: list[str] = field(default_factory=list[str])
     bodies: list[Json] = field(default_factory=list[Json])
 
@@ -91,8 +92,9 @@ class FakeBallast:
 
     def _base(self, base_id: str) -> Json:
         count = sum(base == base_id for base, _ in self.documents)
+        role = self.roles.get(base_id, "owner")
         return {
-            "id": base_id, "name": self.bases[base_id], "role": "owner", "chunks": count, "embedded_chunks": count - 1,
+            "id": base_id, "name": self.bases[base_id], "role": role, "chunks": count, "embedded_chunks": count - 1,
         }  # fmt: skip
 
     def _make(self) -> httpx2.Response:

@@ -94,7 +94,9 @@ def test_an_answer_that_is_not_whole_says_why(
 def test_a_refusal_is_said_once(command: Command, backend: FakeBallast) -> None:
     backend.on("POST /v1/responses", lambda _, __: refusal(400, "model: no such model"))
     ran = command("ask", "How soon?", "--json")
-    assert (ran.exit_code, ran.out, ran.err) == (2, "", "model: no such model\n")
+    assert (ran.exit_code, ran.out) == (2, "")
+    assert ran.err.startswith("model: no such model\nWhat to do: correct what the message names")
+    assert ran.err.count("model: no such model") == 1
 
 
 def test_an_answer_commands_no_terminal(command: Command, backend: FakeBallast) -> None:

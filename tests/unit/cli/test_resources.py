@@ -72,13 +72,24 @@ def test_a_list_is_shown_with_all_its_pages(command: Command, backend: FakeBalla
     ran = command(*line.split(), "--json")
     (shown,) = ran.lines_of_json
     assert [item["id"] for item in shown["data"]] == [item["id"] for item in items]
-    assert len(command(*line.split()).out.splitlines()) == 7
+    titles, *rows = command(*line.split()).out.splitlines()
+    assert len(rows) == 7
+    assert titles.count("\t") == rows[0].count("\t")
+    assert titles[0].isalpha()
+
+
+def test_a_search_has_titles_too(command: Command, backend: FakeBallast) -> None:
+    hit = {"score": 0.5, "document": "green\ttea.md", "heading_path": ["Tea"], "text": "Boil\nit."}
+    backend.on(f"POST {KB}/search", lambda _, __: answer({"data": [hit]}))
+    shown = command("bases", "search", "Handbook", "boil").out
+    assert shown == 'score\tdocument\theading path\ttext\n0.5\tgreen tea.md\t["Tea"]\tBoil it.\n'
 
 
 def test_a_refusal_has_its_exit_code(command: Command, backend: FakeBallast) -> None:
     backend.on("GET /v1/api_keys", lambda _, __: refusal(403, "Only administrators may do this.", "permission_error"))
     ran = command("keys", "list", "--json")
-    assert (ran.exit_code, ran.out, ran.err) == (4, "", "Only administrators may do this.\n")
+    assert (ran.exit_code, ran.out) == (4, "")
+    assert ran.err.startswith("Only administrators may do this.\nWhat to do: ")
     backend.on("GET /v1/agents/none", lambda _, __: refusal(404, "There is no such agent."))
     assert command("agents", "show", "none").exit_code == 5
     backend.on("GET /v1/agents/none", lambda _, __: refusal(500, "The server had an error."))
