@@ -18,12 +18,15 @@ class ReadLimits:
     """The limits of one request, and how many connections may wait for the end of their headers.
 
     A body may take `seconds`, and more the longer it is: it is slow when it comes with less than `bytes_a_second`.
+    Of one that is answered before it has come, `unread_bytes` more are taken, so that its client comes to read the
+    answer.
     """
 
     seconds: float = 30.0
     bytes_a_second: int = 16_384
     head_bytes: int = 65_536
     unfinished_heads: int = 1024
+    unread_bytes: int = 33_554_432
 
 
 class RequestClock:

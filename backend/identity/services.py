@@ -1,10 +1,14 @@
 """Authenticate callers by their API keys or tokens, and administer the keys."""
 
+import asyncio
 import hashlib
 import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from backend.foundation.domain.bounded import Bounded
 from backend.identity.domain import (
     DEFAULT_TENANT,
     MAX_PRINCIPAL_CHARS,
@@ -20,7 +24,7 @@ from backend.identity.domain import (
 )
 from backend.identity.ports import ApiKeyStore, TokenVerifier
 from shared.clock import Clock
-from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied, Unauthenticated
+from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied, Unauthenticated, Unavailable
 from shared.ids import IdPrefix, new_id
 from shared.shares import MOST, Holder
 
@@ -32,6 +36,11 @@ ADMIN = Caller(user_id="admin", tenant=DEFAULT_TENANT, role=KeyRole.ADMIN)
 
 WRITE_USES_SECONDS = 60.0
 REFRESH_TOKEN_KEYS_SECONDS = 300.0
+MOST_VALID = 10_000
+STRANGERS_AT_ONCE = 2
+"""So many keys are looked up at a time that were not valid before, as far as this process remembers."""
+
+WAIT_AS_STRANGER_SECONDS = 10.0
 
 
 def hash_of(key: str) -> str:
@@ -98,6 +107,8 @@ class Authenticate:
         self._uses = uses
         self._clock = clock
         self._tokens = tokens
+        self._valid: Bounded[str, bool] = Bounded(MOST_VALID)
+        self._strangers = asyncio.Semaphore(STRANGERS_AT_ONCE)
 
     async def user(self, secret: str | None, act_for: str | None) -> Caller:
         """Return the user of the key or token, or the user `act_for` on whose behalf a service calls.
@@ -108,12 +119,7 @@ class Authenticate:
             InvalidRequest: a service calls, and `act_for` is missing or not a valid user id.
             PermissionDenied: no service calls, and `act_for` is another user.
         """
-        caller = await self._known(secret)
-        if caller.role is KeyRole.SERVICE:
-            return caller.model_copy(update={"user_id": _checked_user_id(act_for)})
-        if act_for not in (None, caller.user_id):
-            raise PermissionDenied(f"Only a service may act for a user with {ACT_FOR_HEADER}.")
-        return caller
+        return acting(await self.known(secret), act_for)
 
     async def admin(self, secret: str | None) -> Caller:
         """Return the administrator who calls.
@@ -123,10 +129,7 @@ class Authenticate:
             Unavailable: the keys that tokens are checked with cannot be fetched.
             PermissionDenied: it has another role.
         """
-        caller = await self._known(secret)
-        if caller.role is not KeyRole.ADMIN:
-            raise PermissionDenied("This takes an API key or a token with role admin.")
-        return caller
+        return administrator(await self.known(secret))
 
     async def key_id(self, secret: str | None) -> str:
         """Return the id of a key, or the name that stands for it where a token is presented.
@@ -135,14 +138,20 @@ class Authenticate:
             Unauthenticated: the key or token is missing or unknown.
             Unavailable: the keys that tokens are checked with cannot be fetched.
         """
-        return (await self._known(secret)).key_id
+        return (await self.known(secret)).key_id
 
-    async def _known(self, secret: str | None) -> Caller:
+    async def known(self, secret: str | None) -> Caller:
+        """Return whom a key or token names; with that of a service, this is the service itself.
+
+        Raises:
+            Unauthenticated: the key or token is missing, unknown or expired.
+            Unavailable: the keys that tokens are checked with cannot be fetched, or many unknown keys are looked up.
+        """
         if not secret:
             raise Unauthenticated("No API key: send it as 'Authorization: Bearer <key>'.")
         if self._tokens is not None and TOKEN_FORM.fullmatch(secret):
             return await self._tokens.caller(secret)
-        key = await self._store.find_by_hash(hash_of(secret))
+        key = await self._find(hash_of(secret))
         if key is None:
             raise Unauthenticated("The API key is not valid.")
         now = self._clock.now()
@@ -150,6 +159,52 @@ class Authenticate:
             raise Unauthenticated(f"The API key expired at {key.expires_at:%Y-%m-%d %H:%M:%S} UTC.")
         self._uses.note(key.id, now)
         return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id, limits=key.limits)
+
+    async def _find(self, key_hash: str) -> ApiKey | None:
+        """Look a key up, at once where it was valid before; all others share a few places.
+
+        However many wrong keys are tried, they thereby never hold the connections of the right ones.
+        """
+        async with nullcontext() if self._valid.find(key_hash) else self._place_of_stranger():
+            key = await self._store.find_by_hash(key_hash)
+        if key is None:
+            self._valid.drop(key_hash)
+        else:
+            self._valid.put(key_hash, True)
+        return key
+
+    @asynccontextmanager
+    async def _place_of_stranger(self) -> AsyncGenerator[None]:
+        """Hold one of the places while the block runs.
+
+        Raises:
+            Unavailable: none became free in time. Retryable.
+        """
+        try:
+            async with asyncio.timeout(WAIT_AS_STRANGER_SECONDS):
+                await self._strangers.acquire()
+        except TimeoutError:
+            raise Unavailable("Too many unknown API keys are looked up now.", retry_after_seconds=1) from None
+        try:
+            yield
+        finally:
+            self._strangers.release()
+
+
+def acting(caller: Caller, act_for: str | None) -> Caller:
+    """Return the caller, or the user on whose behalf a service calls; see `Authenticate.user`."""
+    if caller.role is KeyRole.SERVICE:
+        return caller.model_copy(update={"user_id": _checked_user_id(act_for)})
+    if act_for not in (None, caller.user_id):
+        raise PermissionDenied(f"Only a service may act for a user with {ACT_FOR_HEADER}.")
+    return caller
+
+
+def administrator(caller: Caller) -> Caller:
+    """Return the caller, who must be an administrator; see `Authenticate.admin`."""
+    if caller.role is not KeyRole.ADMIN:
+        raise PermissionDenied("This takes an API key or a token with role admin.")
+    return caller
 
 
 class KeyAdministration:

@@ -46,7 +46,7 @@ async def test_of_200_parallel_turns_on_two_replicas_exactly_the_limit_is_grante
     assert sum(answer.is_granted for answer in answers) == 37
     refused = [answer for answer in answers if not answer.is_granted]
     assert all(0 < answer.wait_seconds <= 60 and answer.uses[0].turns == 37 for answer in refused)
-    assert all(answer.wait_seconds - 1 <= answer.sure_seconds <= answer.wait_seconds for answer in refused)
+    assert all(answer.wait_seconds - 1 <= answer.uses[0].sure_seconds <= answer.wait_seconds for answer in refused)
 
 
 async def test_of_200_parallel_turns_exactly_as_many_run_as_may(replicas: Replicas) -> None:
@@ -58,12 +58,12 @@ async def test_of_200_parallel_turns_exactly_as_many_run_as_may(replicas: Replic
     await replicas.there.settle([SettledTurns(granted[0], 0)])
     assert (await replicas.here.take(demand("later", turns_at_once=11))).is_granted
     refused = await replicas.here.take(demand("too many", turns_at_once=11))
-    assert (refused.is_granted, refused.sure_seconds) == (False, 0)
+    assert (refused.is_granted, refused.uses[0].sure_seconds) == (False, 0)
 
 
 async def test_it_is_not_sure_that_one_turn_is_refused_where_several_were(replicas: Replicas) -> None:
     refused = await replicas.here.take(demand("l1", turns=4, turns_per_minute=3))
-    assert (refused.is_granted, refused.sure_seconds) == (False, 0)
+    assert (refused.is_granted, refused.uses[0].sure_seconds) == (False, 0)
     assert (await replicas.here.take(demand("l2", turns_per_minute=3))).is_granted
 
 
@@ -78,6 +78,16 @@ async def test_parties_count_for_themselves_and_a_refusal_counts_nowhere(replica
     assert granted == [True, True, False, True, False]
     seen = await replicas.there.take(of("b", "")._replace(turns=0, begun=0))
     assert [use.turns for use in seen.uses] == [1, 3]
+    assert [use.sure_seconds > 0 for use in seen.uses] == [False, True]
+
+
+async def test_what_uses_up_the_last_of_a_limit_says_so_at_once(replicas: Replicas) -> None:
+    sure = [
+        (await replicas.here.take(demand(f"l{number}", turns_per_minute=3))).uses[0].sure_seconds for number in range(3)
+    ]
+    assert sure[:2] == [0, 0]
+    assert 58 < sure[2] <= 60
+    assert 58 < (await replicas.there.take(demand("", turns=0, turns_per_minute=3))).uses[0].sure_seconds <= 60
 
 
 async def test_tokens_are_refused_once_they_are_used(replicas: Replicas) -> None:
@@ -123,7 +133,7 @@ async def test_the_wait_ends_when_the_oldest_use_is_forgotten(request: pytest.Fi
             answer = await store.take(demand(f"l{refused}-again", turns_per_minute=1))
             if answer.is_granted:
                 break
-            sure_until = max(sure_until, asked_at + answer.sure_seconds)
+            sure_until = max(sure_until, asked_at + answer.uses[0].sure_seconds)
             refused += 1
     assert loop.time() >= sure_until > 0 or not refused
     await client.aclose()

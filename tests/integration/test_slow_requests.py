@@ -3,14 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from backend.foundation.http.listening import http_server, listening_socket
+from backend.foundation.http.services import HttpOptions
+from backend.foundation.services.refusal_pace import RefusalPace
 from shared.request_timing import ReadLimits
 from tests.fakes.http_door import FakeHouse
 
-LIMITS = ReadLimits(seconds=0.5, bytes_a_second=1000, head_bytes=4096, unfinished_heads=3)
+UNREAD_BYTES = 1_000_000
+LIMITS = ReadLimits(seconds=0.5, bytes_a_second=1000, head_bytes=4096, unfinished_heads=3, unread_bytes=UNREAD_BYTES)
 WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 PATIENCE_SECONDS = 30.0
 ORIGIN = "https://app.example"
@@ -22,9 +26,18 @@ def house() -> FakeHouse:
     return FakeHouse(origins=(ORIGIN,))
 
 
+class Held(RefusalPace):
+    """Holds every refusal back for a moment."""
+
+    def delay_seconds(self, reason: str) -> float:
+        return 0.2
+
+
 @pytest.fixture
 async def address(house: FakeHouse) -> AsyncIterator[Address]:
-    server = http_server(house.app(), LIMITS, house.options().allows)
+    app = house.app()
+    app.state.services[HttpOptions] = replace(house.options(), refusals=Held(lambda: 0.0))
+    server = http_server(app, LIMITS, house.options().allows)
     listener = listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
@@ -100,6 +113,40 @@ async def test_scripts_of_an_allowed_origin_may_read_what_the_protocol_refuses(
 
 async def test_a_body_that_never_ends_behind_its_refusal_does_not_keep_the_connection(address: Address) -> None:
     assert (await answer_to(address, BODY)).startswith((b"HTTP/1.1 401 ", b"HTTP/1.1 408 "))
+
+
+REFUSED = b"POST /v1/responses HTTP/1.1\r\nAuthorization: Bearer wrong\r\n"
+
+
+async def test_a_client_that_waits_for_leave_to_send_its_body_gets_none_while_its_refusal_is_held(
+    address: Address,
+) -> None:
+    answer = await answer_to(address, REFUSED + b"Expect: 100-continue\r\nContent-Length: 9999\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 401 "), answer
+
+
+async def test_a_refused_body_without_an_end_is_taken_for_a_while_and_then_its_connection_is_closed(
+    address: Address,
+) -> None:
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(REFUSED + b"Transfer-Encoding: chunked\r\n\r\n")
+    piece = b"4000\r\n" + bytes(0x4000) + b"\r\n"
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        with suppress(ConnectionError):
+            while True:
+                writer.write(piece)
+                await writer.drain()
+        answer = await _until_closed(reader)
+    assert answer.startswith(b"HTTP/1.1 401 ") or not answer  # what was not read yet is lost with a reset
+    writer.close()
+
+
+async def test_requests_sent_behind_a_refused_one_are_refused_one_after_the_other(address: Address) -> None:
+    one = REFUSED + b"Content-Length: 0\r\n\r\n"
+    began_at = asyncio.get_running_loop().time()
+    answer = await answer_to(address, 5 * one)
+    assert answer.count(b"HTTP/1.1 401 ") == 5
+    assert asyncio.get_running_loop().time() - began_at >= 5 * 0.2
 
 
 async def test_a_connection_that_sends_nothing_is_closed(address: Address) -> None:

@@ -65,9 +65,14 @@ def claim_in_steps(request: KeyedRequest, secret: str, now: datetime) -> Steps[K
             yield
     # JSON text holds no zero byte, so that nothing but its end is followed by one.
     fingerprint.update(b"\x00" + request.call.encode())
-    names = [request.tenant, request.user_id, request.key]
-    key = _keyed_hash(secret, b"\x00".join([b"idempotency key", *(name.encode() for name in names)]))
-    return KeyClaim(id=key.hexdigest(), fingerprint=fingerprint.hexdigest(), claimed_at=now)
+    claim_id = claim_id_of((request.tenant, request.user_id), request.key, secret)
+    return KeyClaim(id=claim_id, fingerprint=fingerprint.hexdigest(), claimed_at=now)
+
+
+def claim_id_of(principal: tuple[str, str], key: str, secret: str) -> str:
+    """Return the id of the claim that a tenant's user has with a key, whatever the request asks for."""
+    names = [name.encode("utf-8", "surrogatepass") for name in (*principal, key)]
+    return _keyed_hash(secret, b"\x00".join([b"idempotency key", *names])).hexdigest()
 
 
 def _sorted_json(root: JsonValue) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from backend.foundation.http.bodies import BodyLimit
 from backend.foundation.http.cross_origin import CrossOrigin
 from backend.foundation.http.errors import install_error_handlers
+from backend.foundation.http.held_refusals import HeldRefusals
 from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held, bodies_most
 from backend.foundation.http.reference import FILE_NAME, described, read_reference
 from backend.foundation.http.services import HttpOptions, install_services
@@ -45,6 +46,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
             *([Middleware(CrossOrigin, options.cors_origins)] if options.cors_origins else []),
             Middleware(LastCatch),
             Middleware(CleanAddress),
+            Middleware(HeldRefusals),
             *map(Middleware, options.doors),
             Middleware(BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of),
         ],

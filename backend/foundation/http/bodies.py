@@ -1,12 +1,14 @@
 """The bytes of request bodies: how long one may be, and how many may be held at a time, by whom."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.errors import error_response, log_server_error
+from backend.foundation.http.middleware import KEY_ID
 from shared.errors import BallastError, PayloadTooLarge, TooManyRequests
 from shared.shares import QUARTER, Holder, SharedBudget
 
@@ -47,8 +49,8 @@ class BodyLimit:
         if announced > self._max_body_bytes:
             await error_response(too_large)(scope, receive, send)
             return
-        body = _HeldBody(self._budget, self._holder_of, headers, announced)
-        scope.setdefault("state", {})[LEASE] = body
+        state = scope.setdefault("state", {})
+        state[LEASE] = body = _HeldBody(self._budget, partial(_owner, state, headers, self._holder_of), announced)
         exchange = _LimitedExchange(body, too_large, self._max_body_bytes, receive, send)
         try:
             await exchange.run(self._app, scope)
@@ -69,9 +71,8 @@ class _HeldBody:
     nobody has room left.
     """
 
-    def __init__(self, budget: SharedBudget, holder_of: HolderOf, headers: Headers, announced: int) -> None:
-        self._holder_of = holder_of
-        self._headers = headers
+    def __init__(self, budget: SharedBudget, owner: Callable[[], Awaitable[str]], announced: int) -> None:
+        self._owner = owner
         self._announced = announced if announced > SMALL_BODY_BYTES else 0
         self._lease = budget.lease(NOBODY)
         self._is_owned = False
@@ -120,7 +121,7 @@ class _HeldBody:
 
     async def _find_owner(self) -> None:
         if not self._is_owned:
-            self.own(await self._holder_of(presented_key(self._headers)))
+            self.own(await self._owner())
 
 
 class _LimitedExchange:
@@ -187,6 +188,11 @@ def _announced_bytes(headers: Headers, limit_bytes: int) -> int:
         return 0
     digits = announced.lstrip("0")
     return limit_bytes + 1 if len(digits) > len(str(limit_bytes)) else int(digits or "0")
+
+
+async def _owner(state: Mapping[str, str], headers: Headers, holder_of: HolderOf) -> str:
+    """Return who sends a request: his name is known where the request has been authenticated already."""
+    return state.get(KEY_ID) or await holder_of(presented_key(headers))
 
 
 def presented_key(headers: Headers) -> str | None:

@@ -13,6 +13,9 @@ from backend.foundation.http.cross_origin import marks_for
 from shared.certificates import HAS_CERTIFICATE
 from shared.request_timing import ReadLimits, RequestClock, late_refusal, raw_refusal
 
+CLIENT_LEFT = "client_left"
+"""Where the state of a request holds an event that is set when its client has left, be anything of it read or not."""
+
 
 class _HeadTooLarge(Exception):
     """The headers are longer than allowed."""
@@ -58,6 +61,9 @@ class TimedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._has_begun = False
         self._unanswered: deque[RequestResponseCycle] = deque()
+        self._client_left = asyncio.Event()
+        self._unread_bytes = 0
+        self.app_state = {**self.app_state, CLIENT_LEFT: self._client_left}
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Expect the headers of the first request, and note whether the client has shown a certificate."""
@@ -70,6 +76,7 @@ class TimedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection; all of its requests are told that the client has left, and not the last one alone."""
         self._stop_timer()
+        self._client_left.set()
         for cycle in self._unanswered:
             cycle.disconnected = True
             cycle.message_event.set()
@@ -96,6 +103,7 @@ class TimedProtocol(HttpToolsProtocol):
             self._head_bytes = self._limits.head_bytes + 1
             raise _HeadTooLarge
         self._in_head = False
+        self._unread_bytes = 0
         self._heads.discard(self)
         self._clock.expect_body()
         super().on_headers_complete()
@@ -104,9 +112,13 @@ class TimedProtocol(HttpToolsProtocol):
         self._unanswered.append(self.cycle)
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
+        """Take a piece of the body; one that is answered already is discarded, but not for ever."""
         self._clock.note_body(len(body))
         super().on_body(body)
+        if self.cycle.response_complete:
+            self._unread_bytes += len(body)
+            if self._unread_bytes > self._limits.unread_bytes:
+                self.transport.close()
 
     def on_message_complete(self) -> None:
         """End the wait: the request is whole."""
@@ -154,4 +166,5 @@ class TimedProtocol(HttpToolsProtocol):
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
             cycle.message_event.set()
+        self._client_left.set()
         self.transport.close()

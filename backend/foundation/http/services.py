@@ -1,8 +1,9 @@
 """The dependencies of routes: use cases, which are found by their class, and the HTTP settings of an operator."""
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
+from time import monotonic
 from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, FastAPI, Request
@@ -10,6 +11,7 @@ from starlette.types import ASGIApp
 
 from backend.foundation.domain.origins import ANY_ORIGIN
 from backend.foundation.http.bodies import HolderOf
+from backend.foundation.services.refusal_pace import RefusalPace
 
 DEFAULT_MAX_BODY_BYTES = 33_554_432
 DEFAULT_MAX_BODIES_BYTES = 268_435_456
@@ -28,7 +30,8 @@ class HttpOptions:
 
     `holder_of` names who presents a key or token, before a large body of his is read. `cors_origins` are the
     origins whose scripts may read answers; `*` is any. `needs_certificate` says that these paths take connections with
-    a client certificate only. `doors` are middleware that sees a request before anything of its body is read.
+    a client certificate only. `doors` are middleware that sees a request before anything of its body is read, and
+    `refusals` says how fast refusals leave.
     """
 
     service_token: str
@@ -38,6 +41,7 @@ class HttpOptions:
     cors_origins: tuple[str, ...] = ()
     needs_certificate: bool = False
     doors: tuple[Callable[[ASGIApp], ASGIApp], ...] = ()
+    refusals: RefusalPace = field(default_factory=lambda: RefusalPace(monotonic))
 
     def allows(self, origin: str) -> bool:
         """Return whether scripts of an origin may call."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_in_steps
+from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_id_of, claim_in_steps
 from backend.foundation.ports.idempotency import ClaimStore
 from backend.foundation.services.steps import in_steps
 from shared.clock import Clock
@@ -60,6 +60,11 @@ class OncePerKey:
                 if created is None:
                     raise
         return await again(created)
+
+    async def has_answer(self, principal: tuple[str, str], key: str) -> bool:
+        """Whether a request with this key was answered; whether it is the same one, its body alone tells."""
+        found = await self._store.find(claim_id_of(principal, key, self._secret))
+        return found is not None and found.claimed_at >= self._clock.now() - KEPT_FOR
 
     async def forget(self) -> None:
         """Delete all expired keys in small steps.

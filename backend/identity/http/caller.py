@@ -5,14 +5,17 @@ from typing import Annotated
 from fastapi import Depends, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from backend.foundation.http.bodies import held_body
+from backend.foundation.http.bodies import held_body, presented_key
 from backend.foundation.http.idempotency import KeyDep, Once
 from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_in
 from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.domain import Caller
-from backend.identity.services import ACT_FOR_HEADER, IdentityServices
+from backend.identity.services import ACT_FOR_HEADER, IdentityServices, acting, administrator
 from shared.errors import InvalidRequest
+
+PRESENTED = "presented_caller"
+"""Where the state of a request holds whom its key or token names, once that is known."""
 
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key of this server, or a token.")
 
@@ -33,25 +36,39 @@ async def _credentials(
 BearerDep = Annotated[HTTPAuthorizationCredentials | None, Depends(_credentials)]
 """The bearer key or token, None where there is none; the status is 400 for more than one `Authorization`."""
 
+
+async def presented_caller(request: Request) -> Caller:
+    """Return whom the key or token of a request names, which is looked up once, before or behind the body.
+
+    Raises:
+        Unauthenticated: the key or token is missing, unknown or expired.
+        Unavailable: it cannot be looked up now.
+        InvalidRequest: there is more than one.
+    """
+    state = request.scope["state"]
+    if PRESENTED not in state:
+        _require_single(request, "Authorization")
+        authenticate = service_in(request, IdentityServices).authenticate
+        state[PRESENTED] = await authenticate.known(presented_key(request.headers))
+        state[KEY_ID] = state[PRESENTED].key_id
+    caller: Caller = state[PRESENTED]
+    return caller
+
+
 ActForHeader = Annotated[
     str | None, Header(alias=ACT_FOR_HEADER, description="With a service key: the user on whose behalf it calls.")
 ]
 
 
-async def _caller(request: Request, credentials: BearerDep, act_for: ActForHeader = None) -> Caller:
+async def _caller(request: Request, _: BearerDep, act_for: ActForHeader = None) -> Caller:
     _require_single(request, ACT_FOR_HEADER)
-    authenticate = service_in(request, IdentityServices).authenticate
-    return _noted(request, await authenticate.user(credentials.credentials if credentials else None, act_for))
+    caller = acting(await presented_caller(request), act_for)
+    held_body(request).own(caller.key_id)
+    return caller
 
 
-async def _admin(request: Request, credentials: BearerDep) -> Caller:
-    authenticate = service_in(request, IdentityServices).authenticate
-    return _noted(request, await authenticate.admin(credentials.credentials if credentials else None))
-
-
-def _noted(request: Request, caller: Caller) -> Caller:
-    """Note the id of the key for the access log, and let the bytes of the body count as the key's."""
-    request.scope["state"][KEY_ID] = caller.key_id
+async def _admin(request: Request, _: BearerDep) -> Caller:
+    caller = administrator(await presented_caller(request))
     held_body(request).own(caller.key_id)
     return caller
 

@@ -30,26 +30,29 @@ class RateDemand(NamedTuple):
 
 
 class PartyUse(NamedTuple):
-    """What a party has used, and in how many seconds that will be forgotten."""
+    """What a party has used, and in how many seconds that will be forgotten.
+
+    Whatever ends meanwhile, one more turn of the party is refused for `sure_seconds`: what a minute counts only grows
+    until the oldest of it is forgotten. Nobody knows so of turns that run.
+    """
 
     turns: int
     turns_reset_seconds: int
     tokens: int
     tokens_reset_seconds: int
     running: int
+    sure_seconds: float = 0.0
 
 
 class RateAnswer(NamedTuple):
-    """Whether a demand was granted; else the longest wait after which it may be. `uses` has one for each party.
+    """Whether a demand was granted; else the longest wait after which it may be.
 
-    Whatever ends meanwhile, another turn is refused for `sure_seconds`: what a minute counts only grows until the
-    oldest of it is forgotten. Nobody knows so of turns that run.
+    `uses` has one for each party, as it stands afterwards.
     """
 
     is_granted: bool
     wait_seconds: int
     uses: tuple[PartyUse, ...]
-    sure_seconds: float = 0.0
 
 
 class SettledTurns(NamedTuple):
@@ -88,16 +91,23 @@ def wait_seconds(seconds: Mapping[int, int], now: int, wanted: int, limit: int |
     return WINDOW_SECONDS if excess > 0 else 0
 
 
-def later(uses: Sequence[PartyUse], elapsed_seconds: int, running: Sequence[int]) -> tuple[PartyUse, ...]:
-    """Return the uses as they stand after a while in which nothing was used and nothing forgotten, but so many run."""
-    return tuple(
-        use._replace(
-            turns_reset_seconds=max(0, use.turns_reset_seconds - elapsed_seconds),
-            tokens_reset_seconds=max(0, use.tokens_reset_seconds - elapsed_seconds),
-            running=now_running,
-        )
-        for use, now_running in zip(uses, running, strict=True)
+def later(use: PartyUse, elapsed_seconds: float) -> PartyUse:
+    """Return a use as it stands after a while in which nothing was used and nothing forgotten.
+
+    Nobody knows how many turns run by then.
+    """
+    return use._replace(
+        running=0,
+        turns_reset_seconds=max(0, use.turns_reset_seconds - int(elapsed_seconds)),
+        tokens_reset_seconds=max(0, use.tokens_reset_seconds - int(elapsed_seconds)),
+        sure_seconds=max(0.0, use.sure_seconds - elapsed_seconds),
     )
+
+
+def is_refused(party: LimitedParty, use: PartyUse) -> bool:
+    """Whether one more turn of a party would be refused now."""
+    at_once = party.limits.turns_at_once
+    return use.sure_seconds > 0 or (at_once is not None and use.running >= at_once)
 
 
 def rate_headers(parties: Sequence[LimitedParty], uses: Sequence[PartyUse]) -> dict[str, str]:

@@ -1,28 +1,30 @@
-"""Refusing a key at its limit before anything of its request is read, and never faster than a process can bear."""
+"""Refusing who is at a limit before anything of his request is read."""
 
-import asyncio
 from hashlib import sha256
-from http import HTTPStatus
 from typing import NamedTuple
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.bodies import presented_key
-from backend.foundation.http.errors import error_response
-from backend.foundation.http.json_body import JSON_TEXT
+from backend.foundation.http.errors import error_response, log_server_error
+from backend.foundation.http.held_refusals import RAN_OUT
 from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_in
-from backend.foundation.services.idempotency import KEY_HEADER
-from backend.turns.services.turn_rates import TurnRates
+from backend.foundation.services.idempotency import KEY_HEADER, OncePerKey
+from backend.identity.domain import Caller, KeyRole
+from backend.identity.http.caller import presented_caller
+from backend.identity.services import ACT_FOR_HEADER
 from backend.turns.services.use_cases import TurnServices
+from shared.errors import BallastError, TooManyRequests, Unavailable
+from shared.shares import Holder, Lease, SharedBudget
 
 RESPONSES_PATH = "/v1/responses"
 CHAT_PATH = "/v1/chat/completions"
 TURN_PATHS = frozenset({RESPONSES_PATH, CHAT_PATH})
-CALLER = "turn_caller"
-"""Where the state of a request for a turn holds its caller, once he is known."""
+MOST_REPEATED = 16
+"""So many requests of refused callers are read at a time, because they may have been answered before."""
 
 
 class _Route(NamedTuple):
@@ -32,97 +34,71 @@ class _Route(NamedTuple):
 
 
 class RefusedEarly:
-    """Answers 429 to a request for a turn whose key is certainly at a limit, and holds back too many of such answers.
+    """Answers a request for a turn that its key, or the limits of its key and tenant, refuse anyway.
 
-    The key or token was valid when it was refused before; one request a second goes the whole way, so that a key that
-    is revoked meanwhile is told so. A request with an Idempotency-Key does as well: its turn may have begun, and be
-    answered again. Nothing of a body is kept meanwhile, and nothing at all of a client that leaves.
+    A request with an Idempotency-Key that was answered before is read and answered again: one at a time of a key, so
+    that who is refused has no more than one body here.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._repeated = SharedBudget("places for repeated requests", MOST_REPEATED)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in TURN_PATHS:
             await self._app(scope, receive, send)
             return
-        request = Request(scope)
+        with self._repeated.lease() as place:
+            refused = await self._refused(Request(scope), place)
+            if refused is None:
+                await self._app(scope, receive, _releasing(place, send) if place.amount else send)
+            else:
+                scope["route"] = _Route(scope["path"])
+                await refused(scope, receive, send)
+
+    async def _refused(self, request: Request, place: Lease) -> Response | None:
+        """Return the answer to a request that is not to be read, else None."""
         rates = service_in(request, TurnServices).rates
-        presented = _presented(request.headers)
-        caller = rates.refused_callers.find(presented) if presented is not None else None
-        repeated = rates.repeated_refusal(caller) if caller is not None and KEY_HEADER not in request.headers else None
-        if caller is None or repeated is None:
-            answer = _Answer(scope, send, rates, presented)
-            await self._app(scope, receive, answer.send)
-            await answer.end(receive)
-            return
+        digest = sha256((presented_key(request.headers) or "").encode("latin-1")).digest()
+        try:
+            seen = rates.refused_callers.find(digest)
+            caller = seen or await presented_caller(request)
+            refusal = await rates.refusal(caller)
+            if refusal is None:
+                return None
+            if seen is None:
+                rates.refused_callers.note(digest, caller)
+            if await self._is_answered_again(request, caller, place):
+                return None
+        except BallastError as error:
+            log_server_error(error, request.scope)
+            return error_response(error)
         rates.note_repeated()
-        scope["route"] = _Route(scope["path"])
-        scope["state"][KEY_ID] = caller.key_id
-        response = error_response(repeated.error)
-        response.headers.update(repeated.headers)
-        if await _is_there_after(rates.refused_callers.delay_seconds(caller.key_id), receive):
-            await response(scope, receive, send)
+        request.scope["state"].update({KEY_ID: caller.key_id, RAN_OUT: refusal.ran_out})
+        response = error_response(refusal.error)
+        response.headers.update(refusal.headers)
+        return response
+
+    async def _is_answered_again(self, request: Request, caller: Caller, place: Lease) -> bool:
+        """Whether a request was answered before under its key, and has a place now in which it may be read."""
+        keys = request.headers.getlist(KEY_HEADER)
+        if len(keys) != 1:
+            return False
+        user_id = request.headers.get(ACT_FOR_HEADER, "") if caller.role is KeyRole.SERVICE else caller.user_id
+        try:
+            place.hand_to(Holder(caller.key_id, 1 / MOST_REPEATED))
+            place.grow(1)
+        except (TooManyRequests, Unavailable):
+            return False
+        return await service_in(request, OncePerKey).has_answer((caller.tenant, user_id), keys[0])
 
 
-class _Answer:
-    """What the application answers: where it refuses a turn, the caller is noted, and the answer held back.
+def _releasing(place: Lease, send: Send) -> Send:
+    """Give the place back when the answer begins: the request has been read by then."""
 
-    It leaves after the application is done and has let go of the request, whose bytes no longer count by then.
-    """
+    async def send_on(message: Message) -> None:
+        place.release()
+        await send(message)
 
-    def __init__(self, scope: Scope, send: Send, rates: TurnRates, presented: bytes | None) -> None:
-        self._state = scope["state"]
-        self._send = send
-        self._rates = rates
-        self._presented = presented
-        self._held: list[Message] = []
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._presented is not None:
-            if message["status"] == HTTPStatus.UNAUTHORIZED:
-                self._rates.refused_callers.forget(self._presented)
-            elif message["status"] == HTTPStatus.TOO_MANY_REQUESTS and self._is_refused():
-                self._rates.refused_callers.note(self._presented, self._state[CALLER])
-                self._held.append(message)
-                return
-        if self._held:
-            self._held.append(message)
-        else:
-            await self._send(message)
-
-    def _is_refused(self) -> bool:
-        """Whether the limits refuse the caller; a model's provider may do that to a turn that has begun."""
-        return CALLER in self._state and not self._state.get("turn_begun")
-
-    async def end(self, receive: Receive) -> None:
-        if not self._held:
-            return
-        self._state.pop(JSON_TEXT, None)
-        delay_seconds = self._rates.refused_callers.delay_seconds(self._state[CALLER].key_id)
-        if await _is_there_after(delay_seconds, receive):
-            for message in self._held:
-                await self._send(message)
-
-
-async def _is_there_after(seconds: float, receive: Receive) -> bool:
-    """Wait; return whether the client is still there, for one that leaves is to take no room here.
-
-    What arrives of a body meanwhile is discarded, as the server discards it behind the answer.
-    """
-    if not seconds:
-        return True
-    try:
-        async with asyncio.timeout(seconds):
-            while (await receive())["type"] != "http.disconnect":
-                pass
-    except TimeoutError:
-        return True
-    return False
-
-
-def _presented(headers: Headers) -> bytes | None:
-    """Return a digest of the key or token, whose text is not to be kept; None where there is not just one."""
-    key = presented_key(headers) if len(headers.getlist("authorization")) == 1 else None
-    return sha256(key.encode("latin-1")).digest() if key is not None else None
+    return send_on

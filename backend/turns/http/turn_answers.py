@@ -22,7 +22,6 @@ from backend.identity.http.caller import CallerDep
 from backend.turns.domain.response_object import ResponseBody, report_in
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.http.event_stream import EventBatches, EventStream
-from backend.turns.http.refused_early import CALLER
 from backend.turns.services.queue_turn import AcknowledgedTurn
 from backend.turns.services.reader_rights import ReaderRights
 from backend.turns.services.turn_registry import RunningTurn
@@ -179,7 +178,6 @@ async def one_answer(body: ResponseBody, wording: Wording, *, with_results: bool
 
 async def _door(request: Request, caller: CallerDep) -> TurnDoor:
     services = service_in(request, TurnServices)
-    request.scope["state"][CALLER] = caller
     request.scope["state"][ANSWER_HEADERS] = partial(services.rates.headers, caller)
     return TurnDoor(request, services, caller)
 

@@ -47,13 +47,16 @@ class _Counts:
         of_turns = wait_seconds(self.turns, now, begun, party.limits.turns_per_minute)
         return max(of_turns, wait_seconds(self.tokens, now, 1, party.limits.tokens_per_minute))
 
-    def use(self, now: int) -> PartyUse:
+    def use(self, party: LimitedParty, moment: float) -> PartyUse:
+        now = int(moment)
+        minute_seconds = self.minute_seconds(party, now, 1)
         return PartyUse(
             sum(self.turns.values()),
             reset_seconds(self.turns, now),
             sum(self.tokens.values()),
             reset_seconds(self.tokens, now),
             self.running.total(),
+            now + minute_seconds - moment if minute_seconds else 0.0,
         )
 
 
@@ -68,18 +71,15 @@ class MemoryRateStore:
         """Grant a demand where all parties have room for it."""
         moment = self._clock.now().timestamp()
         now = int(moment)
-        counts = [self._of(demand.tenant, party, now) for party in demand.parties]
-        if demand.turns and not all(demand.lease_id in each.running for each in counts):
-            pairs = list(zip(counts, demand.parties, strict=True))
-            wait = max(each.wait_seconds(party, now, demand) for each, party in pairs)
-            if wait:
-                sure = now + max(each.minute_seconds(party, now, 1) for each, party in pairs) - moment
-                return RateAnswer(False, wait, tuple(each.use(now) for each in counts), max(0.0, sure))
-            for each in counts:
+        pairs = [(self._of(demand.tenant, party, now), party) for party in demand.parties]
+        wait = 0
+        if demand.turns and not all(demand.lease_id in counts.running for counts, _ in pairs):
+            wait = max(counts.wait_seconds(party, now, demand) for counts, party in pairs)
+            for counts, _ in pairs if not wait else ():
                 if demand.begun:
-                    each.turns[now] = each.turns.get(now, 0) + demand.begun
-                each.running[demand.lease_id] = demand.turns
-        return RateAnswer(True, 0, tuple(each.use(now) for each in counts))
+                    counts.turns[now] = counts.turns.get(now, 0) + demand.begun
+                counts.running[demand.lease_id] = demand.turns
+        return RateAnswer(not wait, wait, tuple(counts.use(party, moment) for counts, party in pairs))
 
     async def settle(self, ended: Sequence[SettledTurns]) -> None:
         """Give places back and count tokens."""

@@ -57,7 +57,7 @@ end
 
 _TAKE = f"""{_COUNTING}
 local turns, lease, lease_seconds, begun = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local longest, sure, is_known, uses = 0, 0, turns > 0, {{}}
+local longest, is_known, each = 0, turns > 0, {{}}
 for party = 0, #KEYS / 3 - 1 do
   local limits = 6 + party * 3
   local running = KEYS[party * 3 + 3]
@@ -66,27 +66,34 @@ for party = 0, #KEYS / 3 - 1 do
   local of_tokens, tokens_sum = counted(KEYS[party * 3 + 2])
   local places = redis.call('ZCARD', running)
   local at_once = tonumber(ARGV[limits + 2])
-  local of_turns_limit, tokens_wait = tonumber(ARGV[limits]), wait(of_tokens, tokens_sum, 1, tonumber(ARGV[limits + 1]))
-  longest = math.max(longest, wait(of_turns, turns_sum, begun, of_turns_limit), tokens_wait)
-  sure = math.max(sure, wait(of_turns, turns_sum, 1, of_turns_limit), tokens_wait)
+  local turns_limit, tokens_wait = tonumber(ARGV[limits]), wait(of_tokens, tokens_sum, 1, tonumber(ARGV[limits + 1]))
+  longest = math.max(longest, wait(of_turns, turns_sum, begun, turns_limit), tokens_wait)
   if at_once >= 0 and places + turns > at_once then longest = math.max(longest, 1) end
   is_known = is_known and redis.call('ZSCORE', running, lease .. '/0') ~= false
-  uses[party + 1] = {{turns_sum, reset(of_turns), tokens_sum, reset(of_tokens), places}}
+  each[party + 1] = {{
+    turns = of_turns, sum = turns_sum, limit = turns_limit, tokens_wait = tokens_wait, places = places,
+    tokens_sum = tokens_sum, tokens_reset = reset(of_tokens),
+  }}
 end
-if turns == 0 or is_known then return {{1, 0, uses, 0}} end
-if longest > 0 then return {{0, longest, uses, math.max(0, sure * 1000000 - microseconds)}} end
-for party = 0, #KEYS / 3 - 1 do
-  if begun > 0 then
-    count(KEYS[party * 3 + 1], begun)
-    uses[party + 1][1] = uses[party + 1][1] + begun
-    uses[party + 1][2] = window
+local is_taken = turns > 0 and not is_known and longest == 0
+local uses = {{}}
+for place, party in ipairs(each) do
+  if is_taken then
+    if begun > 0 then
+      count(KEYS[place * 3 - 2], begun)
+      party.turns[#party.turns + 1] = {{now, begun}}
+      party.sum = party.sum + begun
+    end
+    for turn = 0, turns - 1 do redis.call('ZADD', KEYS[place * 3], now + lease_seconds, lease .. '/' .. turn) end
+    redis.call('EXPIRE', KEYS[place * 3], lease_seconds + 1)
+    party.places = party.places + turns
   end
-  local running = KEYS[party * 3 + 3]
-  for turn = 0, turns - 1 do redis.call('ZADD', running, now + lease_seconds, lease .. '/' .. turn) end
-  redis.call('EXPIRE', running, lease_seconds + 1)
-  uses[party + 1][5] = uses[party + 1][5] + turns
+  local sure = math.max(wait(party.turns, party.sum, 1, party.limit), party.tokens_wait)
+  sure = math.max(0, sure * 1000000 - microseconds)
+  uses[place] = {{party.sum, reset(party.turns), party.tokens_sum, party.tokens_reset, party.places, sure}}
 end
-return {{1, 0, uses, 0}}
+if turns == 0 or is_known or is_taken then return {{1, 0, uses}} end
+return {{0, longest, uses}}
 """
 
 _SETTLE = f"""{_COUNTING}
@@ -138,9 +145,9 @@ class RedisRateStore:
         limits = [number for party in demand.parties for number in _numbers(party)]
         arguments = [self._window_seconds, demand.turns, demand.lease_id, self._lease_seconds, demand.begun, *limits]
         answer = await answered(self._take(_keys(demand), arguments))
-        granted, longest, uses, sure_microseconds = cast(tuple[int, int, list[list[int]], int], answer)
-        each_use = tuple(PartyUse(*each) for each in uses)
-        return RateAnswer(bool(granted), longest, each_use, sure_microseconds / _MICROSECONDS)
+        granted, longest, uses = cast(tuple[int, int, list[list[int]]], answer)
+        each_use = tuple(PartyUse(*counts, sure_seconds=sure / _MICROSECONDS) for *counts, sure in uses)
+        return RateAnswer(bool(granted), longest, each_use)
 
     async def settle(self, ended: Sequence[SettledTurns]) -> None:
         """Give places back and count tokens."""

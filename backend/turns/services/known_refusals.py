@@ -1,141 +1,160 @@
-"""What this process knows of keys at their limits, so that it repeats a refusal without asking anybody."""
+"""What this process knows of keys and tenants at their limits, so that it refuses them again without asking anybody."""
 
 import math
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from backend.foundation.domain.bounded import Bounded
 from backend.identity.domain import Caller
-from backend.turns.domain.rates import RateAnswer, RateDemand, later, rate_headers, refusal_of
+from backend.turns.domain.rates import (
+    LimitedParty,
+    PartyUse,
+    RateAnswer,
+    RateDemand,
+    is_refused,
+    later,
+    rate_headers,
+    refusal_of,
+)
 from shared.errors import TooManyRequests
 
 MOST_KNOWN = 10_000
 LOOK_AGAIN_SECONDS = 1.0
-"""So often one request of a refused key goes the whole way: the key may be revoked, or the counts be lost."""
+"""So often the shared counts are asked about a party that is surely refused: they may have been lost."""
 
-REFUSALS_A_SECOND = 50
-REFUSALS_AT_ONCE = 10
-LONGEST_DELAY_SECONDS = 5.0
+FULL_WAIT_SECONDS = 1
+"""How long who has all his turns running is told to wait: nobody knows when one of them ends."""
 
 
 @dataclass
-class _Refused:
-    """A refusal by the shared counts, and how long it can be repeated."""
+class _Known:
+    """What a party had used when the shared counts refused one more turn, be it because of this party or another."""
 
-    answer: RateAnswer
+    party: LimitedParty
+    use: PartyUse
     known_at: float
-    sure_until: float
     look_again_at: float
+
+    @property
+    def was_refused(self) -> bool:
+        return is_refused(self.party, self.use)
+
+    def at(self, now: float) -> PartyUse:
+        return later(self.use, now - self.known_at)
 
 
 @dataclass(frozen=True)
 class RepeatedRefusal:
-    """The refusal that the shared counts would give now, and the headers that tell of the limits."""
+    """The refusal that the shared counts would give now, and the headers that tell of the limits.
+
+    `ran_out` names the party that has nothing left; where a key and its tenant have not, the tenant.
+    """
 
     error: TooManyRequests
     headers: dict[str, str]
+    ran_out: str
 
 
 class KnownRefusals:
-    """Repeats refusals as long as the shared counts would certainly give them too.
+    """Knows of each party, be it a key or a tenant, whether the shared counts last said that it has nothing left.
 
-    That is until the oldest turns or tokens of the minute are forgotten, and while this process alone runs as many
-    turns as may run at a time. `now` is a clock that nobody sets.
+    Whose turns are refused thereby follows from what has run out: all keys of a tenant that is at its limit, be they
+    known here or not. `now` is a clock that nobody sets.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._refused: Bounded[tuple[str, ...], _Refused] = Bounded(MOST_KNOWN)
-        self._running: Counter[tuple[str, str]] = Counter()
+        self._known: Bounded[tuple[str, str], _Known] = Bounded(MOST_KNOWN)
 
     def asked(self, demand: RateDemand) -> Callable[[RateAnswer | None], None]:
         """Return what takes the answer of the shared counts, None where they are away; called before these are asked.
 
-        How long they are sure is counted from here, which is never later than the moment at which they answer.
+        How long a refusal is sure is counted from here, which is never later than the moment at which they answer.
         """
         asked_at = self._now()
 
         def note(answer: RateAnswer | None) -> None:
-            name = _name_of(demand)
-            if answer is None:
-                self._refused.drop(name)
-            elif not answer.is_granted:
-                look_again_at = asked_at + LOOK_AGAIN_SECONDS
-                sure_until = asked_at + answer.sure_seconds
-                self._refused.put(name, _Refused(answer, asked_at, sure_until, look_again_at))
-            elif demand.begun and (refused := self._refused.find(name)) is not None and refused.known_at < asked_at:
-                refused.sure_until = asked_at
+            uses = answer.uses if answer is not None else ()
+            pairs = zip(demand.parties, uses, strict=False)
+            known = [_Known(*pair, asked_at, asked_at + LOOK_AGAIN_SECONDS) for pair in pairs]
+            if any(each.was_refused for each in known):
+                self._put(demand.tenant, known)
+            elif answer is None:
+                self._drop(demand, math.inf)
+            else:
+                self._drop(demand, asked_at)
 
         return note
 
-    def begun(self, demand: RateDemand) -> None:
-        """Count turns that this process runs, and whose places the shared counts have given away."""
-        for party in demand.parties:
-            self._running[demand.tenant, party.name] += demand.turns
+    def _put(self, tenant: str, known: Sequence[_Known]) -> None:
+        for each in known:
+            older = self._known.find((tenant, each.party.name))
+            if older is None or older.known_at <= each.known_at:
+                self._known.put((tenant, each.party.name), each)
 
-    def ended(self, demand: RateDemand) -> None:
-        """Count them no more; called before the shared counts take their places back."""
-        for party in demand.parties:
-            name = (demand.tenant, party.name)
-            self._running[name] -= demand.turns
-            if not self._running[name]:
-                del self._running[name]
+    def _drop(self, demand: RateDemand, asked_at: float) -> None:
+        for known in self._of(demand):
+            if known is not None and known.was_refused and known.known_at < asked_at:
+                self._known.drop((demand.tenant, known.party.name))
+
+    def must_ask(self, demand: RateDemand) -> bool:
+        """Whether the shared counts are to be asked before one more turn is refused or read.
+
+        That is where a party was refused: as soon as none is sure to be refused still, or a party is not known here,
+        whose headers would tell nothing; else now and then.
+        """
+        now, known = self._now(), self._of(demand)
+        if not any(each is not None and each.was_refused for each in known):
+            return False
+        is_due = any(each is None or now >= each.look_again_at for each in known)
+        if is_due:
+            for each in known:
+                if each is not None:
+                    each.look_again_at = now + LOOK_AGAIN_SECONDS
+        return is_due or not any(each is not None and each.at(now).sure_seconds > 0 for each in known)
 
     def repeated(self, demand: RateDemand) -> RepeatedRefusal | None:
-        """Return the refusal of a single turn, where it is certain; None where the shared counts are to be asked."""
-        refused, now = self._refused.find(_name_of(demand)), self._now()
-        if refused is None or not (now < refused.sure_until or self._is_full(demand)):
-            return None
-        if now >= refused.look_again_at:
-            refused.look_again_at = now + LOOK_AGAIN_SECONDS
-            return None
-        uses = later(refused.answer.uses, int(now - refused.known_at), self._running_of(demand))
-        wait_seconds = max(1, math.ceil(refused.sure_until - now))
-        error = TooManyRequests(refusal_of(demand, uses), retry_after_seconds=wait_seconds)
-        return RepeatedRefusal(error, rate_headers(demand.parties, uses))
+        """Return the refusal of one more turn by what is sure; None where the shared counts are to be asked."""
+        now = self._now()
+        uses = [(each.party, each.at(now)) for each in self._of(demand) if each is not None]
+        return _refusal(demand, uses)
 
-    def _running_of(self, demand: RateDemand) -> list[int]:
-        return [self._running[demand.tenant, party.name] for party in demand.parties]
+    def _of(self, demand: RateDemand) -> list[_Known | None]:
+        return [self._known.find((demand.tenant, party.name)) for party in demand.parties]
 
-    def _is_full(self, demand: RateDemand) -> bool:
-        pairs = zip(demand.parties, self._running_of(demand), strict=True)
-        limits = [(party.limits.turns_at_once, running) for party, running in pairs]
-        return any(limit is not None and running >= limit for limit, running in limits)
+
+def refusal_by(demand: RateDemand, answer: RateAnswer) -> RepeatedRefusal | None:
+    """Return the refusal of one more turn by what the shared counts say now, or None."""
+    return _refusal(demand, list(zip(demand.parties, answer.uses, strict=True)))
+
+
+def _refusal(demand: RateDemand, uses: Sequence[tuple[LimitedParty, PartyUse]]) -> RepeatedRefusal | None:
+    refused = [(party, use) for party, use in uses if is_refused(party, use)]
+    if not refused:
+        return None
+    parties, of_parties = zip(*refused, strict=True)
+    words = refusal_of(demand._replace(parties=parties, turns=1, begun=1), of_parties)
+    wait_seconds = max(FULL_WAIT_SECONDS, *(math.ceil(use.sure_seconds) for use in of_parties))
+    error = TooManyRequests(words, retry_after_seconds=wait_seconds)
+    headers = rate_headers([party for party, _ in uses], [use for _, use in uses])
+    return RepeatedRefusal(error, headers, f"{demand.tenant}/{parties[-1].name}")
 
 
 class RefusedCallers:
-    """Whose requests have been refused, by a digest of what they present, and how fast further refusals may leave."""
+    """Whom a key or token names that was refused a moment ago, by a digest of it, so that nobody is asked for that.
+
+    A key that is revoked meanwhile is told so a second later.
+    """
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._callers: Bounded[bytes, Caller] = Bounded(MOST_KNOWN)
-        self._due: Bounded[str, float] = Bounded(MOST_KNOWN)
+        self._callers: Bounded[bytes, tuple[Caller, float]] = Bounded(MOST_KNOWN)
 
     def find(self, presented: bytes) -> Caller | None:
-        """Return who was refused the last time that this was presented."""
-        return self._callers.find(presented)
+        """Return whom this named when it was last looked up, where that is not long ago."""
+        caller, known_at = self._callers.find(presented) or (None, 0.0)
+        return caller if self._now() < known_at + LOOK_AGAIN_SECONDS else None
 
     def note(self, presented: bytes, caller: Caller) -> None:
-        """Note whom the presented key or token names, and that he is refused."""
-        self._callers.put(presented, caller)
-
-    def forget(self, presented: bytes) -> None:
-        """Forget whom it names: it is no longer valid."""
-        self._callers.drop(presented)
-
-    def delay_seconds(self, key_id: str) -> float:
-        """Return how long the next refusal of a key is to be held back, so that refusals take little of a process.
-
-        Who sends a request whenever another one is answered is thereby slowed, however many he sends at a time.
-        """
-        now = self._now()
-        due = max(self._due.find(key_id) or now, now)
-        delay = min(LONGEST_DELAY_SECONDS, max(0.0, due - now - REFUSALS_AT_ONCE / REFUSALS_A_SECOND))
-        latest = now + LONGEST_DELAY_SECONDS + REFUSALS_AT_ONCE / REFUSALS_A_SECOND
-        self._due.put(key_id, min(latest, due + 1 / REFUSALS_A_SECOND))
-        return delay
-
-
-def _name_of(demand: RateDemand) -> tuple[str, ...]:
-    return (demand.tenant, *(party.name for party in demand.parties))
+        """Note whom this names by what has just been looked up, and that he is refused."""
+        self._callers.put(presented, (caller, self._now()))

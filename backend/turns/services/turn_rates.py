@@ -9,7 +9,7 @@ from backend.foundation.services.supervision import is_set_within
 from backend.identity.domain import NO_LIMITS, Caller, RateLimits
 from backend.turns.domain.rates import RateAnswer, RateDemand, SettledTurns, parties_of, rate_headers, refusal_of
 from backend.turns.ports.rates import RateStore
-from backend.turns.services.known_refusals import KnownRefusals, RefusedCallers, RepeatedRefusal
+from backend.turns.services.known_refusals import KnownRefusals, RefusedCallers, RepeatedRefusal, refusal_by
 from shared.errors import TooManyRequests, Unavailable
 from shared.ids import IdPrefix, new_id
 
@@ -120,10 +120,20 @@ class TurnRates:
         """
         return await self._taken(self._demand(caller, 1, begun=0))
 
-    def repeated_refusal(self, caller: Caller) -> RepeatedRefusal | None:
-        """Return the refusal that another turn of the caller would certainly meet, or None; this asks nobody."""
-        demand = self._demand(caller, 1, begun=1)
-        return self._known.repeated(demand) if demand is not None else None
+    async def refusal(self, caller: Caller) -> RepeatedRefusal | None:
+        """Return the refusal that another turn of the caller would meet now, or None.
+
+        The counts are asked where one was refused last and may be granted by now, and nothing is taken from them.
+        """
+        demand = self._demand(caller, 0, begun=0)
+        if demand is None:
+            return None
+        if not self._known.must_ask(demand):
+            return self._known.repeated(demand)
+        note = self._known.asked(demand)
+        answer = await self._answer(demand)
+        note(answer)
+        return refusal_by(demand, answer) if answer is not None else None
 
     def note_repeated(self) -> None:
         """Count a refusal that was repeated."""
@@ -142,7 +152,6 @@ class TurnRates:
             self._parts.observer.turns_refused(demand.turns)
             raise TooManyRequests(refusal_of(demand, answer.uses), retry_after_seconds=answer.wait_seconds)
         self._held[demand.lease_id] = demand
-        self._known.begun(demand)
         return RateLease(lambda tokens: self._note_end(demand, tokens))
 
     async def headers(self, caller: Caller) -> dict[str, str]:
@@ -166,8 +175,6 @@ class TurnRates:
         if self._parts is None:
             return
         ended, self._ended = self._ended, []
-        for demand, _ in ended:
-            self._known.ended(demand)
         await self._parts.store.settle(ended)
         now = asyncio.get_running_loop().time()
         if self._held and now - self._renewed_at >= RENEW_SECONDS:
@@ -197,8 +204,6 @@ class TurnRates:
             return
         if len(self._ended) < MOST_UNSETTLED:
             self._ended.append(SettledTurns(demand, tokens))
-        else:
-            self._known.ended(demand)
         self._has_ended.set()
 
 

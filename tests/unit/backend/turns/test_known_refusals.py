@@ -9,21 +9,20 @@ from backend.identity.domain import Caller, KeyRole, RateLimits
 from backend.turns.domain.rates import LimitedParty, PartyUse, RateAnswer, RateDemand, SettledTurns
 from backend.turns.memory.rates import MemoryRateStore
 from backend.turns.services.known_refusals import (
-    LONGEST_DELAY_SECONDS,
     LOOK_AGAIN_SECONDS,
     MOST_KNOWN,
-    REFUSALS_A_SECOND,
-    REFUSALS_AT_ONCE,
     KnownRefusals,
     RefusedCallers,
+    refusal_by,
 )
 from tests.examples import examples
 from tests.fakes.clock import FakeClock
 
 LIMITS = RateLimits(turns_per_minute=3, tokens_per_minute=20, turns_at_once=2)
-USED_UP = RateAnswer(False, 30, (PartyUse(3, 60, 5, 60, 0),), 29.5)
-GRANTED = RateAnswer(True, 0, (PartyUse(1, 60, 0, 0, 1),))
-ALL_PLACES_TAKEN = RateAnswer(False, 1, (PartyUse(1, 60, 0, 0, 2),))
+USED_UP = PartyUse(3, 60, 5, 60, 0, sure_seconds=29.5)
+TENANT_USED_UP = USED_UP._replace(turns=5)
+ROOM = PartyUse(1, 60, 0, 0, 1)
+ALL_PLACES_TAKEN = PartyUse(1, 60, 0, 0, 2)
 
 
 class Stopwatch:
@@ -41,20 +40,27 @@ def demand(lease_id: str = "l", *, key: str = "a", turns: int = 1, begun: int = 
     return RateDemand("default", (own, tenant) if key != "a" else (own,), turns, begun, lease_id)
 
 
+def said(*uses: PartyUse) -> RateAnswer:
+    return RateAnswer(False, 30, uses)
+
+
 def test_a_refusal_is_repeated_with_what_is_left_of_its_wait_until_it_is_no_longer_sure() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    known.asked(demand())(USED_UP)
+    known.asked(demand())(said(USED_UP))
     watch.seconds += 0.9
     repeated = known.repeated(demand())
     assert repeated is not None
+    assert not known.must_ask(demand())
     assert repeated.error.message == "This key may begin 3 turns a minute, and has begun 3."
     assert repeated.error.retry_after_seconds == 29
+    assert repeated.ran_out == "default/key:a"
     watch.seconds += 28.5
-    known.asked(demand())(USED_UP._replace(sure_seconds=0.1, wait_seconds=1))
+    known.asked(demand())(said(USED_UP._replace(sure_seconds=0.1)))
     assert known.repeated(demand()) is not None
-    watch.seconds += 0.1
+    watch.seconds += 0.11
     assert known.repeated(demand()) is None
+    assert known.must_ask(demand())
 
 
 def test_how_long_it_is_sure_counts_from_before_the_counts_were_asked() -> None:
@@ -62,77 +68,104 @@ def test_how_long_it_is_sure_counts_from_before_the_counts_were_asked() -> None:
     known = KnownRefusals(watch)
     note = known.asked(demand())
     watch.seconds += 29.6
-    note(USED_UP)
+    note(said(USED_UP))
     assert known.repeated(demand()) is None
 
 
 def test_the_headers_tell_what_is_left_of_the_minute() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    known.asked(demand())(USED_UP)
+    known.asked(demand())(said(USED_UP))
     watch.seconds += 0.99
     first = known.repeated(demand())
     watch.seconds += 0.02
-    assert known.repeated(demand()) is None
     later = known.repeated(demand())
     assert first is not None
     assert later is not None
-    told = [each.headers["x-ratelimit-reset-requests"] for each in (first, later)]
-    assert told == ["1m0s", "59s"]
+    assert first.headers["x-ratelimit-reset-requests"] == "1m0s"
+    assert later.headers["x-ratelimit-reset-requests"] == "59s"
     assert later.headers["x-ratelimit-remaining-requests"] == "0"
     assert later.headers["x-ratelimit-remaining-tokens"] == "15"
 
 
-def test_one_request_a_second_goes_the_whole_way() -> None:
+def test_the_counts_are_asked_once_a_second_however_many_ask_here() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    known.asked(demand())(USED_UP)
-    passed = 0
+    known.asked(demand())(said(USED_UP))
+    asked = 0
     for _ in range(40):
         watch.seconds += LOOK_AGAIN_SECONDS / 10
-        passed += sum(known.repeated(demand()) is None for _ in range(50))
-    assert passed == 4
+        asked += sum(known.must_ask(demand()) for _ in range(50))
+    assert asked == 4
 
 
-def test_who_has_all_his_turns_running_here_is_refused_here_until_one_of_them_ends() -> None:
+def test_every_key_of_a_tenant_is_refused_for_what_the_tenant_has_used_up() -> None:
     known = KnownRefusals(Stopwatch())
-    known.asked(demand())(ALL_PLACES_TAKEN)
-    assert known.repeated(demand()) is None  # as far as this process knows, another one may have ended its turns
-    known.begun(demand())
-    known.begun(demand())
-    repeated = known.repeated(demand())
-    assert repeated is not None
-    assert repeated.error.message == "This key may have 2 turns running at a time, and has 2."
-    assert repeated.error.retry_after_seconds == 1
-    known.ended(demand())
-    assert known.repeated(demand()) is None
+    known.asked(demand(key="b"))(said(ROOM, TENANT_USED_UP))
+    for key in "bcd":
+        repeated = known.repeated(demand(key=key))
+        assert repeated is not None
+        assert repeated.error.message == "This tenant may begin 5 turns a minute, and has begun 5."
+        assert repeated.ran_out == "default/tenant"
+    assert known.repeated(demand(key="d")._replace(tenant="other")) is None
 
 
-def test_a_grant_and_counts_that_are_away_end_what_was_sure() -> None:
-    for later in (GRANTED, None):
+def test_what_one_key_has_used_up_is_none_of_its_tenant() -> None:
+    known = KnownRefusals(Stopwatch())
+    known.asked(demand(key="b"))(said(USED_UP, ROOM))
+    assert known.repeated(demand(key="b")) is not None
+    assert known.repeated(demand(key="c")) is None
+    assert not known.must_ask(demand(key="c"))
+
+
+def test_a_key_that_is_not_known_yet_is_asked_for_once_so_that_its_headers_tell_of_it() -> None:
+    known = KnownRefusals(Stopwatch())
+    known.asked(demand(key="b"))(said(ROOM, TENANT_USED_UP))
+    assert (known.must_ask(demand(key="b")), known.must_ask(demand(key="c"))) == (False, True)
+    known.asked(demand(key="c"))(said(ROOM, TENANT_USED_UP))
+    assert not known.must_ask(demand(key="c"))
+
+
+def test_who_has_all_his_turns_running_is_asked_for_each_time_until_there_is_room() -> None:
+    watch = Stopwatch()
+    known = KnownRefusals(watch)
+    assert not known.must_ask(demand())
+    full = said(ALL_PLACES_TAKEN)
+    known.asked(demand())(full)
+    assert [known.must_ask(demand()) for _ in range(3)] == [True] * 3
+    assert known.repeated(demand()) is None  # another replica may have ended one of them
+    refusal = refusal_by(demand(), full)
+    assert refusal is not None
+    assert refusal.error.message == "This key may have 2 turns running at a time, and has 2."
+    assert refusal.error.retry_after_seconds == 1
+    watch.seconds += 0.1
+    known.asked(demand())(said(ROOM))
+    assert not known.must_ask(demand())
+
+
+def test_an_answer_without_a_refusal_and_counts_that_are_away_end_what_was_sure() -> None:
+    for later in (said(ROOM), None):
         watch = Stopwatch()
         known = KnownRefusals(watch)
-        known.asked(demand())(USED_UP)
-        older = known.asked(demand())
-        assert known.repeated(demand()) is not None
+        known.asked(demand())(said(USED_UP))
         watch.seconds += 0.5
         known.asked(demand())(later)
         assert known.repeated(demand()) is None
-        older(GRANTED)
+        assert not known.must_ask(demand())
 
 
-def test_a_grant_that_was_asked_for_before_the_refusal_says_nothing() -> None:
+def test_an_answer_that_was_asked_for_before_the_refusal_says_nothing() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
     older = known.asked(demand())
     watch.seconds += 0.1
-    known.asked(demand())(USED_UP)
-    older(GRANTED)
+    known.asked(demand())(said(USED_UP))
+    older(said(ROOM))
     assert known.repeated(demand()) is not None
 
 
 STEPS = st.one_of(
-    st.tuples(st.just("ask"), st.sampled_from("abc"), st.sampled_from([(1, 1), (1, 1), (2, 2), (1, 0)])),
+    st.tuples(st.just("ask"), st.sampled_from("abc"), st.sampled_from([(1, 1), (1, 1), (2, 2), (1, 0), (0, 0)])),
     st.tuples(st.just("end"), st.integers(0, 9), st.integers(0, 15)),
     st.tuples(st.just("wait"), st.sampled_from([0.0, 0.3, 1.0, 7.7, 30.0, 59.9]), st.none()),
 )
@@ -151,19 +184,18 @@ async def test_whatever_happens_nothing_is_refused_here_that_the_shared_counts_w
             clock.advance(what)
             watch.seconds += what
         elif step == "end" and held:
-            ended = held.pop(what % len(held))
-            known.ended(ended)
-            await store.settle([SettledTurns(ended, amounts)])
+            await store.settle([SettledTurns(held.pop(what % len(held)), amounts)])
         elif step == "ask":
             asked = demand(f"l{number}", key=what, turns=amounts[0], begun=amounts[1])
             note = known.asked(asked)
             answer = await store.take(asked)
             note(answer)
-            if answer.is_granted:
+            if answer.is_granted and amounts[0]:
                 held.append(asked)
-                known.begun(asked)
         for key in "abc":
-            if known.repeated(demand(key=key)) is not None:
+            looked = await store.take(demand("", key=key, turns=0, begun=0))
+            by_counts = refusal_by(demand(key=key), looked) is not None
+            if by_counts or known.repeated(demand(key=key)) is not None:
                 assert not (await store.take(demand(f"other-{number}", key=key))).is_granted
 
 
@@ -175,13 +207,12 @@ def test_only_so_much_is_known() -> None:
     assert (callers.find(b"0"), callers.find(b"1")) == (None, caller)
 
 
-def test_refusals_of_a_key_leave_at_a_bounded_rate_and_none_waits_for_ever() -> None:
+def test_whom_a_key_names_is_looked_up_again_after_a_second() -> None:
     watch = Stopwatch()
     callers = RefusedCallers(watch)
-    delays = [callers.delay_seconds("a") for _ in range(REFUSALS_AT_ONCE + REFUSALS_A_SECOND + 1)]
-    assert delays[:REFUSALS_AT_ONCE] == [0.0] * REFUSALS_AT_ONCE
-    assert round(delays[-1], 6) == 1.0
-    assert callers.delay_seconds("b") == 0.0
-    assert max(callers.delay_seconds("a") for _ in range(1000)) == LONGEST_DELAY_SECONDS
-    watch.seconds += 2 * LONGEST_DELAY_SECONDS
-    assert callers.delay_seconds("a") == 0.0
+    caller = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
+    callers.note(b"a", caller)
+    watch.seconds += 0.9 * LOOK_AGAIN_SECONDS
+    assert callers.find(b"a") is caller
+    watch.seconds += 0.1 * LOOK_AGAIN_SECONDS
+    assert callers.find(b"a") is None

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -11,16 +12,14 @@ import pytest
 from starlette.types import Message, Scope
 
 from backend.foundation.domain.json_objects import JsonText
-from backend.identity.domain import RateLimits
+from backend.foundation.http.reading import CLIENT_LEFT
+from backend.foundation.http.services import HttpOptions
+from backend.foundation.services.refusal_pace import REFUSALS_A_SECOND, REFUSALS_AT_ONCE, RefusalPace
+from backend.identity.domain import Caller, KeyRole, RateLimits
 from backend.identity.services import KeyAdministration
 from backend.turns.domain.rates import RateAnswer, RateDemand
 from backend.turns.memory.rates import MemoryRateStore
-from backend.turns.services.known_refusals import (
-    LOOK_AGAIN_SECONDS,
-    REFUSALS_A_SECOND,
-    REFUSALS_AT_ONCE,
-    RefusedCallers,
-)
+from backend.turns.services.known_refusals import LOOK_AGAIN_SECONDS
 from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRates
 from shared.models.events import ModelCallStarted, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, answer
@@ -48,25 +47,31 @@ class AskedStore(MemoryRateStore):
         return await super().take(demand)
 
 
-class BodiesAtRefusals(RefusedCallers):
+class BodiesAtRefusals(RefusalPace):
     """Notes, whenever it is asked how long to hold a refusal back, how many long bodies there still are."""
 
     def __init__(self, now: Stopwatch) -> None:
         super().__init__(now)
         self.kept_bodies: list[int] = []
 
-    def delay_seconds(self, key_id: str) -> float:
+    def delay_seconds(self, reason: str) -> float:
         found = [each for each in gc.get_objects() if isinstance(each, JsonText) and len(each.raw) == len(LONG)]
         self.kept_bodies.append(len(found))
-        return super().delay_seconds(key_id)
+        return super().delay_seconds(reason)
 
 
-class Patient(RefusedCallers):
-    """Holds every refusal back for so many seconds."""
+class Patient(RefusalPace):
+    """Holds every refusal back for so many seconds, and notes for which reasons."""
 
-    seconds = 0.0
+    def __init__(self, now: Stopwatch) -> None:
+        super().__init__(now)
+        self.seconds = 0.0
+        self.reasons: list[str] = []
+        self.is_asked = asyncio.Event()
 
-    def delay_seconds(self, key_id: str) -> float:
+    def delay_seconds(self, reason: str) -> float:
+        self.reasons.append(reason)
+        self.is_asked.set()
         return self.seconds
 
 
@@ -82,13 +87,39 @@ class LimitedDoor:
         self.observer = observer
         self.keys = KeyAdministration(FakeApiKeyStore(door.turns.state), door.turns.clock)
 
+    def pace(self, pace: RefusalPace) -> None:
+        """Let refusals leave as another pace says."""
+        services = self.door.app.state.services
+        services[HttpOptions] = replace(services[HttpOptions], refusals=pace)
+
+    async def other(self, user_id: str = "bob") -> httpx2.AsyncClient:
+        """Open a client with a key of its own in the same tenant."""
+        _, key = await self.keys.issue(user_id, KeyRole.USER)
+        return client_of(self.door.app, key)
+
 
 @asynccontextmanager
-async def limited_door(*scripts: Sequence[Any], **limits: int) -> AsyncGenerator[LimitedDoor]:
+async def limited_door(
+    *scripts: Sequence[Any], tenant: RateLimits = NONE, **limits: int
+) -> AsyncGenerator[LimitedDoor]:
     store, watch, observer = AskedStore(), Stopwatch(), CountedRefusals()
-    rates = TurnRates(RateParts(store, observer, DefaultLimits(RateLimits(**limits), NONE), watch))
+    rates = TurnRates(RateParts(store, observer, DefaultLimits(RateLimits(**limits), tenant), watch))
     async with open_door(*scripts, rates=rates) as door:
         yield LimitedDoor(door, rates, store, watch, observer)
+
+
+class SlowBody:
+    """A body whose second half comes when a test says so."""
+
+    def __init__(self) -> None:
+        self.is_read_now = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        yield b'{"input": '
+        self.is_read_now.set()
+        await self.go.wait()
+        yield b'"Hi"}'
 
 
 class Unread:
@@ -103,7 +134,7 @@ class Unread:
         yield self._body
 
 
-async def send(client: httpx2.AsyncClient, body: Unread, **headers: str) -> httpx2.Response:
+async def send(client: httpx2.AsyncClient, body: Unread | SlowBody, **headers: str) -> httpx2.Response:
     return await client.post("/v1/responses", content=body, headers={"content-type": "application/json", **headers})
 
 
@@ -139,9 +170,56 @@ async def test_another_key_and_other_routes_are_served_meanwhile() -> None:
         found = (await ask(limited.http)).json()
         await ask(limited.http)
         assert (await limited.http.get(f"/v1/responses/{found['id']}")).status_code == 200
-        _, other = await limited.keys.issue("bob", limited.door.turns.state.api_keys[_only_key(limited)].role)
-        async with client_of(limited.door.app, other) as client:
+        async with await limited.other() as client:
             assert (await ask(client)).status_code == 200
+
+
+async def test_no_key_of_a_tenant_at_its_limit_is_read_and_all_of_them_wait_in_one_line() -> None:
+    async with limited_door(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
+        limited.pace(patient := Patient(limited.watch))
+        await ask(limited.http)
+        for number in range(5):
+            body = Unread()
+            async with await limited.other(f"user-{number}") as client:
+                refused = await send(client, body)
+            assert (refused.status_code, body.is_read) == (429, False)
+            assert refused.json()["error"]["message"] == "This tenant may begin 1 turns a minute, and has begun 1."
+        assert patient.reasons == ["default/tenant"] * 5
+
+
+async def test_a_key_of_a_refused_tenant_that_is_revoked_is_told_so_whatever_the_others_ask() -> None:
+    async with limited_door(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
+        limited.pace(Patient(limited.watch))
+        await ask(limited.http)
+        key, secret = await limited.keys.issue("bob", KeyRole.USER)
+        async with client_of(limited.door.app, secret) as revoked, await limited.other() as other:
+            assert (await ask(revoked)).status_code == 429
+            await limited.keys.revoke(key.id)
+            limited.watch.seconds += LOOK_AGAIN_SECONDS
+            assert {(await ask(other)).status_code for _ in range(20)} == {429}
+            assert (await ask(revoked)).status_code == 401
+
+
+async def test_a_tenants_limit_is_known_although_each_key_has_one_of_its_own() -> None:
+    tenant = RateLimits(turns_per_minute=1)
+    async with limited_door(answer("One."), tenant=tenant, tokens_per_minute=1000) as limited:
+        await ask(limited.http)
+        body = Unread()
+        async with await limited.other() as client:
+            refused = await send(client, body)
+        assert (refused.status_code, body.is_read) == (429, False)
+        assert refused.headers["x-ratelimit-remaining-tokens"] == "1000"
+
+
+async def test_nothing_is_read_of_who_has_all_his_turns_running_until_one_of_them_ends() -> None:
+    async with limited_door(answer("One."), turns_at_once=1) as limited:
+        key = limited.door.turns.state.api_keys[_only_key(limited)]
+        with await limited.rates.take(Caller(user_id="ada", tenant=key.tenant, role=key.role, key_id=key.id)):
+            for _ in range(3):
+                body = Unread()
+                assert ((await send(limited.http, body)).status_code, body.is_read) == (429, False)
+        await limited.rates.write()
+        assert (await ask(limited.http)).status_code == 200
 
 
 async def test_a_key_that_is_revoked_is_told_so_within_a_second() -> None:
@@ -164,6 +242,42 @@ async def test_what_was_done_under_an_idempotency_key_is_answered_again() -> Non
         assert (await send(limited.http, Unread())).status_code == 429
 
 
+async def test_a_key_that_was_never_used_is_no_way_to_have_a_body_read() -> None:
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        limited.pace(Patient(limited.watch))
+        await send(limited.http, Unread(), **{"Idempotency-Key": "order-17"})
+        for key in ("order-18", "a b", "x" * 300):
+            body = Unread()
+            refused = await send(limited.http, body, **{"Idempotency-Key": key})
+            assert (refused.status_code, body.is_read) == (429, False)
+
+
+async def test_an_idempotency_key_of_another_user_is_none_of_this_one() -> None:
+    async with limited_door(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
+        named = {"Idempotency-Key": "order-17"}
+        await send(limited.http, Unread(), **named)
+        body = Unread()
+        async with await limited.other() as client:
+            refused = await send(client, body, **named)
+        assert (refused.status_code, body.is_read) == (429, False)
+
+
+async def test_one_request_at_a_time_of_a_refused_key_is_read_to_be_answered_again() -> None:
+    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+        limited.pace(Patient(limited.watch))
+        named = {"Idempotency-Key": "order-17"}
+        first = await send(limited.http, Unread(), **named)
+        slow, other = SlowBody(), Unread()
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(send(limited.http, slow, **named))
+            await slow.is_read_now.wait()
+            refused = await send(limited.http, other, **named)
+            slow.go.set()
+        assert (refused.status_code, other.is_read) == (429, False)
+        assert reading.result().json()["id"] == first.json()["id"]
+        assert (await send(limited.http, Unread(), **named)).status_code == 200
+
+
 async def test_no_more_than_the_limit_of_parallel_requests_is_granted() -> None:
     limit, parallel = 17, 60
     async with limited_door(*[answer("One.")] * limit, turns_per_minute=limit) as limited:
@@ -184,39 +298,41 @@ async def test_a_key_is_known_however_the_scheme_before_it_is_written() -> None:
 
 
 async def test_no_body_is_kept_while_its_refusal_is_held_back() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_door(*[answer("One.")] * 4, turns_per_minute=4) as limited:
+        limited.pace(callers := BodiesAtRefusals(limited.watch))
+        models = b'{"models": ["demo-model", "vendor/large"], ' + LONG[1:]  # one more turn would be granted
         await ask(limited.http)
-        limited.rates.refused_callers = callers = BodiesAtRefusals(limited.watch)
-        for number in range(3):
-            refused = await send(limited.http, Unread(LONG), **{"Idempotency-Key": f"order-{number}"})
-            assert refused.status_code == 429
+        await ask(limited.http)
+        await ask(limited.http)
+        for _ in range(3):
+            assert (await send(limited.http, Unread(models))).status_code == 429
         assert callers.kept_bodies == [0, 0, 0]
 
 
-@pytest.mark.parametrize("headers", [[], [(b"idempotency-key", b"order-1")]], ids=["early", "whole way"])
-async def test_nothing_is_held_back_for_a_client_that_has_left(headers: list[tuple[bytes, bytes]]) -> None:
+async def test_nothing_is_held_back_for_a_client_that_has_left() -> None:
     async with limited_door(answer("One."), turns_per_minute=1) as limited:
         await ask(limited.http)
-        limited.rates.refused_callers = callers = Patient(limited.watch)
-        await ask(limited.http)
-        callers.seconds = HOURS
-        arriving = iter([{"type": "http.request", "body": b'{"input": "Hi"}'}, {"type": "http.disconnect"}])
-        sent: list[Message] = []
+        limited.pace(patient := Patient(limited.watch))
+        patient.seconds = HOURS
+        left, sent = asyncio.Event(), list[Message]()
 
         async def receive() -> Message:
-            return next(arriving)
+            raise AssertionError("nothing of the request is read")
 
         async def send_on(message: Message) -> None:
             sent.append(message)
 
-        await limited.door.app(request_for(limited.door.key, headers), receive, send_on)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(limited.door.app(request_for(limited.door.key, left), receive, send_on))
+            await patient.is_asked.wait()
+            left.set()
         assert sent == []
 
 
-def request_for(key: str, headers: list[tuple[bytes, bytes]]) -> Scope:
-    path, given = "/v1/responses", [(b"authorization", f"Bearer {key}".encode()), *headers]
+def request_for(key: str, left: asyncio.Event) -> Scope:
+    path, given = "/v1/responses", [(b"authorization", f"Bearer {key}".encode())]
     address = {"path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "scheme": "http"}
-    peers = {"server": ("ballast.test", 80), "client": ("127.0.0.1", 1)}
+    peers = {"server": ("ballast.test", 80), "client": ("127.0.0.1", 1), "state": {CLIENT_LEFT: left}}
     return {"type": "http", "http_version": "1.1", "method": "POST", "headers": given, **address, **peers}
 
 
@@ -238,8 +354,19 @@ def _only_key(limited: LimitedDoor) -> str:
 async def test_a_refusal_by_the_provider_of_a_model_is_none_of_the_key() -> None:
     script = [ModelCallStarted(call=1), TurnFailed(error=REPORT, usage=USAGE)]
     async with limited_door(script, answer("Two."), turns_per_minute=9) as limited:
-        limited.rates.refused_callers = patient = Patient(limited.watch)
+        limited.pace(patient := Patient(limited.watch))
         patient.seconds = HOURS
         assert (await ask(limited.http)).status_code == 429
         assert (await ask(limited.http)).status_code == 200
         assert limited.observer.refused == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions", "/v1/knowledge_bases"])
+async def test_wrong_keys_wait_in_one_line_whatever_they_ask_for(path: str) -> None:
+    async with limited_door() as limited:
+        limited.pace(patient := Patient(limited.watch))
+        async with client_of(limited.door.app) as client:
+            for number in range(3):
+                refused = await client.post(path, headers={"authorization": f"Bearer wrong-{number}"}, json={})
+                assert refused.status_code == 401
+        assert patient.reasons == ["strangers"] * 3

@@ -1,0 +1,84 @@
+"""Keys that nobody knows: they share a few places, so that they keep nobody else waiting."""
+
+import asyncio
+from secrets import token_hex
+
+import pytest
+
+from backend.identity.domain import ApiKey, KeyRole
+from backend.identity.services import STRANGERS_AT_ONCE, Authenticate, KeyAdministration, KeyUses
+from shared.errors import Unauthenticated
+from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.fakes.store_state import StoreState
+
+MANY = 64
+
+
+class SlowStore(FakeApiKeyStore):
+    """Looks up what is not there until a test says so, and notes how often that happens at a time."""
+
+    def __init__(self, state: StoreState) -> None:
+        super().__init__(state)
+        self.go = asyncio.Event()
+        self.is_busy = asyncio.Event()
+        self.looking = self.most = 0
+
+    async def find_by_hash(self, key_hash: str) -> ApiKey | None:
+        found = await super().find_by_hash(key_hash)
+        if found is None:
+            self.looking += 1
+            self.most = max(self.most, self.looking)
+            self.is_busy.set()
+            await self.go.wait()
+            self.looking -= 1
+        return found
+
+
+class Replica:
+    """What authenticates in one process."""
+
+    def __init__(self, state: StoreState) -> None:
+        self.store = SlowStore(state)
+        self.keys = KeyAdministration(self.store, state.clock)
+        self.authenticate = Authenticate(self.store, KeyUses(self.store), state.clock)
+
+    async def user_of(self, secret: str) -> str:
+        return (await self.authenticate.known(secret)).user_id
+
+    async def refused(self, secret: str) -> None:
+        with pytest.raises(Unauthenticated):
+            await self.authenticate.known(secret)
+
+
+async def test_however_many_wrong_keys_are_tried_a_right_one_is_looked_up_beside_them() -> None:
+    replica = Replica(StoreState())
+    _, known = await replica.keys.issue("ada", KeyRole.USER)
+    await replica.user_of(known)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(MANY):
+            group.create_task(replica.refused(token_hex()))
+        await replica.store.is_busy.wait()
+        assert await replica.user_of(known) == "ada"
+        replica.store.go.set()
+    assert replica.store.most == STRANGERS_AT_ONCE
+
+
+async def test_a_key_is_valid_on_every_replica_as_soon_as_it_is_made_though_it_was_tried_before() -> None:
+    state = StoreState()
+    here, there = Replica(state), Replica(state)
+    for replica in (here, there):
+        replica.store.go.set()
+        for _ in range(MANY):
+            await replica.refused(token_hex())
+    _, secret = await here.keys.issue("ada", KeyRole.USER)
+    assert [await each.user_of(secret) for each in (there, here)] == ["ada", "ada"]
+
+
+async def test_a_key_that_was_valid_is_refused_as_soon_as_it_is_revoked() -> None:
+    state = StoreState()
+    here, there = Replica(state), Replica(state)
+    here.store.go.set()
+    key, secret = await there.keys.issue("ada", KeyRole.USER)
+    assert await here.user_of(secret) == "ada"
+    await there.keys.revoke(key.id)
+    await here.refused(secret)
