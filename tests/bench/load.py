@@ -9,9 +9,12 @@ stream that ended, however they were grouped on the way (the final text is check
 
 import argparse
 import asyncio
+import itertools
 import json
+import secrets
 import statistics
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,6 +26,8 @@ from tests.bench.figures import percentile
 READ_BYTES = 1 << 16
 KEPT_TAIL_BYTES = 1 << 16
 KEPT_MARKER_BYTES = 12
+VARIED = "{varied}"
+"""Stands in a header for what differs between requests."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Target:
     headers: tuple[str, ...]
     first_marker: bytes
     end_marker: bytes
+    varied: Iterator[str]
 
 
 @dataclass
@@ -51,9 +57,12 @@ async def stream_once(target: Target, seen: Seen) -> None:
     reader, writer = await asyncio.open_connection(url.hostname, url.port, limit=READ_BYTES * 4)
     try:
         lines = [f"POST {url.path} HTTP/1.1", f"Host: {url.netloc}", "Content-Type: application/json"]
-        lines += [*target.headers, f"Content-Length: {len(target.body)}", "Connection: close", "", ""]
+        lines += [each.replace(VARIED, next(target.varied)) for each in target.headers]
+        lines += [f"Content-Length: {len(target.body)}", "Connection: close", "", ""]
         writer.write("\r\n".join(lines).encode() + target.body)
         await read_answer(target, reader, seen, started)
+    except ConnectionError as error:  # a body that is refused unread may end so
+        seen.errors.append(str(error))
     finally:
         writer.close()
 
@@ -109,6 +118,7 @@ if __name__ == "__main__":
     parser.add_argument("--url", required=True)
     parser.add_argument("--body", required=True, type=Path)
     parser.add_argument("--header", action="append", default=[])
+    parser.add_argument("--varied", action="append", help="by default another random text for each request")
     parser.add_argument("--streams", type=int, default=1)
     parser.add_argument("--total", type=int, default=20)
     parser.add_argument("--ramp-seconds", type=float, default=0)
@@ -121,5 +131,6 @@ if __name__ == "__main__":
         tuple(given.header),
         given.first_marker.encode(),
         given.end_marker.encode(),
+        itertools.cycle(given.varied) if given.varied else (secrets.token_hex(16) for _ in itertools.count()),
     )
     print(json.dumps(uvloop.run(run_load(chosen, given.streams, given.total, given.ramp_seconds))))

@@ -1,5 +1,6 @@
 """The pair and the fast fake model as processes of the bench."""
 
+import re
 import time
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -31,6 +32,11 @@ class BenchPair:
     def memory_mb(self) -> dict[str, float]:
         """Return the resident memory of each service in MB (10**6 bytes)."""
         return {name: one.memory_info().rss / 1e6 for name, one in self._services().items()}
+
+    def peak_memory_mb(self) -> float:
+        """Return the most resident memory that the backend has had so far, in MB."""
+        status = Path(f"/proc/{self.backend.pid}/status").read_text(encoding="ascii")
+        return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024 / 1e6
 
     def cpu_seconds(self) -> dict[str, float]:
         """Return the CPU time that each service has used."""

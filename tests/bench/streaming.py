@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -60,30 +60,49 @@ GOALS = {"sqlite": Goals(20_000, 5, 150), "postgres": Goals(15_000, 7, 115)}
 
 
 def load_command(
-    pair: BenchPair, flow: Flow, *, direct: bool = False, chat: bool = False, key: str = ADMIN_KEY
+    pair: BenchPair,
+    flow: Flow,
+    *,
+    direct: bool = False,
+    chat: bool = False,
+    key: str = ADMIN_KEY,
+    said: str | None = None,
+    headers: Sequence[str] = (),
+    varied: Sequence[str] = (),
 ) -> list[str]:
     """Return the command of the load generator.
 
-    `direct` asks the model without the pair, `chat` the pair through Chat Completions, else through Responses.
+    `direct` asks the model without the pair, `chat` the pair through Chat Completions, else through Responses. `said`
+    is what it says in place of what the flow asks for.
     """
     body: dict[str, Any] = {"model": "bench", "stream": True}
-    messages = [{"role": "user", "content": flow.asked}]
-    body |= {"messages": messages} if direct or chat else {"store": True, "input": flow.asked}
-    path = pair.directory / f"body-{'direct' if direct else 'chat' if chat else 'pair'}.json"
+    asked = flow.asked if said is None else said
+    messages = [{"role": "user", "content": asked}]
+    body |= {"messages": messages} if direct or chat else {"store": True, "input": asked}
+    path = pair.directory / f"body-{'direct' if direct else 'chat' if chat else 'pair'}-{len(asked)}.json"
     path.write_text(json.dumps(body), encoding="utf-8")
     host = pair.model_url if direct else pair.backend_url
     url = f"{host}/v1/chat/completions" if direct or chat else f"{host}/v1/responses"
     command = [sys.executable, "-m", "tests.bench.load", "--url", url, "--body", str(path)]
-    command += ["--header", f"Authorization: Bearer {key}"]
+    for header in (f"Authorization: Bearer {key}", *headers):
+        command += ["--header", header]
+    for each in varied:
+        command += ["--varied", each]
     command += ["--streams", str(flow.streams), "--total", str(flow.total), "--ramp-seconds", "1" if flow.rate else "0"]
     return command + (["--first-marker", DIRECT_MARKER if direct else CHAT_MARKER] if direct or chat else [])
 
 
 def load(
-    pair: BenchPair, flow: Flow, *, direct: bool = False, chat: bool = False, key: str = ADMIN_KEY
+    pair: BenchPair,
+    flow: Flow,
+    *,
+    direct: bool = False,
+    chat: bool = False,
+    key: str = ADMIN_KEY,
+    varied: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Run the load generator as a process of its own and return what it saw; see `load_command`."""
-    command = load_command(pair, flow, direct=direct, chat=chat, key=key)
+    command = load_command(pair, flow, direct=direct, chat=chat, key=key, varied=varied)
     finished = subprocess.run(command, check=True, capture_output=True, text=True)
     seen: dict[str, Any] = json.loads(finished.stdout)
     if seen["ended"] != flow.total:
