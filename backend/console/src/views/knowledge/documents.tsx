@@ -1,6 +1,6 @@
 // The documents of a base: what is there, what is being uploaded, and the passages of each.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { all, call } from "../../api/client";
 import { BASES, documentPath, isEmbedding, mayWrite, readPassages, type Passage, type ReadableBase, type StoredDocument } from "../../api/knowledge";
 import { Button } from "../../components/button";
@@ -47,18 +47,22 @@ export function DocumentsTab({ base, onChange }: { base: ReadableBase; onChange:
   );
 }
 
-/** Read again after uploads have ended, and while vectors are being made, more and more seldom where nothing moves. */
+/** Read again while files are stored, and while vectors are being made, more and more seldom where nothing moves. */
 function useFresh(base: ReadableBase, documents: StoredDocument[], again: () => void): void {
   const stored = uploads.value.filter((each) => each.baseId === base.id && each.stage === "stored").length;
   const embedded = base.embedded_chunks;
   const isWaiting = isEmbedding(base);
   const [pause, setPause] = useState(2 * READ_AGAIN_MS);
   useEffect(() => setPause(2 * READ_AGAIN_MS), [embedded]);
+  const due = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => {
-    if (stored === 0) return;
-    const timer = setTimeout(again, READ_AGAIN_MS);
-    return () => clearTimeout(timer);
+    if (stored === 0 || due.current !== undefined) return;
+    due.current = setTimeout(() => {
+      due.current = undefined;
+      again();
+    }, READ_AGAIN_MS);
   }, [stored]);
+  useEffect(() => () => clearTimeout(due.current), []);
   useEffect(() => {
     if (!isWaiting) return;
     const timer = setTimeout(() => {
