@@ -28,12 +28,12 @@ async def test_a_key_that_is_at_its_limit_is_refused_before_it_sends_its_body(pa
     assert 0 < int(told["retry-after"]) <= int(first.headers["retry-after"])
 
 
-async def answer_to_head(pair: Pair, key: str) -> tuple[list[str], str]:
+async def answer_to_head(pair: Pair, key: str, *headers: str) -> tuple[list[str], str]:
     """Announce a long body, send nothing of it, and return the lines of the answer's head, and its body."""
     url = httpx2.URL(pair.backend_url)
     reader, writer = await asyncio.open_connection(url.host, url.port)
     lines = ["POST /v1/responses HTTP/1.1", f"Host: {url.host}", f"Authorization: Bearer {key}"]
-    lines += ["Content-Type: application/json", f"Content-Length: {ANNOUNCED_BYTES}", "", ""]
+    lines += [*headers, "Content-Type: application/json", f"Content-Length: {ANNOUNCED_BYTES}", "", ""]
     writer.write("\r\n".join(lines).encode())
     head = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().splitlines()
     length = next(int(line.split(": ")[1]) for line in head if line.lower().startswith("content-length"))

@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
 import httpx2
 import pytest
 
 from tests.e2e.half_turns import HALF
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair
+from tests.e2e.test_limits import answer_to_head
 from tests.e2e.turns import Body, bare_client, events_of, live_events, next_delta, text_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.servers.fixtures import launching
@@ -69,6 +71,50 @@ def test_two_replicas_start_together_on_an_empty_database(replicas: tuple[Pair, 
             listed = admin.get("/v1/api_keys").json()["data"]
         assert [key["origin"] for key in listed].count("setting") == 1
         assert '"level": "error"' not in replica.backend.log()
+
+
+def key_of(replica: Pair, name: str, **limits: int) -> str:
+    with replica.http(ADMIN_KEY) as admin:
+        made = admin.post("/v1/api_keys", json={"user_id": name, "role": "user", **limits})
+        return str(made.raise_for_status().json()["key"])
+
+
+async def test_a_key_at_its_limit_is_refused_unread_by_both_replicas_but_for_what_was_answered(
+    replicas: tuple[Pair, Pair], model: FakeModelControl
+) -> None:
+    """A body is announced and never sent: who answers has not read it."""
+    await model.script(Reply(text=("Once.",)))
+    key = key_of(replicas[0], "refused", turns_per_minute=1)
+    body = {"input": "Hi", "stream": False}
+    with replicas[0].http(key) as here, replicas[1].http(key) as there:
+        first = here.post("/v1/responses", json=body, headers=KEY)
+        assert first.status_code == 200
+        refused = there.post("/v1/responses", json=body)
+        again = there.post("/v1/responses", json=body, headers=KEY)
+    assert (refused.status_code, again.status_code, again.json()["id"]) == (429, 200, first.json()["id"])
+    for replica in replicas:
+        for header in ([], ["Idempotency-Key: order-18"]):
+            async with asyncio.timeout(20):
+                head, _ = await answer_to_head(replica, key, *header)
+            assert head[0].split()[1] == "429"
+
+
+async def test_a_new_key_works_on_the_other_replica_while_that_is_flooded_with_wrong_ones(
+    replicas: tuple[Pair, Pair], model: FakeModelControl
+) -> None:
+    there = replicas[1]
+    async with httpx2.AsyncClient(base_url=there.backend_url, timeout=60, trust_env=False) as client:
+
+        async def ask(key: str) -> int:
+            return (await client.get("/v1/models", headers={"Authorization": f"Bearer {key}"})).status_code
+
+        async with asyncio.TaskGroup() as group:
+            flood = [group.create_task(ask(f"sk-ballast-{token_hex()}")) for _ in range(64)]
+            await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+            key = await asyncio.to_thread(key_of, replicas[0], "new")
+            assert await ask(key) == 200
+            assert not all(each.done() for each in flood)
+        assert {each.result() for each in flood} == {401}
 
 
 async def test_twenty_equal_requests_to_two_replicas_are_one_turn(

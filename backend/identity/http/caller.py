@@ -8,6 +8,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from backend.foundation.http.bodies import held_body, presented_key
 from backend.foundation.http.idempotency import KeyDep, Once
 from backend.foundation.http.middleware import KEY_ID
+from backend.foundation.http.reading import CLIENT_LEFT
 from backend.foundation.http.services import service_in
 from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.domain import Caller
@@ -49,7 +50,7 @@ async def presented_caller(request: Request) -> Caller:
     if PRESENTED not in state:
         _require_single(request, "Authorization")
         authenticate = service_in(request, IdentityServices).authenticate
-        state[PRESENTED] = await authenticate.known(presented_key(request.headers))
+        state[PRESENTED] = await authenticate.known(presented_key(request.headers), state.get(CLIENT_LEFT))
         state[KEY_ID] = state[PRESENTED].key_id
     caller: Caller = state[PRESENTED]
     return caller

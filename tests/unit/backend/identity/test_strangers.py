@@ -21,11 +21,12 @@ class SlowStore(FakeApiKeyStore):
         super().__init__(state)
         self.go = asyncio.Event()
         self.is_busy = asyncio.Event()
-        self.looking = self.most = 0
+        self.looking = self.most = self.asked = 0
 
     async def find_by_hash(self, key_hash: str) -> ApiKey | None:
         found = await super().find_by_hash(key_hash)
         if found is None:
+            self.asked += 1
             self.looking += 1
             self.most = max(self.most, self.looking)
             self.is_busy.set()
@@ -45,9 +46,9 @@ class Replica:
     async def user_of(self, secret: str) -> str:
         return (await self.authenticate.known(secret)).user_id
 
-    async def refused(self, secret: str) -> None:
+    async def refused(self, secret: str, left: asyncio.Event | None = None) -> None:
         with pytest.raises(Unauthenticated):
-            await self.authenticate.known(secret)
+            await self.authenticate.known(secret, left)
 
 
 async def test_however_many_wrong_keys_are_tried_a_right_one_is_looked_up_beside_them() -> None:
@@ -61,6 +62,19 @@ async def test_however_many_wrong_keys_are_tried_a_right_one_is_looked_up_beside
         assert await replica.user_of(known) == "ada"
         replica.store.go.set()
     assert replica.store.most == STRANGERS_AT_ONCE
+
+
+async def test_for_a_client_that_has_left_nothing_is_looked_up() -> None:
+    replica, left = Replica(StoreState()), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(STRANGERS_AT_ONCE):
+            group.create_task(replica.refused(token_hex()))
+        await replica.store.is_busy.wait()
+        for _ in range(MANY):
+            group.create_task(replica.refused(token_hex(), left))
+        left.set()
+        replica.store.go.set()
+    assert replica.store.asked == STRANGERS_AT_ONCE
 
 
 async def test_a_key_is_valid_on_every_replica_as_soon_as_it_is_made_though_it_was_tried_before() -> None:
