@@ -58,7 +58,7 @@ from shared.models.served_tools import SKILLS_SERVER
 from shared.retries import RetryPolicy
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.tls_door import tls_door
-from shared.tracing import traced_requests
+from shared.tracing import request_tracing
 
 log = structlog.get_logger("chat_shell")
 
@@ -83,7 +83,7 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
             aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                trace_configs=traced_requests(aiohttp.TraceConfig()),
+                middlewares=request_tracing(),
             )
         )
         admission = Admission()

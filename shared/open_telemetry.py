@@ -4,7 +4,9 @@ Spans are values of our own, and encoded here: those of the SDK take five times 
 Its sampler, batches, resource and sender are in use, so that its variables mean what they mean everywhere.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import starmap
 from random import getrandbits
 from time import time_ns
 from typing import cast
@@ -14,7 +16,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource as EncodedResource
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
@@ -30,6 +32,9 @@ _KINDS = {
 _PROPAGATOR = TraceContextTextMapPropagator()
 _SCOPE = InstrumentationScope(name="ballast")
 _FAILED = Status(code=Status.STATUS_CODE_ERROR)
+_PAIRS_KEPT = 4096
+"""Attributes that stay encoded: most spans say again what others said, and an id takes the place of an older one."""
+
 _SAMPLED = trace.SpanContext(1, 1, is_remote=False, trace_flags=trace.TraceFlags(trace.TraceFlags.SAMPLED))
 
 
@@ -101,9 +106,9 @@ class LightSpan:
         if self._batches is not None:
             self._batches.on_end(cast(ReadableSpan, self))
 
-    def encoded(self) -> Span:
-        """Return it as the message of OTLP."""
-        return Span(
+    def encode(self, add: Callable[..., Span]) -> None:
+        """Add it to a message of OTLP; a message is made where it stays, because to copy one costs as much."""
+        add(
             trace_id=self.trace_id.to_bytes(16, "big"),
             span_id=self.span_id.to_bytes(8, "big"),
             parent_span_id=self.parent_id.to_bytes(8, "big") if self.parent_id else b"",
@@ -126,9 +131,12 @@ class LightExporter(OTLPSpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Encode a batch and send it; a failure loses the batch."""
-        encoded = [span.encoded() for span in cast(Sequence[LightSpan], spans)]
-        of_service = ResourceSpans(resource=self._resource, scope_spans=[ScopeSpans(scope=_SCOPE, spans=encoded)])
-        body = ExportTraceServiceRequest(resource_spans=[of_service]).SerializeToString()
+        request = ExportTraceServiceRequest()
+        of_service = request.resource_spans.add(resource=self._resource)
+        add = of_service.scope_spans.add(scope=_SCOPE).spans.add
+        for span in cast(Sequence[LightSpan], spans):
+            span.encode(add)
+        body = request.SerializeToString()
         return SpanExportResult.SUCCESS if self._client.export(body).success else SpanExportResult.FAILURE
 
 
@@ -162,17 +170,20 @@ class OpenTelemetryTracer:
 
 
 def _encoded(attributes: Attributes) -> list[KeyValue]:
-    encoded: list[KeyValue] = []
-    for key, value in attributes.items():
-        pair = KeyValue(key=key)
-        match value:
-            case bool():
-                pair.value.bool_value = value
-            case str():
-                pair.value.string_value = value
-            case int():
-                pair.value.int_value = value
-            case float():
-                pair.value.double_value = value
-        encoded.append(pair)
-    return encoded
+    return [*starmap(_pair, attributes.items())]
+
+
+@lru_cache(_PAIRS_KEPT, typed=True)
+def _pair(key: str, value: str | int | float | bool) -> KeyValue:
+    """Encode an attribute; `typed`, because 1 and True are equal."""
+    pair = KeyValue(key=key)
+    match value:
+        case bool():
+            pair.value.bool_value = value
+        case str():
+            pair.value.string_value = value
+        case int():
+            pair.value.int_value = value
+        case float():
+            pair.value.double_value = value
+    return pair

@@ -22,7 +22,7 @@ from shared.errors import (
 from shared.models.json_bounds import JsonBounds, JsonScanner
 from shared.models.values import JsonObject, JsonValue
 from shared.retries import retry_after_seconds
-from shared.tracing import traced_requests
+from shared.tracing import request_tracing
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 MAX_ANSWER_DEPTH = 16
@@ -50,7 +50,7 @@ def open_provider_session() -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         trust_env=False,
         auto_decompress=False,
-        trace_configs=traced_requests(aiohttp.TraceConfig()),
+        middlewares=request_tracing(),
     )
 
 

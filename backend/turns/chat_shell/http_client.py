@@ -22,7 +22,7 @@ from shared.models.openai_converter import OpenAIRequestConverter
 from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult, call_to_body
 from shared.models.values import JsonObject
-from shared.tracing import traced_requests
+from shared.tracing import request_tracing
 
 DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell reports a passed deadline itself, as an event; this timeout is for a chat_shell that cannot."""
@@ -56,7 +56,7 @@ class HttpChatShell:
             headers={"authorization": f"Bearer {service_token}"},
             connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             cookie_jar=aiohttp.DummyCookieJar(),
-            trace_configs=traced_requests(aiohttp.TraceConfig()),
+            middlewares=request_tracing(),
         )
 
     async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:

@@ -2,7 +2,7 @@
 
 import aiohttp
 
-from shared.tracing import traced_requests
+from shared.tracing import request_tracing
 
 CONNECT_TIMEOUT_SECONDS = 10.0
 
@@ -17,5 +17,5 @@ def open_session() -> aiohttp.ClientSession:
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS),
         trust_env=False,
-        trace_configs=traced_requests(aiohttp.TraceConfig()),
+        middlewares=request_tracing(),
     )

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
 import pytest
+from yarl import URL
 
 from shared.chosen import wants_traces
 from shared.environment import WrongSetting
@@ -14,12 +16,13 @@ from shared.tracing import (
     NoSpan,
     SpanKind,
     WorkSpan,
-    begin_span,
     choose_tracer,
     current_span,
     current_trace_id,
+    request_tracing,
     span_of,
     trace_headers,
+    trace_request,
 )
 
 
@@ -31,6 +34,10 @@ class NamedSpan(NoSpan):
         self.traceparent = f"00-{self.path}-1-01"
         self.failure = ""
         self.has_ended = False
+        self.attributes: dict[str, str | int | float | bool] = {}
+
+    def set(self, attributes: Attributes) -> None:
+        self.attributes.update(attributes)
 
     def fail(self, kind: str) -> None:
         self.failure = kind
@@ -48,6 +55,7 @@ class NotingTracer:
     def begin(self, name: str, kind: SpanKind, parent: WorkSpan | str | None, attributes: Attributes) -> WorkSpan:
         above = parent.path if isinstance(parent, NamedSpan) else str(parent or "")
         self.spans.append(NamedSpan(name, above))
+        self.spans[-1].set(attributes)
         return self.spans[-1]
 
 
@@ -61,15 +69,16 @@ def tracer() -> Iterator[NotingTracer]:
 
 def test_without_a_tracer_nothing_is_made() -> None:
     with span_of("turn") as span:
-        assert span is current_span() is begin_span("chat", SpanKind.CLIENT) is NO_SPAN
+        assert span is current_span() is NO_SPAN
+        assert request_tracing() == ()
         assert trace_headers() == {}
         assert current_trace_id() is None
 
 
 async def test_spans_stand_below_those_around_them(tracer: NotingTracer) -> None:
     async def tool(name: str) -> None:
-        with span_of(name):
-            begin_span("request", SpanKind.CLIENT).end()
+        with span_of(name), span_of("request", kind=SpanKind.CLIENT):
+            pass
 
     with span_of("turn", remote_parent="caller"):
         assert current_trace_id() == "caller/turn"
@@ -99,6 +108,45 @@ async def test_what_fails_or_is_left_ends_its_span(tracer: NotingTracer) -> None
         ("/broken", "KeyError", True),
     ]
     assert current_span() is NO_SPAN
+
+
+@dataclass
+class Asked:
+    """A request as a client makes it."""
+
+    url: URL
+    method: str = "POST"
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass
+class Answered:
+    """The beginning of its answer."""
+
+    status: int
+
+
+async def test_a_request_is_a_span_that_the_other_service_is_told_of(tracer: NotingTracer) -> None:
+    asked = Asked(URL("http://model:8080/v1/chat?key=secret"))
+
+    async def answer(request: Asked) -> Answered:
+        assert request.headers == {"traceparent": tracer.spans[-1].traceparent}
+        return Answered(404)
+
+    async def leave(_request: Asked) -> Answered:
+        raise ConnectionResetError("what it says is not told")
+
+    with span_of("turn"):
+        assert (await trace_request(asked, answer)).status == 404
+        with pytest.raises(ConnectionResetError):
+            await trace_request(asked, leave)
+    _, *requests = tracer.spans
+    assert [(span.path, span.failure, span.has_ended) for span in requests] == [
+        ("/turn/POST /v1/chat", "", True),
+        ("/turn/POST /v1/chat", "ConnectionResetError", True),
+    ]
+    address = {"http.request.method": "POST", "server.address": "model", "url.path": "/v1/chat"}
+    assert [span.attributes for span in requests] == [{**address, "http.response.status_code": 404}, address]
 
 
 HERE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318"}
