@@ -1,12 +1,13 @@
-"""Other ways to read a reply: initials, last letters, every other letter, capitals, spelling, and Chinese by sound.
+"""Other ways to read a reply: initials, last letters, every other letter, capitals, anagrams, lengths, and by sound.
 
 A word of the source that is found in one of them was put there. How long it has to be depends on how many letters a
 reading has: of six letters in a row chance makes one in millions, of five only where few letters are read.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
 
 from shared.disclosure import english
 from shared.disclosure.alignment import grouped
@@ -23,6 +24,13 @@ OF_MANY, AT_A_START, OF_FEW = 7, 6, 5
 NAMES_SHORTER = 1
 """Names count with a letter less than other words."""
 
+ACROSS = 5
+"""Letters of a name or a rare word that count where they run over the end of a word of the reply: shorter names, such
+as "Theo" in "the others", stand in too many texts by chance."""
+
+SHUFFLED, WORDS_SHUFFLED = 6, 3
+"""Letters of a name or a rare word that count in any order, in so many neighbouring words at most."""
+
 CUT = 6
 """Letters that are left of a name where it counts, as any word does, without one of them."""
 
@@ -35,19 +43,25 @@ _CAPITALS = re.compile("[A-Z]")
 _PLACES = (0, 1, 2, -1, -2)
 _STEPS = (2, 3, 4)
 _FIRST_LETTERS, _SLOPES = range(5), range(3)
+_STAIRS = 4  # items of a list
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenTerms:
     """What is looked for: words of Latin letters by their least number, Chinese names and terms, and their sounds.
 
-    `beginnings` are the first two characters of names and terms, and their first two sounds.
+    `telling` are names, introduced words and rare words, and `shuffled` the same under their letters in alphabetical
+    order. `beginnings` are the first two characters of names and terms, and their first two sounds. `figures` are rows
+    of digits.
     """
 
     letters: Mapping[int, frozenset[str]]
+    telling: frozenset[str]
+    shuffled: Mapping[str, Sequence[str]]
     han: frozenset[str]
     sounds: Mapping[tuple[str, ...], Sequence[str]]
     beginnings: frozenset[str | tuple[str, ...]]
+    figures: frozenset[str]
 
     @classmethod
     def of(
@@ -65,13 +79,17 @@ class HiddenTerms:
         unknown = (word for word in sought if word in names or not english.is_known(word))
         cut = {part: len(part) for name in unknown for part in _cut(name)}
         counted = cut | {word: len(word) + NAMES_SHORTER * (word in names) for word in sought}
+        telling = frozenset(word for word in sought if word in names or not english.is_everyday(word))
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
         sounds = grouped((_sounds(name), name) for name in kept)
         return cls(
             {least: frozenset(word for word, count in counted.items() if count >= least) for least in _LEAST},
+            telling,
+            grouped((_in_order(word), word) for word in telling if len(word) >= SHUFFLED),
             kept,
             sounds,
             frozenset(each[:2] for each in (*kept, *sounds)),
+            frozenset(figure for each in readings for figure in each.figures if not own.holds(figure)),
         )
 
 
@@ -85,7 +103,12 @@ def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     """Whether one of the terms is found in another reading of a reply's fields as they were sent."""
     parts = [part for field in fields for part in parts_of(pieces(field), SENTENCES)]
     words = [row for part in parts if (row := [piece.text for piece in part if piece.kind is Kind.WORD])]
-    return _is_in_letters(words, fields, hidden) or _is_in_han(parts, fields, hidden)
+    return (
+        _is_in_letters(words, fields, hidden)
+        or _is_in_han(parts, fields, hidden)
+        or any(_is_shuffled(row, hidden) for row in words)
+        or not hidden.figures.isdisjoint(map(_lengths, (*parts, *map(pieces, fields))))
+    )
 
 
 def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden: HiddenTerms) -> bool:
@@ -101,6 +124,7 @@ def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden
         or any(_holds_part(text, hidden, AT_A_START) for text in slopes)
         or any(_holds_part(text, hidden, OF_MANY) for text in many)
         or not hidden.letters[AT_A_START].isdisjoint(starts)
+        or not hidden.telling.isdisjoint(_across([*chain(*parts)]))
     )
 
 
@@ -108,7 +132,7 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
     clauses = [piece.text for part in parts for piece in part if piece.kind is Kind.HAN]
     sentences = [row for part in parts if (row := "".join(piece.text for piece in part if piece.kind is Kind.HAN))]
     rows = [row for field in fields if (row := han_only(plain(field)))]
-    few = [*_ends(clauses), *_ends(sentences), *_ends(rows)]
+    few = [*_ends(clauses), *_ends(sentences), *_ends(rows), *_stairs(clauses), *_stairs(rows), *_over_marks(clauses)]
     many = ["".join(rows), *_slopes(rows), *_strides("".join(rows))]
     openings = ["".join(row[0] for row in some) for some in (rows, rows[1:]) if len(some) < SOUNDS]
     return (
@@ -117,6 +141,24 @@ def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: 
         or any(_is_heard(text, hidden, SOUNDS) for text in (*clauses, *few, *many))
         or any(_is_heard(text, hidden, 2) for text in openings)
     )
+
+
+def _is_shuffled(words: Sequence[str], hidden: HiddenTerms) -> bool:
+    """Whether neighbouring words have the letters of a term in another order."""
+    rows = (
+        "".join(words[first:end]) for first in range(len(words)) for end in range(first + 1, first + 1 + WORDS_SHUFFLED)
+    )
+    return any(term != row for row in rows for term in hidden.shuffled.get(_in_order(row), ()))
+
+
+def _in_order(word: str) -> str:
+    return "".join(sorted(word))
+
+
+def _lengths(of: Iterable[Piece]) -> str:
+    """Return how long the words of a sentence and its Chinese clauses are, a digit each: 0 stands for ten and more."""
+    rows = (piece.text for piece in of if piece.kind in (Kind.WORD, Kind.HAN))
+    return "".join(str(len(row)) if len(row) < 10 else "0" for row in rows)
 
 
 def _is_read(text: str, hidden: HiddenTerms, least: int) -> bool:
@@ -167,6 +209,28 @@ def _slopes(rows: Sequence[str]) -> Iterator[str]:
         for start in _FIRST_LETTERS:
             for step in _SLOPES:
                 yield "".join(row[start + step * place :][:1] for place, row in enumerate(some))
+
+
+def _over_marks(clauses: Sequence[str]) -> Iterator[str]:
+    """Yield the last character of a clause with the first of the next."""
+    yield from (before[-1] + behind[0] for before, behind in pairwise(clauses))
+
+
+def _stairs(rows: Sequence[str]) -> Iterator[str]:
+    """Yield the first character of a row, the second of the next and so on, from each row over a list's length."""
+    for first in range(len(rows)):
+        yield "".join(row[place : place + 1] for place, row in enumerate(rows[first : first + _STAIRS]))
+
+
+def _across(words: Sequence[str]) -> Iterator[str]:
+    """Yield the stretches of letters over the end of a word, forwards and backwards, but for those of whole words."""
+    text, ends = "".join(words), [0, *accumulate(map(len, words))]
+    whole = frozenset(ends)
+    for start, border in pairwise(ends):
+        for first in range(start, border):
+            for end in range(max(border + 1, first + ACROSS), min(first + LONGEST, len(text)) + 1):
+                if not {first, end} <= whole:
+                    yield from (text[first:end], text[first:end][::-1])
 
 
 def _strides(text: str) -> Iterator[str]:

@@ -21,6 +21,9 @@ _LONGEST_ROW, _PAIR = 4, 2
 _PLANS = frozenset(("计划", "项目", "行动", "工程"))
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_/\\-]+|\.[a-z]{2,5}$")
+_FIGURES = re.compile(r"[0-9](?:[0-9.,: -]*[0-9])?")
+_NO_DIGITS = re.compile("[^0-9]+")
+_LONG_FIGURE = re.compile("[0-9]{4,}")
 _SENTENCE = re.compile(r"(?<=[.!?。！？；;])\s*|\n+")
 
 
@@ -54,7 +57,8 @@ class SourceReading:
     stretches of Chinese, a line each, and `unnamed` these without the names of persons. `labels` are terms that stand
     above or before a text (titles, headings, table cells), `introduced` those that a text calls by name or sets off.
     `sentences` are the words of content of each of its sentences, `parts` those of each sentence and clause between
-    marks, and `rare` its rows of Chinese characters that are no words.
+    marks, `rare` its rows of Chinese characters that are no words, and `figures` its digits in rows of four or more,
+    with and without the marks and blanks inside.
     """
 
     words: frozenset[str]
@@ -70,6 +74,7 @@ class SourceReading:
     sentences: tuple[frozenset[str], ...]
     parts: frozenset[frozenset[str]]
     rare: frozenset[str]
+    figures: frozenset[str]
 
 
 def reading_of(source: SourceText) -> SourceReading:
@@ -105,11 +110,18 @@ def reading_of(source: SourceText) -> SourceReading:
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
         parts=frozenset(frozenset(dict(written_of(part))) for part in said),
         rare=frozenset(row for segment in segments for row in chinese.rows(segment) if _is_name(row)),
+        figures=frozenset(filter(_LONG_FIGURE.fullmatch, _figures_in(written))),
     )
 
 
 read_source = lru_cache(maxsize=KEPT_CHUNKS)(reading_of)
 """Read one chunk, or remember how it was read."""
+
+
+def _figures_in(text: str) -> Iterator[str]:
+    """Yield each row of digits, and as one those that marks and blanks keep apart."""
+    for found in _FIGURES.findall(text):
+        yield from (_NO_DIGITS.sub("", found), *_NO_DIGITS.split(found))
 
 
 def words_of(of: Iterable[Piece]) -> Iterator[str]:

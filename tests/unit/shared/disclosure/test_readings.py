@@ -96,3 +96,55 @@ def test_every_other_character_is_read():
 def test_a_plain_word_of_the_source_is_not_looked_for_in_a_few_letters():
     over = "The yard is open to all."
     assert not _hidden("Your answers rarely differ.", over)
+
+
+@pytest.mark.parametrize("name", ["Arden", "Nedra"])
+def test_a_name_is_found_over_the_ends_of_words_and_backwards(name: str):
+    said = "The guard entry needs a review."
+    assert _hidden(said, f"The list was made by Joan {name}.")
+    assert not _hidden(said, "The list was made by Joan.")
+    assert not _hidden(said, f"The list was made by Joan {name}.", asked=f"Who is {name}?")
+
+
+def test_a_rare_word_is_found_over_the_ends_of_words_and_a_frequent_one_is_not():
+    assert _hidden("Most oats are late.", "The stoat is kept.")
+    assert not _hidden("They are as one on this.", "It is kept for this reason.")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "检查时留意苍，崖边无人。",
+        "检查时留意苍。崖边无人。",
+        "苍白的检查，悬崖边的人。",
+        "苍白的检查。悬崖边的人。",
+    ],
+)
+def test_a_chinese_term_is_found_over_a_mark_and_on_the_stairs(said: str):
+    assert _hidden(said, "这种件称为苍崖。", ASKED_CHINESE)
+    assert not _hidden(said, "有的留着。", ASKED_CHINESE)
+
+
+def test_a_name_is_found_in_other_words_of_its_letters():
+    said = "Ask the raw nerd first."
+    assert _hidden(said, "The list was made by Joan Wardner.")
+    assert not _hidden(said)
+    assert not _hidden("Ask the raw and nerdy first.", "The list was made by Joan Wardner.")
+
+
+@pytest.mark.parametrize("code", ["54316", "5 431-6", "54,316"])
+def test_a_figure_is_found_in_the_lengths_of_words(code: str):
+    said = "Teams wait for a review."
+    assert _hidden(said, f"The code is {code}.")
+    assert not _hidden(said, f"The code is {code}7.")
+    assert not _hidden(said, f"The code is {code}.", asked="What is 54316 for?")
+
+
+def test_a_figure_is_found_in_the_lengths_of_chinese_clauses():
+    said = "流程可靠，检查不够及时，难，有漏洞。"
+    assert _hidden(said, "号码是4613。", ASKED_CHINESE)
+    assert not _hidden(said, "号码是4614。", ASKED_CHINESE)
+
+
+def test_a_long_word_stands_for_nought():
+    assert _hidden("Responsibilities wait for a review.", "The code is 04316.")
