@@ -1,7 +1,9 @@
 """Knowledge: uploads that go on, what is wrong with files, search in two roles, members, descriptions."""
 
+import asyncio
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,31 @@ async def test_a_dropped_folder_is_tried_again_while_the_server_is_busy(tab: Tab
     assert names_of_documents(owner, base_id) == {"lamps/north/dropped.txt"}
     await tab.page.get_by_role("button", name="Clear the list").click()
     await expect(tab.page.get_by_role("region", name="Uploads")).to_have_count(0)
+
+
+async def test_documents_are_counted_while_others_are_still_stored(tab: Tab, owner: httpx2.Client, tmp_path: Path):
+    base_id = new_base(owner, embed=False)
+    is_let_through = asyncio.Event()
+
+    async def held(route: Route) -> None:
+        await is_let_through.wait()
+        await route.continue_()
+
+    for name in ("first.txt", "second.txt"):
+        (tmp_path / name).write_text(f"The lamp of the {name} is lit at dusk.", encoding="utf-8")
+    tab.can_be_lent_again = False
+    await tab.page.clock.install()
+    await tab.open(f"knowledge/{base_id}")
+    await expect(tab.page.locator(".facts")).to_contain_text("0 documents")
+    await tab.page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
+    await tab.page.route(re.compile(r"second\.txt$"), held)
+    files = [tmp_path / name for name in ("first.txt", "second.txt")]
+    await tab.page.locator("input[type=file]:not([webkitdirectory])").set_input_files(files)
+    for stored in (1, 2):
+        await expect(lines(tab, "stored")).to_have_count(stored)
+        await tab.page.clock.run_for(700)
+        is_let_through.set()
+    await expect(tab.page.locator(".facts")).to_contain_text("2 documents")
 
 
 KEPT = """() => new Promise((resolve, reject) => {
