@@ -3,10 +3,12 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
+from time import monotonic
 from typing import Any, cast
 
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from backend.foundation.http.cross_origin import marks_for
@@ -17,8 +19,31 @@ CLIENT_LEFT = "client_left"
 """Where the state of a request holds an event that is set when its client has left, be anything of it read or not."""
 
 
+DISCARDED_BYTES_A_SECOND = 67_108_864
+LONGEST_PAUSE_SECONDS = 5.0
+PIECE_BYTES = 256
+"""What a piece of a body costs, however short it is."""
+
+
 class _HeadTooLarge(Exception):
     """The headers are longer than allowed."""
+
+
+class DiscardPace:
+    """How fast bytes are taken in that nobody reads, such as the body behind a refusal: so many a second in all.
+
+    What clients send as fast as they can would otherwise leave the event loop no time for anything else.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._due = 0.0
+
+    def pause_seconds(self, cost_bytes: int) -> float:
+        """Return for how long a connection is not read that has brought so much for nothing."""
+        now = self._now()
+        self._due = max(self._due, now) + cost_bytes / DISCARDED_BYTES_A_SECOND
+        return min(LONGEST_PAUSE_SECONDS, self._due - now)
 
 
 class UnfinishedHeads:
@@ -41,11 +66,12 @@ class UnfinishedHeads:
 
 @dataclass(frozen=True)
 class ConnectionRules:
-    """What holds for all connections: their limits, who waits, and which origins' scripts may read what is refused."""
+    """What holds for all connections: their limits, who waits, whose scripts may read what is refused, what is lost."""
 
     limits: ReadLimits
     heads: UnfinishedHeads
     allows: Callable[[str], bool]
+    discards: DiscardPace = field(default_factory=lambda: DiscardPace(monotonic))
 
 
 class TimedProtocol(HttpToolsProtocol):
@@ -62,7 +88,9 @@ class TimedProtocol(HttpToolsProtocol):
         self._has_begun = False
         self._unanswered: deque[RequestResponseCycle] = deque()
         self._client_left = asyncio.Event()
-        self._unread_bytes = 0
+        self._discards = rules.discards
+        self._in_body = False
+        self._kept_bytes = self._pieces = self._unread_bytes = 0
         self.app_state = {**self.app_state, CLIENT_LEFT: self._client_left}
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -86,7 +114,11 @@ class TimedProtocol(HttpToolsProtocol):
         """Take bytes; headers without end are refused."""
         if self._in_head:
             self._head_bytes += len(data)
+        self._kept_bytes = self._pieces = 0
+        was_in_body = self._in_body
         super().data_received(data)
+        if was_in_body and self._in_body:
+            self._discard(len(data) - self._kept_bytes, len(data))
         if self._in_head and self._head_bytes > self._limits.head_bytes:
             self.send_400_response("")
 
@@ -102,7 +134,7 @@ class TimedProtocol(HttpToolsProtocol):
         if sum(len(name) + len(value) for name, value in self.headers) + len(self.url) > self._limits.head_bytes:
             self._head_bytes = self._limits.head_bytes + 1
             raise _HeadTooLarge
-        self._in_head = False
+        self._in_head, self._in_body = False, True
         self._unread_bytes = 0
         self._heads.discard(self)
         self._clock.expect_body()
@@ -112,16 +144,32 @@ class TimedProtocol(HttpToolsProtocol):
         self._unanswered.append(self.cycle)
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of the body; one that is answered already is discarded, but not for ever."""
+        """Take a piece of the body; where the request is answered already, it is discarded."""
         self._clock.note_body(len(body))
         super().on_body(body)
-        if self.cycle.response_complete:
-            self._unread_bytes += len(body)
-            if self._unread_bytes > self._limits.unread_bytes:
-                self.transport.close()
+        self._pieces += 1
+        if not self.cycle.response_complete:
+            self._kept_bytes += len(body)
+
+    def _discard(self, lost_bytes: int, arrived_bytes: int) -> None:
+        """Read on after a pause where most of what has arrived is lost, and not for ever."""
+        self._unread_bytes += lost_bytes
+        if self._unread_bytes > self._limits.unread_bytes:
+            self.transport.close()
+        elif 2 * lost_bytes > arrived_bytes:
+            self.flow.pause_reading()
+            cost_bytes = lost_bytes + PIECE_BYTES * self._pieces
+            self.loop.call_later(self._discards.pause_seconds(cost_bytes), self._read_on)
+
+    def _read_on(self) -> None:
+        """End a pause, unless uvicorn has begun one of its own."""
+        is_full = not self.cycle.response_complete and len(self.cycle.body) > HIGH_WATER_LIMIT
+        if not self.transport.is_closing() and not self.pipeline and not is_full:
+            self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
         """End the wait: the request is whole."""
+        self._in_body = False
         self._stop_timer()
         super().on_message_complete()
 
