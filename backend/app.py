@@ -68,7 +68,6 @@ from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
 from shared.garbage import look_for_cycles_rarely
-from shared.request_timing import ReadLimits
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.telemetry import LoggingCertificates
 from shared.tls_door import tls_door
@@ -119,8 +118,7 @@ async def serve(settings: Settings) -> None:
         metrics = METRICS_ROUTERS if settings.admin_port is None else ()
         routers = (*ROUTERS, *metrics, *console_routers(is_on=settings.console))
         app = create_app(routers, backend.services, options)
-        limits = ReadLimits(unread_bytes=2 * settings.max_body_bytes)
-        server = http_server(app, limits, allows=options.allows, tls=tls_door(certificates))
+        server = http_server(app, allows=options.allows, tls=tls_door(certificates))
         stack.enter_context(LoopMeter())
         await stack.enter_async_context(_admin_door(settings, backend))
         look_for_cycles_rarely()

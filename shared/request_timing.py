@@ -26,7 +26,7 @@ class ReadLimits:
     bytes_a_second: int = 16_384
     head_bytes: int = 65_536
     unfinished_heads: int = 1024
-    unread_bytes: int = 33_554_432
+    unread_bytes: int = 2**30
 
 
 class RequestClock:
