@@ -27,7 +27,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-console test-guides test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -36,8 +36,15 @@ help: ## this list
 run: setup-run ## start backend, chat_shell and, with no model configured, the demo model; Ctrl-C stops them
 	@exec $(BIN)/python -m deploy.demo.run
 
-test: setup ## run every test, with servers of its own
-	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --inline-snapshot=disable
+test: setup ## run every test that needs nothing but Python, with servers of its own
+	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --inline-snapshot=disable \
+	--ignore tests/console --ignore tests/guides
+
+test-console: setup ## drive the page in Chromium, which it needs
+	@$(PYTEST) --inline-snapshot=disable tests/console
+
+test-guides: setup ## run every command of README and docs; needs bash, curl and jq
+	@$(PYTEST) --inline-snapshot=disable tests/guides
 
 test-thorough: setup ## run every test, and try each property on many more examples, as a nightly run should
 	@TESTS_THOROUGH=1 $(MAKE) --no-print-directory test
@@ -57,8 +64,8 @@ test-clients: setup ## try foreign clients, each in its own environment, on the 
 test-failed: setup ## run the tests that failed last time once more, one after another
 	@$(PYTEST) --last-failed --last-failed-no-failures none --inline-snapshot=disable
 
-check: verify ## what CI runs: what `verify` does, then the tests, those of sizes and names among them
-	@$(MAKE) --no-print-directory test
+check: verify ## what CI runs before foreign clients: what `verify` does, then the tests, the page's and the guides'
+	@$(MAKE) --no-print-directory test test-console test-guides
 
 verify: setup lint types floors protos-check manifests console-check ## lint, types, floors and generated code, without the tests
 

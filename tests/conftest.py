@@ -5,12 +5,8 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
 
-from tests.console.chromium import NOT_RUN, chromium_path
 from tests.examples import IS_THOROUGH, of_many
-from tests.guides.programs import missing_programs, not_run
 
 # No example is timed, and no generation of examples either: speed belongs in the benchmark.
 # The same examples on every run: a change is to be judged by what it changes. The thorough run looks for new ones.
@@ -31,7 +27,6 @@ LONG_FILES = (
     "tests/integration/test_openapi_fuzz.py",
     "tests/e2e/test_chaos.py",
     "tests/leaks/test_leaks.py",
-    "tests/guides/test_guides.py",
     "tests/contract/test_retrieval.py",
     "tests/contract/test_compaction_crashes.py",
     "tests/integration/test_hostile_documents.py",
@@ -43,11 +38,6 @@ LONG_FILES = (
 """They come first: a worker that begins a long file at the end lets the others wait for it. The longest come first."""
 
 pytest_plugins = ["tests.servers.fixtures"]
-
-left_out = {} if chromium_path() else {"console": NOT_RUN}
-if missing := missing_programs():
-    left_out["guides"] = not_run(missing)
-collect_ignore = list(left_out)
 
 gc.disable()  # what the collection makes stays: no look for cycles would find anything to free
 
@@ -62,22 +52,3 @@ def pytest_collection_finish() -> None:
     """Let later looks for cycles leave out what the collection has made: all of it stays to the end."""
     gc.freeze()
     gc.enable()
-
-
-class OneConsole(LoadFileScheduling):
-    """Gives each file to one worker, and all files of the page to the same one: they share a pair and a browser."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return "tests/console" if nodeid.startswith("tests/console/") else super()._split_scope(nodeid)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> OneConsole | None:
-    """Choose it where files are given to workers as a whole."""
-    return OneConsole(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what was left out, and why."""
-    for reason in left_out.values():
-        terminalreporter.write_line(reason)

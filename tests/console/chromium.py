@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-NOT_RUN = "Not run: tests/console, which needs Chromium (apt-get install chromium), and there is none on this machine."
+NEEDED = "Chromium is needed, and there is none on this machine: apt-get install chromium, or name one with CHROMIUM=."
 
 
 def chromium_path() -> str | None:

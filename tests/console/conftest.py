@@ -8,11 +8,14 @@ from playwright.async_api import Browser, async_playwright
 
 from deploy.demo.public_api import PublicApi
 from tests.console.browsing import Tab, Tabs
-from tests.console.chromium import chromium_path
+from tests.console.chromium import NEEDED, chromium_path
 from tests.console.running import Running, start_running
 from tests.fakes.model_server import FakeModelControl
 from tests.servers.counted_embedder import CountedEmbedder
 from tests.servers.fixtures import launching
+
+if chromium_path() is None:
+    pytest.exit(NEEDED, returncode=1)
 
 
 @pytest.fixture(scope="session")

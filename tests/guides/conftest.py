@@ -8,8 +8,12 @@ import pytest
 
 from tests.console.running import Running, start_running
 from tests.guides.blocks import all_blocks
+from tests.guides.programs import missing_programs
 from tests.servers.fixtures import launching
 from tests.servers.postgres import PostgresServer
+
+if missing := missing_programs():
+    pytest.exit(f"The pages use {', '.join(missing)}, which this machine has not.", returncode=1)
 
 _TOOLS_PAGE = "docs/tools.md"
 _TOOLS = """\
