@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Delete, Table, Update, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Delete, Table, Update, delete, select, update
 
 from backend.conversations.ports.conversations import ConversationStore
 from backend.conversations.sql import tables as told
@@ -91,7 +91,7 @@ def _conversation_is_due(before: datetime) -> ColumnElement[bool]:
     waits = turn.c.entered_id.is_(None) | (turn.c.created_at >= before)
     awaited = select(turn.c.id).where(turn.c.conversation_id == _conversation.c.id, waits).exists()
     is_free = _conversation.c.running_response_id.is_(None)
-    return or_(told.IS_WITHDRAWN, (_conversation.c.created_at < before) & is_free & ~touched & ~awaited)
+    return (_conversation.c.created_at < before) & is_free & ~touched & ~awaited
 
 
 def _response_is_due(before: datetime) -> ColumnElement[bool]:

@@ -107,14 +107,13 @@ class SqlPersonStore:
         return results, await self._database.write(lambda connection: connection.execute(counted).rowcount)
 
     async def delete_conversations(self, person: Person) -> int:
-        """Withdraw each, then delete its rows."""
-        is_free = _is_of(_conversation, person) & _conversation.c.running_response_id.is_(None)
-        which, deleted = or_(is_free, told.IS_WITHDRAWN), 0
+        """Withdraw each, then delete the rows of all that are withdrawn, those of an earlier attempt among them."""
+        which, deleted = _is_of(_conversation, person) & _conversation.c.running_response_id.is_(None), 0
         async for each in self._ids(_conversation, which):
             withdrawn = update(_conversation).where(which, _conversation.c.id == each).values(told.WITHDRAWAL)
-            if await self._database.write(lambda c, withdrawn=withdrawn: c.execute(withdrawn).rowcount):
-                await self._conversations.clear(each)
-                deleted += 1
+            deleted += await self._database.write(lambda c, withdrawn=withdrawn: c.execute(withdrawn).rowcount)
+        for each in await self._conversations.left_of_deleted():
+            await self._conversations.clear(each)
         return deleted
 
     async def records(self, person: Person) -> AsyncIterator[JsonObject]:
