@@ -19,7 +19,8 @@ class ReadLimits:
 
     A body may take `seconds`, and more the longer it is: it is slow when it comes with less than `bytes_a_second`.
     Of one that is answered before it has come, `unread_bytes` more are taken, so that its client comes to read the
-    answer.
+    answer. Behind a request that is not answered yet, `waiting_requests` of the same connection are taken; what comes
+    then is not read, and the connection closed behind the last answer.
     """
 
     seconds: float = 30.0
@@ -27,6 +28,7 @@ class ReadLimits:
     head_bytes: int = 65_536
     unfinished_heads: int = 1024
     unread_bytes: int = 2**30
+    waiting_requests: int = 64
 
 
 class RequestClock:

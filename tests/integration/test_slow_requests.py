@@ -14,7 +14,9 @@ from shared.request_timing import ReadLimits
 from tests.fakes.http_door import FakeHouse
 
 UNREAD_BYTES = 1_000_000
-LIMITS = ReadLimits(seconds=0.5, bytes_a_second=1000, head_bytes=4096, unfinished_heads=3, unread_bytes=UNREAD_BYTES)
+LIMITS = ReadLimits(
+    seconds=0.5, bytes_a_second=1000, head_bytes=4096, unfinished_heads=3, unread_bytes=UNREAD_BYTES, waiting_requests=9
+)
 WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 PATIENCE_SECONDS = 30.0
 ORIGIN = "https://app.example"
@@ -147,6 +149,14 @@ async def test_requests_sent_behind_a_refused_one_are_refused_one_after_the_othe
     answer = await answer_to(address, 5 * one)
     assert answer.count(b"HTTP/1.1 401 ") == 5
     assert asyncio.get_running_loop().time() - began_at >= 5 * 0.2
+
+
+async def test_of_requests_without_an_end_behind_an_unanswered_one_so_many_are_answered_and_no_more(
+    address: Address,
+) -> None:
+    one = REFUSED + b"Content-Length: 0\r\n\r\n"
+    answer = await answer_to(address, 300 * one, trickle=one)
+    assert answer.count(b"HTTP/1.1 401 ") == 1 + LIMITS.waiting_requests
 
 
 async def test_a_connection_that_sends_nothing_is_closed(address: Address) -> None:

@@ -29,6 +29,10 @@ class _HeadTooLarge(Exception):
     """The headers are longer than allowed."""
 
 
+class _TooManyWaiting(Exception):
+    """More requests than allowed wait behind the one of this connection that is answered now."""
+
+
 class DiscardPace:
     """How fast bytes are taken in that nobody reads, such as the body behind a refusal: so many a second in all.
 
@@ -89,7 +93,7 @@ class TimedProtocol(HttpToolsProtocol):
         self._unanswered: deque[RequestResponseCycle] = deque()
         self._client_left = asyncio.Event()
         self._discards = rules.discards
-        self._in_body = False
+        self._in_body = self._is_deaf = False
         self._kept_bytes = self._pieces = self._unread_bytes = 0
         self.app_state = {**self.app_state, CLIENT_LEFT: self._client_left}
 
@@ -134,6 +138,11 @@ class TimedProtocol(HttpToolsProtocol):
         if sum(len(name) + len(value) for name, value in self.headers) + len(self.url) > self._limits.head_bytes:
             self._head_bytes = self._limits.head_bytes + 1
             raise _HeadTooLarge
+        if len(self.pipeline) >= self._limits.waiting_requests:
+            self._is_deaf = True
+            self._stop_timer()
+            self.cycle.keep_alive = False
+            raise _TooManyWaiting
         self._in_head, self._in_body = False, True
         self._unread_bytes = 0
         self._heads.discard(self)
@@ -174,7 +183,13 @@ class TimedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or whose headers are too long, in the form of all errors of this API."""
+        """Refuse what is no HTTP, or whose headers are too long, in the form of all errors of this API.
+
+        Of a connection with too many requests nothing more is read: it is closed behind the last of its answers.
+        """
+        if self._is_deaf:
+            self.flow.pause_reading()
+            return
         is_long = self._head_bytes > self._limits.head_bytes
         refusal = f"The headers are longer than {self._limits.head_bytes} bytes." if is_long else msg
         status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE if is_long else HTTPStatus.BAD_REQUEST
