@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -42,20 +43,20 @@ class Spent:
 
 def tracing_figures(_pair: BenchPair, store: Store) -> list[Figure]:
     """Measure each kind of load on two pairs that differ in nothing but the exporter."""
-    spent: dict[str, list[Spent]] = {name: [] for name in FLOWS}
+    spent: dict[str, list[list[Spent]]] = {name: [] for name in FLOWS}
     with running_collector() as collector:
-        for _ in range(STARTS):
-            with both_pairs(store.name, collector) as pairs:
+        for start in range(STARTS):
+            with both_pairs(store.name, collector, traced_first=bool(start % 2)) as pairs:
                 for name, flow in FLOWS.items():
-                    spent[name] += [spent_beside(*pairs, flow) for _ in range(ROUNDS + 1)][1:]
+                    spent[name].append([spent_beside(*pairs, flow) for _ in range(ROUNDS + 1)][1:])
     return [figure for name, flow in FLOWS.items() for figure in figures_of(name, flow, spent[name])]
 
 
-def figures_of(name: str, flow: Flow, spent: Sequence[Spent]) -> list[Figure]:
+def figures_of(name: str, flow: Flow, starts: Sequence[Sequence[Spent]]) -> list[Figure]:
     """Return the median of the ratios, and how far that may be from the truth, beside what was spent."""
-    ratios = [each.ratio for each in spent]
-    added = (statistics.median(ratios) - 1) * 100
-    middle = statistics.median(each.plain for each in spent) / flow.total * MICROSECONDS
+    ratios = [[each.ratio for each in start] for start in starts]
+    added = (statistics.median(chain(*ratios)) - 1) * 100
+    middle = statistics.median(each.plain for each in chain(*starts)) / flow.total * MICROSECONDS
     return [
         Figure(f"CPU that traces cost, {name}", added, "%", GOAL_PERCENT),
         Figure(f". give or take, {name}", error_of_median(ratios) * 100, "%"),
@@ -63,21 +64,26 @@ def figures_of(name: str, flow: Flow, spent: Sequence[Spent]) -> list[Figure]:
     ]
 
 
-def error_of_median(values: Sequence[float]) -> float:
-    """Return the standard error of the median, by the spread of the medians of samples drawn from the values."""
+def error_of_median(starts: Sequence[Sequence[float]]) -> float:
+    """Return the standard error of the median, by the spread of the medians of samples.
+
+    Whole starts are drawn, because what one start of a process has, its runs have in common.
+    """
     drawn = Random(0)
-    return statistics.stdev(statistics.median(drawn.choices(values, k=len(values))) for _ in range(SAMPLES))
+    return statistics.stdev(statistics.median(chain(*drawn.choices(starts, k=len(starts)))) for _ in range(SAMPLES))
 
 
 @contextmanager
-def both_pairs(store: str, collector: str) -> Generator[tuple[BenchPair, BenchPair]]:
-    """Run two pairs, each with a store of its own, the second with the exporter."""
-    settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector}
+def both_pairs(store: str, collector: str, *, traced_first: bool) -> Generator[tuple[BenchPair, BenchPair]]:
+    """Run two pairs, each with a store of its own, and lend first the one without an exporter, whichever began."""
+    started: dict[bool, BenchPair] = {}
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="ballast-traces-")))
-        own, other = (stack.enter_context(bench_store(store)) for _ in range(2))
-        plain = stack.enter_context(bench_pair(directory / "plain", own.settings))
-        yield plain, stack.enter_context(bench_pair(directory / "traced", other.settings, settings))
+        for is_traced in (traced_first, not traced_first):
+            settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector} if is_traced else {}
+            own = stack.enter_context(bench_store(store)).settings
+            started[is_traced] = stack.enter_context(bench_pair(directory / f"traced-{is_traced}", own, settings))
+        yield started[False], started[True]
 
 
 def spent_beside(plain: BenchPair, traced: BenchPair, flow: Flow) -> Spent:
