@@ -13,6 +13,7 @@ from backend.turns.ports.rates import RateStore
 from backend.turns.redis.client import connect
 from backend.turns.redis.rates import RedisRateStore
 from shared.clock import SystemClock
+from tests.fakes.clock import FakeClock
 
 
 class Replicas(NamedTuple):
@@ -136,6 +137,31 @@ async def test_the_wait_ends_when_the_oldest_use_is_forgotten(request: pytest.Fi
             sure_until = max(sure_until, asked_at + answer.uses[0].sure_seconds)
             refused += 1
     assert loop.time() >= sure_until > 0 or not refused
+    await client.aclose()
+
+
+AN_HOUR = 3600
+
+
+async def test_a_clock_that_is_set_back_refuses_nobody_until_it_is_as_late_again() -> None:
+    clock = FakeClock()
+    store = MemoryRateStore(clock)
+    assert (await store.take(demand("l1", turns_per_minute=1))).is_granted
+    clock.advance(-1)
+    assert not (await store.take(demand("l2", turns_per_minute=1))).is_granted
+    clock.advance(-AN_HOUR)
+    assert (await store.take(demand("l2", turns_per_minute=1))).is_granted
+
+
+@pytest.mark.parametrize(("ahead_seconds", "is_granted"), [(1, False), (AN_HOUR, True)])
+async def test_a_clock_of_redis_that_is_set_back_refuses_nobody_for_long(
+    request: pytest.FixtureRequest, ahead_seconds: int, is_granted: bool
+) -> None:
+    client: Any = connect(request.getfixturevalue("valkey_url"))
+    seconds, _ = await client.time()
+    await client.hset("ballast:rate:{default}:key:a:turns", seconds + ahead_seconds, 1)
+    answer = await RedisRateStore(client).take(demand("l1", turns_per_minute=1))
+    assert answer.is_granted is is_granted
     await client.aclose()
 
 

@@ -70,8 +70,12 @@ def parties_of(caller: Caller, for_keys: RateLimits, for_tenants: RateLimits) ->
 
 
 def unexpired(seconds: Mapping[int, int], now: int) -> dict[int, int]:
-    """Return the amounts that still count, by the second in which they were used."""
-    return {second: amount for second, amount in seconds.items() if second + WINDOW_SECONDS > now}
+    """Return the amounts that still count, by the second in which they were used.
+
+    A second that is to come was noted before the clock was set back. Far ahead it counts no more, for else whoever was at
+    a limit would be refused until it has come.
+    """
+    return {second: amount for second, amount in seconds.items() if abs(now - second) < WINDOW_SECONDS}
 
 
 def reset_seconds(seconds: Mapping[int, int], now: int) -> int:

@@ -23,7 +23,7 @@ local function counted(key)
   local flat, seconds, sum = redis.call('HGETALL', key), {}, 0
   for i = 1, #flat, 2 do
     local second, amount = tonumber(flat[i]), tonumber(flat[i + 1])
-    if second + window <= now then
+    if math.abs(now - second) >= window then -- what is so far ahead was noted before the clock was set back
       redis.call('HDEL', key, flat[i])
     else
       seconds[#seconds + 1] = {second, amount}
