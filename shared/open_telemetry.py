@@ -6,7 +6,6 @@ Its sampler, batches, resource and sender are in use, so that its variables mean
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import starmap
 from random import getrandbits
 from time import time_ns
 from typing import cast
@@ -34,6 +33,9 @@ _SCOPE = InstrumentationScope(name="ballast")
 _FAILED = Status(code=Status.STATUS_CODE_ERROR)
 _PAIRS_KEPT = 4096
 """Attributes that stay encoded: most spans say again what others said, and an id takes the place of an older one."""
+
+_KEPT_CHARACTERS = 256
+"""Longer values are encoded each time, so that what is kept is bounded in bytes as well: some MiB."""
 
 _SAMPLED = trace.SpanContext(1, 1, is_remote=False, trace_flags=trace.TraceFlags(trace.TraceFlags.SAMPLED))
 
@@ -170,12 +172,14 @@ class OpenTelemetryTracer:
 
 
 def _encoded(attributes: Attributes) -> list[KeyValue]:
-    return [*starmap(_pair, attributes.items())]
+    return [
+        _pair(key, value) if isinstance(value, str) and len(value) > _KEPT_CHARACTERS else kept_pair(key, value)
+        for key, value in attributes.items()
+    ]
 
 
-@lru_cache(_PAIRS_KEPT, typed=True)
 def _pair(key: str, value: str | int | float | bool) -> KeyValue:
-    """Encode an attribute; `typed`, because 1 and True are equal."""
+    """Encode an attribute."""
     pair = KeyValue(key=key)
     match value:
         case bool():
@@ -187,3 +191,7 @@ def _pair(key: str, value: str | int | float | bool) -> KeyValue:
         case float():
             pair.value.double_value = value
     return pair
+
+
+kept_pair = lru_cache(_PAIRS_KEPT, typed=True)(_pair)
+"""Encode an attribute, or remember it encoded; `typed`, because 1 and True are equal."""

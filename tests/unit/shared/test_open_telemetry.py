@@ -4,7 +4,7 @@ import pytest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status
 
-from shared.open_telemetry import LightSpan
+from shared.open_telemetry import LightSpan, kept_pair
 from shared.tracing import NO_ATTRIBUTES, SpanKind
 
 TRACE_ID, PARENT_ID = 0x0AF7651916CD43DD8448EB211C80319C, 0xB7AD6B7169203331
@@ -53,6 +53,15 @@ def test_equal_values_of_other_types_stay_what_they_are(order: int) -> None:
     for span, (value, _) in zip(spans, values[::order], strict=True):
         span.set({f"same key {order}": value})
     assert [seen.attributes[0].value for seen in exported(*spans)] == [value for _, value in values[::order]]
+
+
+def test_long_values_are_exported_and_not_kept() -> None:
+    span = span_under(PARENT_ID)
+    span.set({"url.path": "/" * 65_536, "http.request.method": "GET"})
+    kept_pair.cache_clear()
+    (seen,) = exported(span)
+    assert [len(pair.value.string_value) for pair in seen.attributes] == [65_536, 3]
+    assert kept_pair.cache_info().currsize == 1
 
 
 def test_what_has_ended_changes_no_more() -> None:
