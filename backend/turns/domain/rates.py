@@ -72,8 +72,8 @@ def parties_of(caller: Caller, for_keys: RateLimits, for_tenants: RateLimits) ->
 def unexpired(seconds: Mapping[int, int], now: int) -> dict[int, int]:
     """Return the amounts that still count, by the second in which they were used.
 
-    A second that is to come was noted before the clock was set back. Far ahead it counts no more, for else whoever was at
-    a limit would be refused until it has come.
+    A second that is to come was noted before the clock was set back. Far ahead it counts no more, for else whoever was
+    at a limit would be refused until it has come.
     """
     return {second: amount for second, amount in seconds.items() if abs(now - second) < WINDOW_SECONDS}
 
