@@ -1,5 +1,8 @@
 """Refusing who is at a limit before anything of his request is read."""
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -49,22 +52,22 @@ class RefusedEarly:
         if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in TURN_PATHS:
             await self._app(scope, receive, send)
             return
-        with self._repeated.lease() as place:
-            refused = await self._refused(Request(scope), place)
+        with self._repeated.lease() as place, _set_at_end() as is_read:
+            refused = await self._refused(Request(scope), place, is_read)
             if refused is None:
                 await self._app(scope, receive, _releasing(place, send) if place.amount else send)
             else:
                 scope["route"] = _Route(scope["path"])
                 await refused(scope, receive, send)
 
-    async def _refused(self, request: Request, place: Lease) -> Response | None:
+    async def _refused(self, request: Request, place: Lease, is_read: asyncio.Event) -> Response | None:
         """Return the answer to a request that is not to be read, else None."""
         rates = service_in(request, TurnServices).rates
         digest = sha256((presented_key(request.headers) or "").encode("latin-1")).digest()
         try:
             seen = rates.refused_callers.find(digest)
             caller = seen or await presented_caller(request)
-            refusal = await rates.refusal(caller)
+            refusal = await rates.refusal(caller, is_read)
             if refusal is None:
                 return None
             if seen is None:
@@ -92,6 +95,15 @@ class RefusedEarly:
         except (TooManyRequests, Unavailable):
             return False
         return await service_in(request, OncePerKey).has_answer((caller.tenant, user_id), keys[0])
+
+
+@contextmanager
+def _set_at_end() -> Iterator[asyncio.Event]:
+    event = asyncio.Event()
+    try:
+        yield event
+    finally:
+        event.set()
 
 
 def _releasing(place: Lease, send: Send) -> Send:

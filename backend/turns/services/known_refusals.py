@@ -81,7 +81,7 @@ class KnownRefusals:
                 self._put(demand.tenant, known)
             elif answer is None:
                 self._drop(demand, math.inf)
-            else:
+            elif demand.turns:
                 self._drop(demand, asked_at)
 
         return note
@@ -97,15 +97,19 @@ class KnownRefusals:
             if known is not None and known.was_refused and known.known_at < asked_at:
                 self._known.drop((demand.tenant, known.party.name))
 
+    def was_refused(self, demand: RateDemand) -> bool:
+        """Whether the shared counts last said of one of the parties that it has nothing left."""
+        return any(each is not None and each.was_refused for each in self._of(demand))
+
     def must_ask(self, demand: RateDemand) -> bool:
         """Whether the shared counts are to be asked before one more turn is refused or read.
 
         That is where a party was refused: as soon as none is sure to be refused still, or a party is not known here,
         whose headers would tell nothing; else now and then.
         """
-        now, known = self._now(), self._of(demand)
-        if not any(each is not None and each.was_refused for each in known):
+        if not self.was_refused(demand):
             return False
+        now, known = self._now(), self._of(demand)
         is_due = any(each is None or now >= each.look_again_at for each in known)
         if is_due:
             for each in known:

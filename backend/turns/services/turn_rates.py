@@ -5,16 +5,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from backend.foundation.domain.bounded import Bounded
 from backend.foundation.services.supervision import is_set_within
 from backend.identity.domain import NO_LIMITS, Caller, RateLimits
 from backend.turns.domain.rates import RateAnswer, RateDemand, SettledTurns, parties_of, rate_headers, refusal_of
 from backend.turns.ports.rates import RateStore
-from backend.turns.services.known_refusals import KnownRefusals, RefusedCallers, RepeatedRefusal, refusal_by
+from backend.turns.services.known_refusals import (
+    MOST_KNOWN,
+    KnownRefusals,
+    RefusedCallers,
+    RepeatedRefusal,
+    refusal_by,
+)
 from shared.errors import TooManyRequests, Unavailable
 from shared.ids import IdPrefix, new_id
 
 ANSWER_SECONDS = 0.5
 """How long a request waits for the counts; then it is let through, and its turn is not counted."""
+
+READ_FIRST_SECONDS = 2.0
+"""How long a request of who was refused last waits for another one of his that is read already."""
 
 RENEW_SECONDS = 8.0
 MOST_UNSETTLED = 10_000
@@ -83,12 +93,13 @@ def _seconds() -> float:
 
 @dataclass(frozen=True)
 class RateParts:
-    """Where limits are counted, who hears of them, and a clock that nobody sets."""
+    """Where limits are counted, who hears of them, a clock that nobody sets, and how long one request waits for another."""
 
     store: RateStore
     observer: RateObserver
     defaults: DefaultLimits = NO_DEFAULTS
     now: Callable[[], float] = _seconds
+    read_first_seconds: float = READ_FIRST_SECONDS
 
 
 class TurnRates:
@@ -99,6 +110,7 @@ class TurnRates:
         now = parts.now if parts is not None else _seconds
         self._known = KnownRefusals(now)
         self.refused_callers = RefusedCallers(now)
+        self._read_first: Bounded[tuple[str, str], asyncio.Event] = Bounded(MOST_KNOWN)
         self._held: dict[str, RateDemand] = {}
         self._ended: list[SettledTurns] = []
         self._has_ended = asyncio.Event()
@@ -110,7 +122,11 @@ class TurnRates:
         Raises:
             TooManyRequests: a limit of the key or of its tenant is reached. Retryable.
         """
-        return await self._taken(self._demand(caller, turns, begun=turns))
+        try:
+            return await self._taken(self._demand(caller, turns, begun=turns))
+        finally:
+            if (first := self._read_first.find(_name_of(caller))) is not None:
+                first.set()
 
     async def take_again(self, caller: Caller) -> RateLease:
         """Take the place of a turn that has waited: the minute in which it was asked for has counted it.
@@ -120,14 +136,29 @@ class TurnRates:
         """
         return await self._taken(self._demand(caller, 1, begun=0))
 
-    async def refusal(self, caller: Caller) -> RepeatedRefusal | None:
+    async def refusal(self, caller: Caller, is_read: asyncio.Event) -> RepeatedRefusal | None:
         """Return the refusal that another turn of the caller would meet now, or None.
 
-        The counts are asked where one was refused last and may be granted by now, and nothing is taken from them.
+        The counts are asked where one was refused last and may be granted by now, and nothing is taken from them. What
+        is free then may be a single turn: of requests that come together, one is to be read, and the others refused by
+        what it leaves. They wait until it has taken its turn, or `is_read` is set, with which it came; but not for
+        long, because it may come slowly.
         """
         demand = self._demand(caller, 0, begun=0)
-        if demand is None:
+        if demand is None or self._parts is None:
             return None
+        name, loop = _name_of(caller), asyncio.get_running_loop()
+        until = loop.time() + self._parts.read_first_seconds
+        while True:
+            refusal = await self._refusal(demand)
+            if refusal is not None or not self._known.was_refused(demand):
+                return refusal
+            first = self._read_first.find(name)
+            if first is None or first.is_set() or not await is_set_within(first, until - loop.time()):
+                self._read_first.put(name, is_read)
+                return None
+
+    async def _refusal(self, demand: RateDemand) -> RepeatedRefusal | None:
         if not self._known.must_ask(demand):
             return self._known.repeated(demand)
         note = self._known.asked(demand)
@@ -205,6 +236,10 @@ class TurnRates:
         if len(self._ended) < MOST_UNSETTLED:
             self._ended.append(SettledTurns(demand, tokens))
         self._has_ended.set()
+
+
+def _name_of(caller: Caller) -> tuple[str, str]:
+    return caller.tenant, caller.key_id or caller.user_id
 
 
 def _settle_nothing(_: int) -> None:

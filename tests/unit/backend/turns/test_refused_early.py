@@ -17,7 +17,7 @@ from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.refusal_pace import REFUSALS_A_SECOND, REFUSALS_AT_ONCE, RefusalPace
 from backend.identity.domain import Caller, KeyRole, RateLimits
 from backend.identity.services import KeyAdministration
-from backend.turns.domain.rates import RateAnswer, RateDemand
+from backend.turns.domain.rates import WINDOW_SECONDS, RateAnswer, RateDemand
 from backend.turns.memory.rates import MemoryRateStore
 from backend.turns.services.known_refusals import LOOK_AGAIN_SECONDS
 from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRates
@@ -39,7 +39,8 @@ class AskedStore(MemoryRateStore):
     """Counts how often it is asked for turns."""
 
     def __init__(self) -> None:
-        super().__init__(FakeClock())
+        self.clock = FakeClock()
+        super().__init__(self.clock)
         self.asked = 0
 
     async def take(self, demand: RateDemand) -> RateAnswer:
@@ -92,6 +93,11 @@ class LimitedDoor:
         services = self.door.app.state.services
         services[HttpOptions] = replace(services[HttpOptions], refusals=pace)
 
+    def pass_a_minute(self) -> None:
+        """Let all that has been used be forgotten."""
+        self.watch.seconds += WINDOW_SECONDS
+        self.store.clock.advance(WINDOW_SECONDS)
+
     async def other(self, user_id: str = "bob") -> httpx2.AsyncClient:
         """Open a client with a key of its own in the same tenant."""
         _, key = await self.keys.issue(user_id, KeyRole.USER)
@@ -111,7 +117,8 @@ async def limited_door(
 class SlowBody:
     """A body whose second half comes when a test says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, second_half: bytes = b'"Hi"}') -> None:
+        self._second_half = second_half
         self.is_read_now = asyncio.Event()
         self.go = asyncio.Event()
 
@@ -119,7 +126,7 @@ class SlowBody:
         yield b'{"input": '
         self.is_read_now.set()
         await self.go.wait()
-        yield b'"Hi"}'
+        yield self._second_half
 
 
 class Unread:
@@ -132,6 +139,12 @@ class Unread:
     async def __aiter__(self) -> AsyncGenerator[bytes]:
         self.is_read = True
         yield self._body
+
+
+async def settled() -> None:
+    """Let all tasks go on until they wait for what a test has yet to say."""
+    for _ in range(500):
+        await asyncio.sleep(0)
 
 
 async def send(client: httpx2.AsyncClient, body: Unread | SlowBody, **headers: str) -> httpx2.Response:
@@ -285,6 +298,38 @@ async def test_no_more_than_the_limit_of_parallel_requests_is_granted() -> None:
         statuses = [each.status_code for each in found]
         assert (statuses.count(200), statuses.count(429)) == (limit, parallel - limit)
         assert limited.observer.refused == parallel - limit
+
+
+async def test_of_requests_that_come_together_when_one_turn_is_free_one_is_read() -> None:
+    async with limited_door(*[answer("One.")] * 2, turns_per_minute=1) as limited:
+        limited.pace(Patient(limited.watch))
+        await ask(limited.http)
+        limited.pass_a_minute()
+        bodies = [SlowBody() for _ in range(40)]
+        async with asyncio.TaskGroup() as group:
+            sent = [group.create_task(send(limited.http, body)) for body in bodies]
+            await settled()
+            for body in bodies:
+                body.go.set()
+        statuses = [each.result().status_code for each in sent]
+        assert (statuses.count(200), statuses.count(429)) == (1, 39)
+        assert sum(body.is_read_now.is_set() for body in bodies) == 1
+
+
+async def test_a_request_that_waits_is_read_when_the_one_before_it_is_refused_for_what_it_says() -> None:
+    async with limited_door(*[answer("One.")] * 2, turns_per_minute=1) as limited:
+        await ask(limited.http)
+        limited.pass_a_minute()
+        wrong, right = SlowBody(b"7}"), SlowBody()
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(send(limited.http, wrong))
+            await wrong.is_read_now.wait()
+            second = group.create_task(send(limited.http, right))
+            await settled()
+            assert not right.is_read_now.is_set()
+            wrong.go.set()
+            right.go.set()
+        assert (first.result().status_code, second.result().status_code) == (400, 200)
 
 
 async def test_a_key_is_known_however_the_scheme_before_it_is_written() -> None:

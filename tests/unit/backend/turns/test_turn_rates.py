@@ -19,6 +19,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import client_of
 from tests.fakes.openai_house import ADA, BOB, open_house
 from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.unit.backend.turns.test_known_refusals import Stopwatch
 from tests.unit.backend.turns.test_routes import Door, open_door
 
 NONE = RateLimits()
@@ -162,13 +163,41 @@ async def test_a_turn_holds_its_place_until_it_ends_and_its_tokens_count_then() 
 async def test_a_place_that_has_not_been_given_back_yet_is_refused() -> None:
     rates, _ = limited(RateLimits(turns_at_once=1))
     with await rates.take(ADA):
-        assert await rates.refusal(ADA) is not None
-    assert await rates.refusal(ADA) is not None
-    assert await rates.refusal(BOB) is None
+        assert await rates.refusal(ADA, asyncio.Event()) is not None
+    assert await rates.refusal(ADA, asyncio.Event()) is not None
+    assert await rates.refusal(BOB, asyncio.Event()) is None
     await rates.write()
-    assert await rates.refusal(ADA) is None
+    assert await rates.refusal(ADA, asyncio.Event()) is None
     with await rates.take(ADA):
-        assert await rates.refusal(ADA) is not None
+        assert await rates.refusal(ADA, asyncio.Event()) is not None
+
+
+async def test_a_request_waits_for_the_turn_of_another_to_begin_and_not_for_its_end() -> None:
+    clock, watch = FakeClock(), Stopwatch()
+    limits = DefaultLimits(RateLimits(turns_per_minute=2), NONE)
+    rates = TurnRates(RateParts(MemoryRateStore(clock), CountedRefusals(), limits, watch))
+    with await rates.take(ADA), await rates.take(ADA):
+        assert await rates.refusal(ADA, asyncio.Event()) is not None
+    clock.advance(60)
+    watch.seconds += 60
+    assert await rates.refusal(ADA, asyncio.Event()) is None
+    waiting = asyncio.create_task(rates.refusal(ADA, asyncio.Event()))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    with await rates.take(ADA):
+        assert await waiting is None
+
+
+async def test_a_request_waits_not_for_ever_for_another_one_and_not_for_that_of_another_key() -> None:
+    clock, watch = FakeClock(), Stopwatch()
+    limits = DefaultLimits(NONE, RateLimits(turns_per_minute=1))
+    parts = RateParts(MemoryRateStore(clock), CountedRefusals(), limits, watch, read_first_seconds=0.05)
+    rates = TurnRates(parts)
+    await rates.take(ADA)
+    clock.advance(60)
+    watch.seconds += 60
+    for caller in (ADA, BOB, ADA):
+        assert await rates.refusal(caller, asyncio.Event()) is None
 
 
 async def test_several_models_count_as_several_turns() -> None:
