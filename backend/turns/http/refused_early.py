@@ -1,7 +1,7 @@
 """Refusing who is at a limit before anything of his request is read."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import NamedTuple
@@ -98,7 +98,7 @@ class RefusedEarly:
 
 
 @contextmanager
-def _set_at_end() -> Iterator[asyncio.Event]:
+def _set_at_end() -> Generator[asyncio.Event]:
     event = asyncio.Event()
     try:
         yield event

@@ -93,7 +93,7 @@ def _seconds() -> float:
 
 @dataclass(frozen=True)
 class RateParts:
-    """Where limits are counted, who hears of them, a clock that nobody sets, and how long one request waits for another."""
+    """Where limits are counted, who hears of them, a clock that nobody sets, and how long requests wait for another."""
 
     store: RateStore
     observer: RateObserver

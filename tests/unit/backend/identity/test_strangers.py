@@ -96,3 +96,20 @@ async def test_a_key_that_was_valid_is_refused_as_soon_as_it_is_revoked() -> Non
     assert await here.user_of(secret) == "ada"
     await there.keys.revoke(key.id)
     await here.refused(secret)
+
+
+async def test_a_key_that_was_revoked_is_looked_up_in_the_places_of_unknown_ones() -> None:
+    replica = Replica(StoreState())
+    replica.store.go.set()
+    key, secret = await replica.keys.issue("ada", KeyRole.USER)
+    await replica.user_of(secret)
+    await replica.keys.revoke(key.id)
+    await replica.refused(secret)
+    replica.store.go.clear()
+    replica.store.is_busy.clear()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(MANY):
+            group.create_task(replica.refused(secret))
+        await replica.store.is_busy.wait()
+        replica.store.go.set()
+    assert replica.store.most == STRANGERS_AT_ONCE

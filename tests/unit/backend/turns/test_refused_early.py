@@ -31,7 +31,7 @@ from tests.unit.backend.turns.test_routes import REPORT, Door, open_door
 from tests.unit.backend.turns.test_turn_rates import NONE, CountedRefusals, ask
 
 LONG = b'{"input": "' + b"a" * 50_000 + b'"}'
-HOURS = 7200.0
+HOURS, WAITED_SECONDS = 7200.0, 30.0
 OF_THE_REQUEST = ("x-request-id", "date")
 
 
@@ -56,7 +56,7 @@ class BodiesAtRefusals(RefusalPace):
         self.kept_bodies: list[int] = []
 
     def delay_seconds(self, reason: str) -> float:
-        found = [each for each in gc.get_objects() if isinstance(each, JsonText) and len(each.raw) == len(LONG)]
+        found = [each for each in gc.get_objects() if isinstance(each, JsonText) and len(each.raw) >= len(LONG)]
         self.kept_bodies.append(len(found))
         return super().delay_seconds(reason)
 
@@ -109,7 +109,7 @@ async def limited_door(
     *scripts: Sequence[Any], tenant: RateLimits = NONE, **limits: int
 ) -> AsyncGenerator[LimitedDoor]:
     store, watch, observer = AskedStore(), Stopwatch(), CountedRefusals()
-    rates = TurnRates(RateParts(store, observer, DefaultLimits(RateLimits(**limits), tenant), watch))
+    rates = TurnRates(RateParts(store, observer, DefaultLimits(RateLimits(**limits), tenant), watch, HOURS))
     async with open_door(*scripts, rates=rates) as door:
         yield LimitedDoor(door, rates, store, watch, observer)
 
@@ -255,6 +255,16 @@ async def test_what_was_done_under_an_idempotency_key_is_answered_again() -> Non
         assert (await send(limited.http, Unread())).status_code == 429
 
 
+async def test_what_a_service_did_for_a_user_is_answered_again_to_that_user_alone() -> None:
+    async with limited_door(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
+        _, secret = await limited.keys.issue("gateway", KeyRole.SERVICE)
+        named, ada, bob = {"Idempotency-Key": "order-17"}, {"X-Ballast-User": "ada"}, {"X-Ballast-User": "bob"}
+        async with client_of(limited.door.app, secret) as service:
+            first = await send(service, Unread(), **named, **ada)
+            again, others = await send(service, Unread(), **named, **ada), await send(service, Unread(), **named, **bob)
+        assert (again.status_code, again.json()["id"], others.status_code) == (200, first.json()["id"], 429)
+
+
 async def test_a_key_that_was_never_used_is_no_way_to_have_a_body_read() -> None:
     async with limited_door(answer("One."), turns_per_minute=1) as limited:
         limited.pace(Patient(limited.watch))
@@ -311,6 +321,8 @@ async def test_of_requests_that_come_together_when_one_turn_is_free_one_is_read(
             await settled()
             for body in bodies:
                 body.go.set()
+            async with asyncio.timeout(WAITED_SECONDS):
+                await asyncio.wait(sent)
         statuses = [each.result().status_code for each in sent]
         assert (statuses.count(200), statuses.count(429)) == (1, 39)
         assert sum(body.is_read_now.is_set() for body in bodies) == 1
@@ -329,6 +341,8 @@ async def test_a_request_that_waits_is_read_when_the_one_before_it_is_refused_fo
             assert not right.is_read_now.is_set()
             wrong.go.set()
             right.go.set()
+            async with asyncio.timeout(WAITED_SECONDS):
+                await asyncio.wait((first, second))
         assert (first.result().status_code, second.result().status_code) == (400, 200)
 
 

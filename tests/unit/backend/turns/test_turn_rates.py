@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from openai import RateLimitError
 
-from backend.identity.domain import KeyRole, RateLimits
+from backend.identity.domain import Caller, KeyRole, RateLimits
 from backend.identity.services import KeyAdministration
 from backend.turns.domain.rates import RateAnswer, RateDemand, SettledTurns
 from backend.turns.memory.rates import MemoryRateStore
@@ -175,7 +175,8 @@ async def test_a_place_that_has_not_been_given_back_yet_is_refused() -> None:
 async def test_a_request_waits_for_the_turn_of_another_to_begin_and_not_for_its_end() -> None:
     clock, watch = FakeClock(), Stopwatch()
     limits = DefaultLimits(RateLimits(turns_per_minute=2), NONE)
-    rates = TurnRates(RateParts(MemoryRateStore(clock), CountedRefusals(), limits, watch))
+    parts = RateParts(MemoryRateStore(clock), CountedRefusals(), limits, watch, read_first_seconds=3600)
+    rates = TurnRates(parts)
     with await rates.take(ADA), await rates.take(ADA):
         assert await rates.refusal(ADA, asyncio.Event()) is not None
     clock.advance(60)
@@ -184,20 +185,25 @@ async def test_a_request_waits_for_the_turn_of_another_to_begin_and_not_for_its_
     waiting = asyncio.create_task(rates.refusal(ADA, asyncio.Event()))
     await asyncio.sleep(0)
     assert not waiting.done()
-    with await rates.take(ADA):
-        assert await waiting is None
+    async with asyncio.timeout(30):
+        with await rates.take(ADA):
+            assert await waiting is None
 
 
-async def test_a_request_waits_not_for_ever_for_another_one_and_not_for_that_of_another_key() -> None:
+@pytest.mark.parametrize(("seconds", "callers"), [(0.05, (ADA, ADA)), (3600, (ADA, BOB))])
+async def test_a_request_waits_not_for_ever_for_another_one_and_not_for_that_of_another_key(
+    seconds: float, callers: tuple[Caller, ...]
+) -> None:
     clock, watch = FakeClock(), Stopwatch()
     limits = DefaultLimits(NONE, RateLimits(turns_per_minute=1))
-    parts = RateParts(MemoryRateStore(clock), CountedRefusals(), limits, watch, read_first_seconds=0.05)
+    parts = RateParts(MemoryRateStore(clock), CountedRefusals(), limits, watch, read_first_seconds=seconds)
     rates = TurnRates(parts)
     await rates.take(ADA)
     clock.advance(60)
     watch.seconds += 60
-    for caller in (ADA, BOB, ADA):
-        assert await rates.refusal(caller, asyncio.Event()) is None
+    async with asyncio.timeout(30):
+        for caller in callers:
+            assert await rates.refusal(caller, asyncio.Event()) is None
 
 
 async def test_several_models_count_as_several_turns() -> None:
