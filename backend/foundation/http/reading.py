@@ -44,10 +44,14 @@ class DiscardPace:
         self._due = 0.0
 
     def pause_seconds(self, cost_bytes: int) -> float:
-        """Return for how long a connection is not read that has brought so much for nothing."""
+        """Return for how long a connection is not read that has brought so much for nothing.
+
+        Once they stop, whoever else sends such bytes waits no longer for what many connections have brought.
+        """
         now = self._now()
-        self._due = max(self._due, now) + cost_bytes / DISCARDED_BYTES_A_SECOND
-        return min(LONGEST_PAUSE_SECONDS, self._due - now)
+        due = max(self._due, now) + cost_bytes / DISCARDED_BYTES_A_SECOND
+        self._due = min(due, now + LONGEST_PAUSE_SECONDS)
+        return self._due - now
 
 
 class UnfinishedHeads:

@@ -132,5 +132,5 @@ def test_all_connections_together_are_read_at_one_rate() -> None:
     pace = DiscardPace(lambda: seconds)
     assert [pace.pause_seconds(DISCARDED_BYTES_A_SECOND) for _ in range(3)] == [1.0, 2.0, 3.0]
     assert pace.pause_seconds(DISCARDED_BYTES_A_SECOND * 100) == LONGEST_PAUSE_SECONDS
-    seconds += 1000.0
+    seconds += LONGEST_PAUSE_SECONDS
     assert pace.pause_seconds(DISCARDED_BYTES_A_SECOND) == 1.0
