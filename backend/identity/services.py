@@ -102,8 +102,16 @@ class Authenticate:
     Where tokens are accepted, what has the form of one is a token and never looked up as a key.
     """
 
-    def __init__(self, store: ApiKeyStore, uses: KeyUses, clock: Clock, tokens: TokenCallers | None = None) -> None:
+    def __init__(
+        self,
+        store: ApiKeyStore,
+        uses: KeyUses,
+        clock: Clock,
+        tokens: TokenCallers | None = None,
+        wait_as_stranger_seconds: float = WAIT_AS_STRANGER_SECONDS,
+    ) -> None:
         self._store = store
+        self._wait_as_stranger_seconds = wait_as_stranger_seconds
         self._uses = uses
         self._clock = clock
         self._tokens = tokens
@@ -184,7 +192,7 @@ class Authenticate:
             Unavailable: none became free in time. Retryable.
         """
         try:
-            async with asyncio.timeout(WAIT_AS_STRANGER_SECONDS):
+            async with asyncio.timeout(self._wait_as_stranger_seconds):
                 await self._strangers.acquire()
         except TimeoutError:
             raise Unavailable("Too many unknown API keys are looked up now.", retry_after_seconds=1) from None

@@ -7,7 +7,7 @@ import pytest
 
 from backend.identity.domain import ApiKey, KeyRole
 from backend.identity.services import STRANGERS_AT_ONCE, Authenticate, KeyAdministration, KeyUses
-from shared.errors import Unauthenticated
+from shared.errors import Unauthenticated, Unavailable
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_state import StoreState
 
@@ -38,10 +38,11 @@ class SlowStore(FakeApiKeyStore):
 class Replica:
     """What authenticates in one process."""
 
-    def __init__(self, state: StoreState) -> None:
+    def __init__(self, state: StoreState, wait_as_stranger_seconds: float = 60) -> None:
         self.store = SlowStore(state)
         self.keys = KeyAdministration(self.store, state.clock)
-        self.authenticate = Authenticate(self.store, KeyUses(self.store), state.clock)
+        uses = KeyUses(self.store)
+        self.authenticate = Authenticate(self.store, uses, state.clock, None, wait_as_stranger_seconds)
 
     async def user_of(self, secret: str) -> str:
         return (await self.authenticate.known(secret)).user_id
@@ -62,6 +63,20 @@ async def test_however_many_wrong_keys_are_tried_a_right_one_is_looked_up_beside
         assert await replica.user_of(known) == "ada"
         replica.store.go.set()
     assert replica.store.most == STRANGERS_AT_ONCE
+
+
+async def test_a_key_for_which_no_place_becomes_free_in_time_is_told_to_come_again() -> None:
+    replica = Replica(StoreState(), wait_as_stranger_seconds=0.02)
+    _, secret = await replica.keys.issue("ada", KeyRole.USER)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(STRANGERS_AT_ONCE):
+            group.create_task(replica.refused(token_hex()))
+        await replica.store.is_busy.wait()
+        with pytest.raises(Unavailable, match="unknown API keys") as refused:
+            await replica.user_of(secret)
+        replica.store.go.set()
+    assert refused.value.retry_after_seconds == 1
+    assert await replica.user_of(secret) == "ada"
 
 
 async def test_for_a_client_that_has_left_nothing_is_looked_up() -> None:

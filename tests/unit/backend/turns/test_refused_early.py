@@ -301,6 +301,19 @@ async def test_one_request_at_a_time_of_a_refused_key_is_read_to_be_answered_aga
         assert (await send(limited.http, Unread(), **named)).status_code == 200
 
 
+async def test_an_answer_that_is_followed_again_keeps_nobody_from_being_read() -> None:
+    gate, streamed = asyncio.Event(), b'{"input": "Hi", "stream": true}'
+    named, following = {"Idempotency-Key": "order-17"}, list[asyncio.Task[httpx2.Response]]()
+    async with limited_door([gate, *answer("One.")], turns_per_minute=1) as limited:
+        limited.pace(Patient(limited.watch))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(3):
+                following.append(group.create_task(send(limited.http, Unread(streamed), **named)))
+                await settled()
+            gate.set()
+        assert [each.result().status_code for each in following] == [200, 200, 200]
+
+
 async def test_no_more_than_the_limit_of_parallel_requests_is_granted() -> None:
     limit, parallel = 17, 60
     async with limited_door(*[answer("One.")] * limit, turns_per_minute=limit) as limited:
