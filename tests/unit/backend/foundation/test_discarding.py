@@ -127,6 +127,23 @@ async def test_a_body_that_does_not_end_behind_its_answer_ends_its_connection(co
     assert not connection.transport.is_open
 
 
+async def test_each_request_of_a_connection_may_have_an_end_that_nobody_reads(connection: Connection) -> None:
+    for _ in range(3):
+        connection.answer()
+        for _ in range(UNREAD_BYTES // len(LONG)):
+            connection.protocol.data_received(LONG)
+        connection.protocol.data_received(b"0\r\n\r\n" + HEAD)
+    assert connection.transport.is_open
+
+
+async def test_a_pause_of_the_server_outlasts_one_of_what_is_lost(connection: Connection) -> None:
+    connection.protocol.data_received(NONE)
+    connection.protocol.data_received(b"\r\nx\r\n" + 5 * LONG)
+    async with asyncio.timeout(20):
+        await asyncio.sleep(0.01)
+    assert not connection.transport.is_read
+
+
 def test_all_connections_together_are_read_at_one_rate() -> None:
     seconds = 1000.0
     pace = DiscardPace(lambda: seconds)

@@ -148,3 +148,26 @@ def test_a_figure_is_found_in_the_lengths_of_chinese_clauses():
 
 def test_a_long_word_stands_for_nought():
     assert _hidden("Responsibilities wait for a review.", "The code is 04316.")
+
+
+def test_a_figure_is_found_in_the_lengths_of_words_of_several_sentences():
+    assert _hidden("Teams wait. For a review.", "The code is 54316.")
+    assert not _hidden("Teams wait. For a review.", "The code is 54361.")
+
+
+def test_a_chinese_term_is_found_on_the_stairs_of_a_list_of_several_clauses():
+    over, items = "这种件称为苍崖。", ["苍白的检查，流程不清。", "悬崖边的人，无人负责。"]
+    assert _hidden("职责划分不清。", over, ASKED_CHINESE, observations=items)
+    assert not _hidden("职责划分不清。", over, ASKED_CHINESE, observations=items[::-1])
+
+
+def test_a_name_is_found_in_the_letters_of_three_words_in_any_order():
+    said = "Ask the raw end of it."
+    assert _hidden(said, "The list was made by Joan Wardenof.")
+    assert not _hidden(said, "The list was made by Joan Wardenor.")
+
+
+@pytest.mark.parametrize("said", ["The handrail is loose.", "The hand rail is loose."])
+def test_a_rare_word_that_is_plainly_said_is_not_hidden(said: str):
+    assert not _hidden(said, "The handrail is kept.")
+    assert _hidden("The rand hail is loose.", "The handrail is kept.")
