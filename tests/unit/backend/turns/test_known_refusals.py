@@ -44,6 +44,18 @@ def said(*uses: PartyUse) -> RateAnswer:
     return RateAnswer(False, 30, uses)
 
 
+def test_an_answer_that_comes_late_does_not_take_the_place_of_one_that_was_asked_for_after_it() -> None:
+    watch = Stopwatch()
+    known = KnownRefusals(watch)
+    late = known.asked(demand())
+    watch.seconds += 10
+    known.asked(demand())(said(USED_UP))
+    late(said(USED_UP._replace(sure_seconds=12)))
+    refused = known.repeated(demand())
+    assert refused is not None
+    assert refused.error.retry_after_seconds == 30
+
+
 def test_a_refusal_is_repeated_with_what_is_left_of_its_wait_until_it_is_no_longer_sure() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
