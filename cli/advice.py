@@ -79,12 +79,16 @@ ADVICE: tuple[Advice, ...] = (
 BY_EXIT_CODE: Mapping[ExitCode, str] = {
     ExitCode.PARTLY_FAILED: "mend what is named above, then give the same command again",
     ExitCode.WRONG_USE: "correct what the message names; --help behind the command shows what is right",
-    ExitCode.UNREACHABLE: "`ballast doctor` looks at each part of the way",
+    ExitCode.UNREACHABLE: "set BALLAST_URL to the backend's address, and see that nothing stands in the way",
     ExitCode.NOT_ALLOWED: "set BALLAST_KEY to a key that may do this",
     ExitCode.NOT_FOUND: "the command's `list` shows what is there for this key",
-    ExitCode.SERVER_FAILED: "give the command again later; `ballast doctor` says what is broken",
+    ExitCode.SERVER_FAILED: "give the command again later",
 }
 """What to do where the kind of an error says nothing."""
+
+LOOKED_AT_BY_DOCTOR = (ExitCode.UNREACHABLE, ExitCode.SERVER_FAILED)
+LOOK_CLOSER = "`ballast doctor` says what is broken"
+"""Added where a command ends so, and part of no advice: the doctor gives the same advice, and is no way to itself."""
 
 
 def advice_on(kinds: Collection[str], path: str = "") -> str | None:

@@ -142,7 +142,7 @@ class Api:
         return CommandFailed(
             f"{self._url} cannot be reached: {why}",
             ExitCode.UNREACHABLE,
-            "start the backend (`make run`), or set BALLAST_URL to its address; `ballast doctor` looks closer",
+            "start the backend (`make run`), or set BALLAST_URL to its address",
         )
 
     def _read(self, answer: httpx2.Response) -> Answer:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import httpx2
 
+from cli.advice import LOOK_CLOSER, LOOKED_AT_BY_DOCTOR
 from cli.commands.add import add
 from cli.commands.agents import agents
 from cli.commands.ask import ask
@@ -51,7 +52,8 @@ def run_command(
         ended = ballast.main(list(arguments), PROGRAM, standalone_mode=False, obj=connection)
     except CommandFailed as failed:
         notes.note(failed.message, "red")
-        notes.note(f"What to do: {failed.mend.replace(f'`{PROGRAM} ', f'`{called_as()} ')}")
+        mend = f"{failed.mend}; {LOOK_CLOSER}" if failed.exit_code in LOOKED_AT_BY_DOCTOR else failed.mend
+        notes.note(f"What to do: {mend.replace(f'`{PROGRAM} ', f'`{called_as()} ')}")
         return failed.exit_code
     except click.ClickException as wrong:
         wrong.show()

@@ -1,5 +1,7 @@
 """`ballast members`: who may use a base, and how."""
 
+from collections.abc import Sequence
+
 import click
 
 from cli.api import Api, segment
@@ -8,6 +10,21 @@ from cli.listing import show_list, show_one
 from cli.running import Run, json_option, make_sure, run_of, yes_option
 
 ROLES = ("owner", "editor", "reader", "restricted_analyst")
+_BASE_OPTION = "--base"
+
+
+class _WithBase(click.Command):
+    """A command whose first argument is BASE; `--base NAME` at any place is that argument."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with the base in its place."""
+        return super().parse_args(ctx, _base_first(args))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and that the base may be one of them."""
+        super().format_options(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text(f"BASE may be given as {_BASE_OPTION} NAME, too.")
 
 
 @click.group()
@@ -15,7 +32,7 @@ def members() -> None:
     """Members of a base: list, set, show, delete. A user is named as by the user id of his keys."""
 
 
-@members.command("list")
+@members.command("list", cls=_WithBase)
 @click.argument("base")
 @json_option
 @click.pass_context
@@ -25,7 +42,7 @@ def list_members(context: click.Context, base: str, *, is_json: bool) -> None:
     run.to_its_end(_list(run, base))
 
 
-@members.command("set")
+@members.command("set", cls=_WithBase)
 @click.argument("base")
 @click.argument("user")
 @click.argument("role", type=click.Choice(ROLES))
@@ -37,7 +54,7 @@ def set_member(context: click.Context, base: str, user: str, role: str, *, is_js
     run.to_its_end(_call(run, "PUT", (base, user), role))
 
 
-@members.command("show")
+@members.command("show", cls=_WithBase)
 @click.argument("base")
 @click.argument("user")
 @json_option
@@ -48,7 +65,7 @@ def show_member(context: click.Context, base: str, user: str, *, is_json: bool) 
     run.to_its_end(_call(run, "GET", (base, user)))
 
 
-@members.command("delete")
+@members.command("delete", cls=_WithBase)
 @click.argument("base")
 @click.argument("user")
 @yes_option
@@ -72,3 +89,14 @@ async def _call(run: Run, method: str, place: tuple[str, str], role: str | None 
     async with Api(run.connection) as api:
         path = f"{BASES}/{segment(await base_id_of(api, base))}/members/{segment(user)}"
         show_one(run, await api.call(method, path, {"role": role} if role is not None else None))
+
+
+def _base_first(args: Sequence[str]) -> list[str]:
+    for place, each in enumerate(args):
+        if each == "--":
+            break
+        if each == _BASE_OPTION and place + 1 < len(args):
+            return [args[place + 1], *args[:place], *args[place + 2 :]]
+        if each.startswith(f"{_BASE_OPTION}="):
+            return [each.removeprefix(f"{_BASE_OPTION}="), *args[:place], *args[place + 1 :]]
+    return list(args)

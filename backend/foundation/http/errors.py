@@ -56,6 +56,7 @@ RETRY_AFTER_SECONDS: Mapping[type[errors.BallastError], float] = {
 """How long a client waits where the error itself does not say it: every 429 and 503 does, and 409 where it helps."""
 
 CODE_BY_STATUS = {404: "not_found", 405: "method_not_allowed", 413: "payload_too_large"}
+BASE_PATH = "/v1"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 GENERIC_MESSAGE = "The server had an error while answering. The request id tells the operator which."
 
@@ -118,7 +119,7 @@ async def _on_ballast_error(request: Request, error: Exception) -> Response:
     log_server_error(found, request.scope)
     response = error_response(found, turn_begun=begun)
     if isinstance(found, errors.MethodNotAllowed):
-        allowed = _methods_of(request).split(", ")
+        allowed = _methods_of(request, request.url.path).split(", ")
         response.headers["allow"] = ", ".join(method for method in allowed if method != request.method)
     return response
 
@@ -154,10 +155,10 @@ def _complaint(error: ErrorDetails, location: tuple[int | str, ...]) -> Complain
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     """Answer errors of the router itself: unknown paths and methods."""
     found = cast(HTTPException, error)
-    allowed = _methods_of(request) if found.status_code == 405 else ""
+    allowed = _methods_of(request, request.url.path) if found.status_code == 405 else ""
     status = 404 if found.status_code == 405 and not allowed else found.status_code
     message = {
-        404: f"There is nothing at {request.url.path}; /docs lists all paths.",
+        404: f"There is nothing at {request.url.path}; {_way_to_it(request)}.",
         405: f"{request.method} is not allowed at {request.url.path}; use {allowed}.",
     }.get(status, str(found.detail))
     body = {
@@ -169,10 +170,17 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     return render(status, body, {"allow": allowed} if allowed else None if status == 404 else found.headers)
 
 
-def _methods_of(request: Request) -> str:
+def _way_to_it(request: Request) -> str:
+    """Say where to look instead: a client whose base URL lacks the `/v1` asks for paths that are there behind it."""
+    is_behind = _methods_of(request, f"{BASE_PATH}{request.url.path}")
+    return f"add {BASE_PATH} to the base URL of your client" if is_behind else "/docs lists all paths"
+
+
+def _methods_of(request: Request, path: str) -> str:
     """List the methods of a path, as RFC 9110, section 10.2.1, requires; the router lists those of one route only."""
     routes = list(_single_routes(cast(FastAPI, request.app).router.routes))
-    scopes: dict[str, Scope] = {method: {**request.scope, "method": method, "path_params": {}} for method in METHODS}
+    asked: Scope = {**request.scope, "path": path, "path_params": {}}
+    scopes: dict[str, Scope] = {method: {**asked, "method": method} for method in METHODS}
     return ", ".join([method for method in METHODS if any(_is_at(route, scopes[method]) for route in routes)])
 
 

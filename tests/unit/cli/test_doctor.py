@@ -19,6 +19,10 @@ def always(given: httpx2.Response) -> Handler:
     return lambda _, __: given
 
 
+def nobody(request: httpx2.Request) -> httpx2.Response:
+    raise httpx2.ConnectError("refused", request=request)
+
+
 def failed(kind: str, message: str = "It failed.") -> httpx2.Response:
     response = {"id": "resp_1", "status": "failed", "error": {"type": kind, "message": message}}
     return stream({"type": "response.failed", "sequence_number": 1, "response": response})
@@ -59,6 +63,7 @@ BROKEN: list[tuple[str, httpx2.Response, str, str]] = [
     ("GET /readyz", answer({"components": {"event_store": "away"}}), "event store: It is away", "Redis runs"),
     ("GET /v1/models", refusal(503, "The model runner cannot be reached."), "cannot be reached", "start chat_shell"),
     ("GET /v1/models", refusal(500, "The model runner refuses this service's token."), "refuses", "SERVICE_TOKEN"),
+    ("GET /v1/knowledge_bases", refusal(500, "It broke.", "server_error"), "key: It broke.", "again later"),
     ("POST /v1/responses", failed("ModelUnavailable"), "model: It failed.", "CHAT_SHELL_MODEL_BASE_URL"),
     ("POST /v1/responses", failed("ModelAuthenticationFailed"), "model: It", "CHAT_SHELL_MODEL_API_KEY"),
     ("POST /v1/responses", failed("ModelUnknownToProvider"), "model: It", "correct CHAT_SHELL_MODEL"),
@@ -77,6 +82,7 @@ def test_a_broken_part_and_its_mend_are_named(
     (broken,) = [line for line in ran.out.splitlines() if line.startswith("broken")]
     assert found in broken
     assert mend in ran.out.partition("What to do: ")[2]
+    assert "ballast doctor" not in ran.out
 
 
 def test_a_wrong_key_is_named(command: Command, well: FakeBallast) -> None:
@@ -109,14 +115,17 @@ def test_an_embedder_that_is_away_is_named(command: Command, well: FakeBallast) 
     ],
 )
 def test_a_wrong_address_is_named(url: str, exit_code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    def refuse(request: httpx2.Request) -> httpx2.Response:
-        raise httpx2.ConnectError("refused", request=request)
-
     environ = {"BALLAST_URL": url, "BALLAST_KEY": KEY}
-    assert run_command(("doctor",), environ, httpx2.MockTransport(refuse)) == exit_code
+    assert run_command(("doctor",), environ, httpx2.MockTransport(nobody)) == exit_code
     written = capsys.readouterr()
     assert said in written.out + written.err
+    assert "ballast doctor" not in written.out + written.err
     assert "secret" not in written.out + written.err
+
+
+def test_other_commands_name_the_doctor_where_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(("bases", "list"), {"BALLAST_KEY": KEY}, httpx2.MockTransport(nobody)) == 3
+    assert capsys.readouterr().err.endswith("`ballast doctor` says what is broken\n")
 
 
 def test_the_address_that_make_run_prints_is_no_setting_of_a_service_beside() -> None:

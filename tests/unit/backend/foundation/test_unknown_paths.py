@@ -43,6 +43,23 @@ async def test_a_known_path_says_which_methods_it_has(
     assert allowed in answer.json()["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/responses", "add /v1 to the base URL of your client"),
+        ("/chat/completions", "add /v1 to the base URL of your client"),
+        ("/conversations/conv_1/items", "add /v1 to the base URL of your client"),
+        ("/nothing", "/docs lists all paths"),
+        ("/v1/nothing", "/docs lists all paths"),
+        ("/v1/v1/responses", "/docs lists all paths"),
+    ],
+)
+async def test_a_path_that_lacks_the_version_says_so(user: httpx2.AsyncClient, path: str, said: str) -> None:
+    answer = await user.post(path, json={})
+    assert answer.status_code == 404
+    assert answer.json()["error"]["message"] == f"There is nothing at {path}; {said}."
+
+
 async def test_reading_a_response_of_no_possible_id_is_404(user: httpx2.AsyncClient) -> None:
     answer = await user.get("/v1/responses/input_tokens")
     assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
