@@ -70,7 +70,8 @@ class HiddenTerms:
         """Collect what several chunks and their siblings name and introduce, and the chunks' words; not the user's."""
         both = (*readings, *siblings)
         terms = telling_terms(both)
-        joined = {term.letters for term in terms}
+        untold = ("".join(word for word in term.content if not own.holds(word)) for term in terms)
+        joined = {term.letters for term in terms}.union(untold)
         names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in both))
         words = frozenset(word for each in readings for word in each.words)
         rare = {row for each in readings for row in each.rare}

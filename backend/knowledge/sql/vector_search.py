@@ -12,8 +12,12 @@ from backend.meaning.domain import Vector
 LARGE_SPACE = 10_000
 """From so many chunks on PostgreSQL searches an index, which may miss some; below it compares all vectors."""
 
-_MOST_CANDIDATES = 1000
-"""What `hnsw.ef_search` may be at most."""
+_LEAST_CANDIDATES, _CANDIDATES_A_HIT, _MOST_CANDIDATES = 200, 4, 1000
+"""What `hnsw.ef_search` is: at least, for each that is wanted, and at most, which is pgvector's bound.
+
+Four for each find 99 of the nearest 100 real texts; one and a half find 80 to 91, by how the index was built.
+docs/adr/0034-vectors-in-spaces.md has the figures.
+"""
 
 
 class SearchedSpace(NamedTuple):
@@ -63,7 +67,8 @@ class IndexedVectors:
         small = [space for space, chosen in zip(spaces, is_large, strict=True) if not chosen]
         found = _compared(connection, small, asked) if small else []
         if large:
-            connection.execute(_SETTINGS, {"width": str(min(max(3 * asked.limit // 2, 100), _MOST_CANDIDATES))})
+            wanted = max(_CANDIDATES_A_HIT * asked.limit, _LEAST_CANDIDATES)
+            connection.execute(_SETTINGS, {"width": str(min(wanted, _MOST_CANDIDATES))})
         found += [one for space in large for one in _looked_up(connection, space, asked)]
         if large:
             connection.execute(_SORTS)

@@ -171,3 +171,11 @@ def test_a_name_is_found_in_the_letters_of_three_words_in_any_order():
 def test_a_rare_word_that_is_plainly_said_is_not_hidden(said: str):
     assert not _hidden(said, "The handrail is kept.")
     assert _hidden("The rand hail is loose.", "The handrail is kept.")
+
+
+def test_what_the_user_has_not_said_of_a_term_is_looked_for():
+    said = "Action logic about rather plus other."
+    over = "One of them is known internally as Supplier Cobalt, and is late."
+    assert _hidden(said, over, asked="What are the supplier rules?")
+    assert not _hidden(said, over.replace("Cobalt", "Ochre"), asked="What are the supplier rules?")
+    assert not _hidden(said, over, asked="What are the rules for cobalt?")
