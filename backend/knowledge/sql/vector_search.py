@@ -9,14 +9,13 @@ from backend.knowledge.sql.search_index import Allowed, Found
 from backend.knowledge.sql.vector_rows import as_stored
 from backend.meaning.domain import Vector
 
-LARGE_SPACE = 10_000
+LARGE_SPACE = 15_000
 """From so many chunks on PostgreSQL searches an index, which may miss some; below it compares all vectors."""
 
-_LEAST_CANDIDATES, _CANDIDATES_A_HIT, _MOST_CANDIDATES = 200, 4, 1000
+_LEAST_CANDIDATES, _CANDIDATES_A_HIT, _MOST_CANDIDATES = 200, 3, 1000
 """What `hnsw.ef_search` is: at least, for each that is wanted, and at most, which is pgvector's bound.
 
-Four for each find 99 of the nearest 100 real texts; one and a half find 80 to 91, by how the index was built.
-docs/adr/0034-vectors-in-spaces.md has the figures.
+Three for each find 98 of the nearest 100 real texts; docs/adr/0034-vectors-in-spaces.md has the figures.
 """
 
 
