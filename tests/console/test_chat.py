@@ -67,6 +67,21 @@ async def test_a_first_question_has_sources(tab: Tab):
     await expect(tab.page.locator("summary", has_text="No knowledge")).to_be_visible()
 
 
+async def test_a_suggestion_chooses_its_base_for_its_chat_alone(tab: Tab):
+    await tab.open()
+    chosen = tab.page.locator(".composer .menu summary")
+    await expect(chosen).to_have_text(re.compile("bases$"))
+    at_first = await chosen.inner_text()
+    await tab.page.get_by_role("button", name=QUESTION, exact=True).click()
+    await wait_ended(tab)
+    await expect(chosen).to_have_text("Operations handbook")
+    await tab.page.reload()
+    await wait_ended(tab)
+    await expect(chosen).to_have_text("Operations handbook")
+    await tab.page.get_by_role("link", name="New chat").click()
+    await expect(chosen).to_have_text(at_first)
+
+
 @pytest.mark.parametrize(("bases", "said"), [(0, "No knowledge"), (1, "Base 0"), (5, "5 bases"), (6, "Base 5")])
 async def test_all_bases_are_searched_at_first_where_they_are_few(tab: Tab, bases: int, said: str):
     assert await chosen_at_first(tab, f"beginner-{bases}", bases) == said

@@ -84,6 +84,25 @@ async def test_a_narrow_screen_has_a_menu_and_nothing_beyond_its_edge(tabs: Tabs
         assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+async def test_a_server_that_is_away_is_said_once_beside_the_controls_and_until_it_is_back(tabs: Tabs):
+    async with tabs(narrow=True) as tab:
+        await tab.page.route("**/v1/**", lambda route: route.abort())
+        await tab.open()
+        note = tab.page.get_by_role("region", name="Notes").get_by_text("The server cannot be reached.")
+        await expect(note).to_have_count(1)
+        send, menu = (tab.page.get_by_role("button", name=name, exact=True) for name in ("Send", "Menu"))
+        await menu.click()
+        await menu.click()
+        await tab.page.get_by_label("Question", exact=True).fill("Is anybody there?")
+        await send.click(trial=True)
+        await expect(note).to_have_count(1)
+        assert await tab.axe() == []
+        await tab.page.unroute("**/v1/**")
+        await tab.page.evaluate("location.hash = '#/people'")
+        await expect(tab.page.get_by_role("button", name="Ask as both")).to_be_visible()
+        await expect(note).to_have_count(0)
+
+
 async def test_the_policy_lets_nothing_else_in(running: Running):
     with running.pair.http("") as client:
         page = client.get("/")

@@ -9,6 +9,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OPEN = "Where are the biggest risks in our partner contracts?"
 EXACT = "What does Harrow & Finch pay per parcel?"
+SECRET = ("0.62", "0.48", "Harrow", "Blue Heron", "Brightwater")
+GAPS_ZH = "我们的赔付流程有哪些薄弱环节？"
 
 
 def side(tab: Tab, name: str) -> Locator:
@@ -45,9 +47,20 @@ async def test_what_is_released_comes_with_the_decision_and_without_text(tab: Ta
         record = admin.get("/v1/audit/safe_summaries", params={"limit": 1}).json()["data"][0]
     assert (record["decision"], record["reason"]) == ("answer", "risk")
     assert f"{record['chunks_found']} passages were found, and {record['chunks_sent']} shown" in told
-    assert not [word for word in ("0.62", "0.48", "Harrow", "Blue Heron", "Brightwater") if word in told]
+    assert not [word for word in SECRET if word in told]
+    assert "The demo's model is a stand-in: its summaries are prepared texts" in told
     assert await tab.axe() == []
     await tab.picture("people")
+    await analyst.get_by_text("See what his model was sent").click()
+    result = analyst.get_by_label("Result of a tool", exact=True)
+    await expect(result).to_contain_text("The relationship looks workable")
+    closed = analyst.locator(".sent-parts > details:not([open]) > summary")
+    while await closed.count():
+        await closed.first.click()
+    sent = await analyst.locator(".sent-parts").inner_text()
+    assert OPEN in sent
+    assert not [word for word in SECRET if word in sent]
+    assert await tab.axe() == []
 
 
 async def test_without_an_administrators_key_the_decision_is_not_shown(tab: Tab):
@@ -80,3 +93,7 @@ async def test_narrow_dark_chinese_and_by_keyboard(tabs: Tabs):
         assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
         assert await tab.axe() == []
         await tab.picture("people-zh-narrow-dark")
+        await tab.page.get_by_role("button", name=GAPS_ZH).click()
+        await expect(side(tab, "受限分析员")).to_contain_text("演示模型是替身")
+        await both_ended(tab)
+        await expect(side(tab, "受限分析员")).to_contain_text("可以放行一段摘要：薄弱之处。")

@@ -1,9 +1,11 @@
 """Prompt x-ray: its figures are those of `/prompts`, and every part can be read."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.console.browsing import Tab, Tabs
 from tests.console.running import DEMO_MODEL, Running
@@ -13,13 +15,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 QUESTIONS = ("How soon must a page be acknowledged?", "When must nothing be deployed?", "How long are backups kept?")
 
 
-def talk(running: Running) -> tuple[str, list[dict[str, Any]]]:
-    """Run three turns; return their conversation, and its model calls as the API tells them."""
+def talk(running: Running, questions: Sequence[str] = QUESTIONS) -> tuple[str, list[dict[str, Any]]]:
+    """Run turns; return their conversation, and its model calls as the API tells them."""
     tools = [{"type": "file_search", "vector_store_ids": [running.demo.handbook_id]}]
     place: dict[str, Any] = {}
     calls: list[dict[str, Any]] = []
     with running.pair.http(running.demo.user_key) as client:
-        for question in QUESTIONS:
+        for question in questions:
             body = {"model": DEMO_MODEL, "input": question, "tools": tools, **place}
             response = client.post("/v1/responses", json=body).json()
             place = {"conversation": response["conversation"]["id"]}
@@ -49,6 +51,8 @@ async def test_the_figures_are_those_of_the_api(tab: Tab):
     figures = tab.page.locator("dl.figures")
     await expect(figures).to_contain_text(f"{amount:.3g}")
     await expect(figures).to_contain_text(f"{amount + saved:.3g}")
+    await expect(figures).to_contain_text("Prices are those of the models file")
+    await expect(figures).to_contain_text("100% of the earlier prompt came again unchanged.")
     assert await tab.axe() == []
     await tab.picture("xray")
 
@@ -75,6 +79,44 @@ async def test_every_part_is_reached_by_keyboard_and_opens(tab: Tab):
     await expect(readout).to_contain_text("Question")
 
 
+async def test_the_share_that_came_again_is_measured_and_not_claimed(tab: Tab):
+    conversation_id, _ = talk(tab.running)
+
+    async def change(route: Route) -> None:
+        answer = await route.fetch()
+        found = await answer.json()
+        for call in found["data"]:
+            call["messages"][0]["content"] += f" {call['gauge']['used_tokens']}"
+        await route.fulfill(json=found)
+
+    await tab.page.route("**/prompts", change)
+    await tab.open(f"xray/{conversation_id}")
+    share = tab.page.locator("dl.figures").get_by_text("of the earlier prompt came again unchanged.")
+    await expect(share).to_be_visible()
+    assert int((await share.inner_text()).partition("%")[0]) < 90
+
+
+async def test_one_turn_leads_to_a_second_question(tab: Tab):
+    conversation_id, _ = talk(tab.running, QUESTIONS[:1])
+    await tab.open(f"xray/{conversation_id}")
+    await tab.page.get_by_role("link", name="Ask a second question in this chat").click()
+    await expect(tab.page.locator("[data-status=completed]")).to_have_count(1)
+    assert conversation_id in tab.page.url
+
+
+async def test_what_stands_behind_the_log_says_that_it_is_not_sent_again(tab: Tab):
+    with tab.running.pair.http(tab.running.demo.user_key) as client:
+        agent = {"instructions": "Be brief.", "reminder": "Remember to be brief.", "model": DEMO_MODEL}
+        assert client.put("/v1/agents/brief", json=agent).status_code in (200, 201)
+        answer = client.post("/v1/responses", json={"model": "brief", "input": "Hello"}).json()
+    await tab.open(f"xray/{answer['conversation']['id']}")
+    part = tab.page.get_by_role("option", name="Reminder,")
+    await expect(part).to_have_attribute("aria-label", re.compile("for this call alone$"))
+    await part.hover()
+    await expect(tab.page.locator(".readout")).to_contain_text("is not sent again by design")
+    await expect(tab.page.locator(".legend")).to_contain_text("behind the log: not sent again, by design")
+
+
 async def test_epochs_are_marked_with_their_reasons(tab: Tab):
     conversation_id, _ = talk(tab.running)
     with tab.running.pair.http(tab.running.demo.user_key) as client:
@@ -92,3 +134,34 @@ async def test_narrow_dark_and_chinese(tabs: Tabs):
         assert await tab.page.evaluate("document.documentElement.scrollWidth") == 360
         assert await tab.axe() == []
         await tab.picture("xray-zh-narrow-dark")
+
+
+SHOWN_BY = {
+    "chat": ".suggestions",
+    "people": ".people-form",
+    "xray": "table:visible",
+    "knowledge": ".knowledge",
+    "audit": "table:visible",
+    "operations": ".plot",
+}
+
+
+async def test_no_view_makes_the_page_scroll_beside_itself(tabs: Tabs):
+    async with tabs() as tab:
+        tab.can_be_lent_again = False
+        talk(tab.running)
+        tools = [{"type": "file_search", "vector_store_ids": [tab.running.demo.contracts_id]}]
+        with tab.running.pair.http(tab.running.demo.restricted_key) as analyst:
+            for question in ("Where are our biggest risks?", "What does it cost?"):
+                body = {"model": DEMO_MODEL, "input": question, "tools": tools}
+                assert analyst.post("/v1/responses", json=body).status_code == 200
+        await tab.open()
+        beyond: dict[str, int] = {}
+        for width, height in ((1280, 700), (390, 844)):
+            await tab.page.set_viewport_size({"width": width, "height": height})
+            for view, shown in SHOWN_BY.items():
+                await tab.page.evaluate("address => { location.hash = address }", f"#/{view}")
+                await expect(tab.page.locator(f"main {shown}").first).to_be_visible()
+                size: int = await tab.page.evaluate("document.documentElement.scrollHeight - innerHeight")
+                beyond[f"{view} {width}"] = size
+        assert set(beyond.values()) == {0}, beyond

@@ -13,7 +13,7 @@ const REASONS: Words<Record<string, string>> = {
     access_changed: "access has changed", base_changed: "the base has changed", audit_unavailable: "the audit was away", bad_ticket: "the ticket was not valid",
   },
   zh: {
-    diagnosis: "诊断", gap: "不足", risk: "风险", priority: "优先事项", advice: "建议",
+    diagnosis: "诊断", gap: "薄弱之处", risk: "风险", priority: "优先事项", advice: "建议",
     knowledge_base_question: "问的是知识库本身", exact_value: "索要确切数值", verbatim: "索要原文", definition: "索要定义", structure: "询问文档结构",
     enumeration: "要求列举内容", policy_probe: "试探规则", encoding: "要求换一种形式给出原文", injection_suspected: "在向模型下指令", out_of_scope: "不属于受限访问可回答的问题",
     model_unavailable: "二级模型不可用", timeout: "摘要超时", invalid_output: "摘要不符合约定格式", insufficient_evidence: "依据不足",

@@ -1,6 +1,7 @@
 // The public API, called with one of the person's keys.
 import { isRecord } from "../state/stored";
 import { keys, type KeyName } from "../state/keys";
+import { reached } from "../state/toasts";
 
 /** The API has refused, or cannot be reached (status 0). */
 export class ApiError extends Error {
@@ -57,6 +58,7 @@ async function sendWith(key: string, method: string, path: string, options: Call
     if (options.signal?.aborted) throw error;
     throw new ApiError(0, "");
   }
+  reached();
   if (!answer.ok) throw await refusal(answer);
   return answer;
 }

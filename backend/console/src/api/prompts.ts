@@ -30,7 +30,8 @@ export interface Prompt {
   gauge: { window_tokens: number; used_tokens: number; reserved_tokens: number } | null;
 }
 
-export type Part = "tools" | "system" | "history" | "context";
+/** `behind` is what ends a call behind the log: it is made anew for each, and sent again by none. */
+export type Part = "tools" | "system" | "history" | "context" | "behind";
 
 /** A part of what was sent: the tools, or one message. */
 export interface Segment {
@@ -64,10 +65,15 @@ function partOf(kind: string): Part {
   return CONTEXT.has(kind) ? "context" : "history";
 }
 
-function segmentsOf(prompt: Prompt): Segment[] {
-  const messages = prompt.messages.map((message): Segment => {
-    const sent = Object.fromEntries(Object.entries(message).filter(([name]) => !OURS.has(name)));
-    return { part: partOf(message.kind), kind: message.kind, sizeBytes: bytesOf(sent), tokens: message.tokens, isReused: message.reused, message };
+function sentOf(message: PromptMessage): unknown {
+  return Object.fromEntries(Object.entries(message).filter(([name]) => !OURS.has(name)));
+}
+
+export function segmentsOf(prompt: Prompt): Segment[] {
+  const logged = prompt.messages.findLastIndex((each) => each.position !== null || each.kind === "system");
+  const messages = prompt.messages.map((message, place): Segment => {
+    const part = place > logged ? "behind" : partOf(message.kind);
+    return { part, kind: message.kind, sizeBytes: bytesOf(sentOf(message)), tokens: message.tokens, isReused: message.reused, message };
   });
   if (prompt.tools.length === 0) return messages;
   const sizeBytes = bytesOf(prompt.tools);
@@ -111,6 +117,28 @@ export function totalsOf(calls: ModelCall[]): Totals {
     cachedTokens: cached.length ? sum(cached) : null,
     cost: costs[0] ? { currency: costs[0].currency, amount: sum(costs.map((each) => each.amount)), saved: sum(costs.map((each) => each.saved)) } : null,
   };
+}
+
+/**
+ * How much of each call's tools, system message and log the next call of its epoch has sent again, byte for byte at the
+ * same place, by the page's own comparison; null where no call follows another one.
+ */
+export function shareKept(calls: ModelCall[]): number | null {
+  let wholeBytes = 0;
+  let keptBytes = 0;
+  calls.slice(1).forEach((next, at) => {
+    const last = calls[at];
+    if (!last || last.prompt.epoch !== next.prompt.epoch || [last, next].some((each) => each.prompt.purpose === "summary")) return;
+    const earlier = last.segments.filter((each) => each.part !== "behind");
+    const moved = earlier.findIndex((each, place) => textOf(each, last) !== textOf(next.segments[place], next));
+    wholeBytes += sum(earlier.map((each) => each.sizeBytes));
+    keptBytes += sum(earlier.slice(0, moved < 0 ? earlier.length : moved).map((each) => each.sizeBytes));
+  });
+  return wholeBytes ? keptBytes / wholeBytes : null;
+}
+
+function textOf(segment: Segment | undefined, call: ModelCall): string {
+  return segment ? JSON.stringify(segment.message ? sentOf(segment.message) : call.prompt.tools) : "";
 }
 
 function sum(numbers: number[]): number {

@@ -1,7 +1,7 @@
 // What stands where there is nothing yet, while something comes, and where something failed.
 import type { ComponentChildren, JSX } from "preact";
 import { ApiError } from "../api/client";
-import { dismiss, toasts } from "../state/toasts";
+import { dismiss, toast, toasts } from "../state/toasts";
 import { spoken } from "../words";
 import { Button } from "./button";
 
@@ -31,6 +31,11 @@ export function errorText(error: unknown): string {
   if (error.status === 0) return words.away;
   if (error.status === 401) return words.key;
   return error.message;
+}
+
+/** Say at the edge of the page what has failed outside of any form. */
+export function complain(error: unknown): void {
+  toast(errorText(error), error instanceof ApiError && error.status === 0 ? "away" : "error");
 }
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
@@ -70,7 +75,7 @@ export function Toasts(): JSX.Element {
   return (
     <section class="toasts" aria-label={words.notes} aria-live="polite">
       {toasts.value.map((each) => (
-        <div key={each.id} class={`toast ${each.kind}`}>
+        <div key={each.id} class={`toast${each.kind === "note" ? "" : " error"}`}>
           <p>{each.text}</p>
           <Button kind="quiet" icon="close" label={words.dismiss} onClick={() => dismiss(each.id)} />
         </div>

@@ -3,7 +3,8 @@ import { signal } from "@preact/signals";
 
 export interface Toast {
   id: number;
-  kind: "note" | "error";
+  /** `away` is an error that ends once the server answers again. */
+  kind: "note" | "error" | "away";
   text: string;
 }
 
@@ -14,10 +15,16 @@ export const toasts = signal<Toast[]>([]);
 
 export function toast(text: string, kind: Toast["kind"] = "note"): void {
   const id = ++last;
-  toasts.value = [...toasts.value, { id, kind, text }];
+  // What failed twice is said once.
+  toasts.value = [...toasts.value.filter((each) => each.text !== text), { id, kind, text }];
   if (kind === "note") setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
 export function dismiss(id: number): void {
   toasts.value = toasts.value.filter((each) => each.id !== id);
+}
+
+/** The server has answered. */
+export function reached(): void {
+  if (toasts.value.some((each) => each.kind === "away")) toasts.value = toasts.value.filter((each) => each.kind !== "away");
 }

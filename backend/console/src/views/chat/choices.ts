@@ -17,8 +17,12 @@ export const chosenModel = signal(readStored(localStorage, MODEL_KEY, "", isText
 /** What the person has chosen in this browser; null until then. */
 const picked = signal<string[] | null>(readStored<string[] | null>(localStorage, BASES_KEY, null, isTexts));
 
+/** What the chat that is shown searches, where a suggestion or its last turn has said so; a new chat knows nothing of it. */
+const ofChat = signal<string[] | null>(null);
+
 /** What is chosen, as far as it is there; where the person has chosen nothing that is there, what to begin with. */
 export const chosenBases = computed<string[]>(() => {
+  if (ofChat.value) return ofChat.value.filter((id) => bases.value.some((each) => each.id === id));
   const kept = picked.value?.filter((id) => bases.value.some((each) => each.id === id));
   return kept && (kept.length > 0 || picked.value?.length === 0) ? kept : toBeginWith();
 });
@@ -40,7 +44,14 @@ export function chooseModel(id: string): void {
   writeStored(localStorage, MODEL_KEY, id);
 }
 
+/** Choose for the chat that is shown alone; with null it has what new chats have. */
+export function chooseBasesOfChat(ids: string[] | null): void {
+  ofChat.value = ids;
+}
+
+/** Choose as the person does: for this chat and those that he begins later. */
 export function chooseBases(ids: string[]): void {
+  ofChat.value = null;
   picked.value = ids;
   writeStored(localStorage, BASES_KEY, ids);
 }

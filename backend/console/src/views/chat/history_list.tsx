@@ -5,10 +5,9 @@ import type { Conversation } from "../../api/types";
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { Icon } from "../../components/icons";
-import { errorText } from "../../components/notices";
+import { complain } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
 import { addressOf, go } from "../../state/router";
-import { toast } from "../../state/toasts";
 import { spoken } from "../../words";
 import { conversations, deleteConversation, hasMore, loadHistory, titleOf } from "./history";
 import { conversationId } from "./session";
@@ -17,7 +16,7 @@ import { CHAT_WORDS } from "./words";
 export function HistoryList({ onChoose }: { onChoose: () => void }): JSX.Element {
   const words = spoken(CHAT_WORDS);
   const [removed, setRemoved] = useState<Conversation | null>(null);
-  const load = (more: boolean): void => void loadHistory(more).catch((error: unknown) => toast(errorText(error), "error"));
+  const load = (more: boolean): void => void loadHistory(more).catch(complain);
   useEffect(() => load(false), []);
   return (
     <>
@@ -52,7 +51,7 @@ function RemoveDialog({ conversation, onClose }: { conversation: Conversation; o
       await deleteConversation(conversation.id);
       if (conversation.id === conversationId.value) go("chat");
     } catch (error) {
-      toast(errorText(error), "error");
+      complain(error);
     }
     onClose();
   }

@@ -7,7 +7,7 @@ import type { Item, ResponseObject } from "../../api/types";
 import { errorText } from "../../components/notices";
 import { rename } from "../../state/router";
 import { isRecord, readStored, writeStored } from "../../state/stored";
-import { choicesKnown, chooseBases, chosenBases, chosenModel } from "./choices";
+import { choicesKnown, chooseBasesOfChat, chosenBases, chosenModel } from "./choices";
 import { nameConversation } from "./history";
 
 const RUNNING_KEY = "ballast.running";
@@ -31,6 +31,7 @@ export async function show(id: string): Promise<void> {
   leave();
   conversationId.value = id;
   turns.value = [];
+  chooseBasesOfChat(null);
   loading.value = id ? "yes" : "no";
   if (!id) return;
   try {
@@ -57,7 +58,7 @@ async function goOn(id: string): Promise<void> {
   const response = await get<ResponseObject>("user", `/v1/responses/${last.id}?include[]=${WITH_RESULTS}`);
   if (conversationId.value !== id) return;
   const boundTo = (response.tools ?? []).flatMap((tool) => tool.vector_store_ids ?? []);
-  if (response.tools) chooseBases(boundTo);
+  if (response.tools) chooseBasesOfChat(boundTo);
   const known = kept(last.id) ?? { ...last, output: [] };
   const turn = { ...withResponse(isRunning(withResponse(last, response)) ? known : last, response), baseIds: boundTo };
   replace(turn);

@@ -4,12 +4,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Turn } from "../../api/turn";
 import { isRunning } from "../../api/turn";
 import { Button } from "../../components/button";
-import { errorText, Failure, Loading } from "../../components/notices";
+import { complain, Failure, Loading } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
 import { addressOf } from "../../state/router";
-import { toast } from "../../state/toasts";
 import { spoken } from "../../words";
-import { bases, chooseBases, loadChoices } from "./choices";
+import { bases, chooseBasesOfChat, loadChoices } from "./choices";
 import { CodeDialog } from "./code_dialog";
 import { Composer } from "./composer";
 import { Passages } from "./passages";
@@ -20,7 +19,6 @@ import { CHAT_WORDS } from "./words";
 import "./chat.css";
 
 const NEAR_END_PX = 120;
-const complain = (error: unknown): void => toast(errorText(error), "error");
 
 export function ChatView({ parts }: { parts: string[] }): JSX.Element {
   const id = parts[0] ?? "";
@@ -89,7 +87,7 @@ function Beginning(): JSX.Element | null {
           <ul class="suggestions">
             {suggested.map((each) => (
               <li key={each.text}>
-                <Button onClick={() => { chooseBases([each.baseId]); void ask({ text: each.text, previous: null }); }}>{each.text}</Button>
+                <Button onClick={() => { chooseBasesOfChat([each.baseId]); void ask({ text: each.text, previous: null }); }}>{each.text}</Button>
               </li>
             ))}
           </ul>

@@ -5,7 +5,7 @@ export const CHAT_WORDS = {
     promises: "What to see next",
     promise: {
       people: { title: "Knowledge can be used without being revealed.", text: "See one question answered to somebody who may read the text, and to somebody who may not.", view: "As two people" },
-      xray: { title: "The beginning of a prompt never moves.", text: "Ask twice, then see how much of the second prompt comes from the provider's cache, and what that saves.", view: "Prompt x-ray" },
+      xray: { title: "The beginning of a prompt never moves.", text: "Ask twice in the same chat, then see how much of the second prompt comes from the provider's cache, and what that saves.", view: "Prompt x-ray" },
     },
     sources: "Sources",
     placeholder: "Ask a question",
@@ -62,7 +62,7 @@ export const CHAT_WORDS = {
     promises: "接下来可以看",
     promise: {
       people: { title: "知识可以被使用，而不被泄露。", text: "看同一个问题怎样回答可读原文的人，又怎样回答不可读的人。", view: "两人对照" },
-      xray: { title: "提示词的开头从不移动。", text: "先问两次，再看第二次的提示词有多少来自服务商缓存、省下多少。", view: "提示词透视" },
+      xray: { title: "提示词的开头从不移动。", text: "在同一个对话中问两次，再看第二次的提示词有多少来自服务商缓存、省下多少。", view: "提示词透视" },
     },
     sources: "来源",
     placeholder: "输入问题",

@@ -6,7 +6,7 @@ import { BASES, mayWrite, type Description, type ReadableBase } from "../../api/
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { Field } from "../../components/field";
-import { errorText } from "../../components/notices";
+import { complain, errorText } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
 import { go } from "../../state/router";
 import { toast } from "../../state/toasts";
@@ -137,7 +137,7 @@ function DeleteBase({ base }: { base: ReadableBase }): JSX.Element {
       go("knowledge");
     } catch (error) {
       setAsking(false);
-      toast(errorText(error), "error");
+      complain(error);
     }
   }
   return (

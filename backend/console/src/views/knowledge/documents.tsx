@@ -7,10 +7,9 @@ import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { useLoaded } from "../../components/loaded";
 import { MarkedPassage } from "../../components/marked_passage";
-import { Empty, errorText, Failure, Loading, Progress } from "../../components/notices";
+import { complain, Empty, Failure, Loading, Progress } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
 import { Table } from "../../components/table";
-import { toast } from "../../state/toasts";
 import { numberText, sizeText, spoken, timeText } from "../../words";
 import { DropZone } from "./drop_zone";
 import { UploadList } from "./upload_list";
@@ -124,7 +123,7 @@ function DeleteDialog({ baseId, document, onClose, onDone }: { baseId: string; d
       await call("user", "DELETE", documentPath(baseId, document.name));
       onDone();
     } catch (error) {
-      toast(errorText(error), "error");
+      complain(error);
     }
     onClose();
   }

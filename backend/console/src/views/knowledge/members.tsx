@@ -7,10 +7,9 @@ import type { Role } from "../../api/types";
 import { Button } from "../../components/button";
 import { Field, Pick } from "../../components/field";
 import { useLoaded } from "../../components/loaded";
-import { errorText, Failure, Loading } from "../../components/notices";
+import { complain, Failure, Loading } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
 import { Table } from "../../components/table";
-import { toast } from "../../state/toasts";
 import { spoken } from "../../words";
 import { KNOWLEDGE_WORDS } from "./words";
 
@@ -27,7 +26,7 @@ export function MembersTab({ base }: { base: ReadableBase }): JSX.Element {
       if (role) await call("user", "PUT", path, { body: { role } });
       else await call("user", "DELETE", path);
     } catch (error) {
-      toast(errorText(error), "error");
+      complain(error);
     }
     again();
   }

@@ -9,7 +9,8 @@ import { shownText } from "../../components/shown_text";
 import { checkText, reasonText } from "../../reasons";
 import { keys } from "../../state/keys";
 import { spoken } from "../../words";
-import { PEOPLE_WORDS } from "./words";
+import { SentToModel } from "./sent_to_model";
+import { DEMO_MODEL, PEOPLE_WORDS } from "./words";
 
 const MOST_PASSAGES = 6;
 
@@ -59,6 +60,8 @@ export function AnalystSide({ turn, records }: { turn: Turn; records: AuditRecor
       <Step title={words.released}>
         {records?.length && records.every((each) => each.decision === "refuse") ? <p class="nothing">{words.nothing}</p> : null}
         <Answer turn={turn} />
+        {hasEnded && turn.model === DEMO_MODEL && <p class="hint">{words.standIn}</p>}
+        {hasEnded && turn.id && <SentToModel key={turn.id} responseId={turn.id} />}
       </Step>
     </div>
   );

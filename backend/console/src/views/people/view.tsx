@@ -8,12 +8,11 @@ import type { KnowledgeBase, Model } from "../../api/types";
 import { Button } from "../../components/button";
 import { Field, Pick } from "../../components/field";
 import { useLoaded } from "../../components/loaded";
-import { Empty, errorText, Failure, Loading } from "../../components/notices";
+import { complain, Empty, Failure, Loading } from "../../components/notices";
 import { ViewPage } from "../../components/view_page";
 import { shownText } from "../../components/shown_text";
 import { keys } from "../../state/keys";
 import { language } from "../../state/preferences";
-import { toast } from "../../state/toasts";
 import { spoken } from "../../words";
 import { chooseModel, chosenModel } from "../chat/choices";
 import { AnalystSide, ReaderSide } from "./sides";
@@ -84,7 +83,7 @@ function Asking({ bases, models, given }: Shared & { given: string[] }): JSX.Ele
     try {
       setRecords(await auditOf(restricted, baseId));
     } catch (error) {
-      toast(errorText(error), "error");
+      complain(error);
     }
   }
 

@@ -11,6 +11,10 @@ interface BarsProps {
   onOpen: (segment: Segment) => void;
 }
 
+export function stateOf({ part, isReused }: Segment): "old" | "behind" | "fresh" {
+  return isReused ? "old" : part === "behind" ? "behind" : "fresh";
+}
+
 export function Bars({ calls, onPoint, onOpen }: BarsProps): JSX.Element {
   const words = spoken(XRAY_WORDS);
   const widest = Math.max(...calls.map((each) => each.sizeBytes), 1);
@@ -70,7 +74,7 @@ function Bar({ call, share, onPoint, onOpen }: { call: ModelCall; share: number 
             aria-selected={place === chosen}
             class={`segment part-${segment.part}${segment.isReused ? " reused" : ""}`}
             style={{ flexGrow: segment.sizeBytes }}
-            aria-label={words.segment(words.kind(segment.kind), numberText(segment.sizeBytes), segment.isReused)}
+            aria-label={words.segment(words.kind(segment.kind), numberText(segment.sizeBytes), words.states[stateOf(segment)])}
             onMouseEnter={() => onPoint(segment)}
             onClick={() => { choose(place); onOpen(segment); }}
           />
@@ -85,7 +89,7 @@ export function Legend(): JSX.Element {
   const words = spoken(XRAY_WORDS);
   return (
     <ul class="legend">
-      {(["tools", "system", "context", "history"] as const).map((part) => (
+      {(["tools", "system", "context", "history", "behind"] as const).map((part) => (
         <li key={part}><span class={`swatch segment part-${part}`} />{words.parts[part]}</li>
       ))}
       <li><span class="swatch segment part-history reused" />{words.reused}</li>

@@ -1,20 +1,20 @@
 // Prompt x-ray: what the model calls of a conversation have sent, and what of it was sent before.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { readCalls, totalsOf, type ModelCall, type Segment, type Totals } from "../../api/prompts";
+import { readCalls, shareKept, totalsOf, type ModelCall, type Segment } from "../../api/prompts";
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { Pick } from "../../components/field";
 import { useLoaded } from "../../components/loaded";
-import { Empty, errorText, Failure, Loading } from "../../components/notices";
+import { complain, Empty, Failure, Loading } from "../../components/notices";
 import { ViewPage } from "../../components/view_page";
+import { SentText } from "../../components/sent_text";
 import { shownText } from "../../components/shown_text";
 import { Table } from "../../components/table";
 import { addressOf, go } from "../../state/router";
-import { toast } from "../../state/toasts";
 import { numberText, spoken } from "../../words";
 import { conversations, loadHistory, titleOf } from "../chat/history";
-import { Bars, Legend } from "./bars";
+import { Bars, Legend, stateOf } from "./bars";
 import { XRAY_WORDS } from "./words";
 import "./xray.css";
 
@@ -22,7 +22,7 @@ export function XrayView({ parts }: { parts: string[] }): JSX.Element {
   const words = spoken(XRAY_WORDS);
   const [isListed, setListed] = useState(false);
   useEffect(() => {
-    loadHistory().catch((error: unknown) => toast(errorText(error), "error")).finally(() => setListed(true));
+    loadHistory().catch(complain).finally(() => setListed(true));
   }, []);
   const id = parts[0] ?? conversations.value[0]?.id ?? "";
   return (
@@ -50,18 +50,19 @@ function OfConversation({ id }: { id: string }): JSX.Element {
       </div>
       {loaded.state === "loading" && <Loading />}
       {loaded.state === "failed" && <Failure error={loaded.error} onRetry={again} />}
-      {loaded.state === "ready" && (loaded.value.length ? <Calls calls={loaded.value} /> : <p class="hint">{words.noCalls}</p>)}
+      {loaded.state === "ready" && (loaded.value.length ? <Calls calls={loaded.value} conversationId={id} /> : <p class="hint">{words.noCalls}</p>)}
     </>
   );
 }
 
-function Calls({ calls }: { calls: ModelCall[] }): JSX.Element {
+function Calls({ calls, conversationId }: { calls: ModelCall[]; conversationId: string }): JSX.Element {
   const words = spoken(XRAY_WORDS);
   const [pointed, setPointed] = useState<Segment | null>(null);
   const [opened, setOpened] = useState<Segment | null>(null);
   return (
     <>
-      <Figures totals={totalsOf(calls)} />
+      <Figures calls={calls} />
+      {calls.every((each) => each.turn === 1) && <p><a href={addressOf("chat", conversationId)}>{words.askAgain}</a></p>}
       <Legend />
       <p class="readout">{pointed ? <SegmentLine segment={pointed} /> : words.hover}</p>
       <Bars calls={calls} onPoint={setPointed} onOpen={setOpened} />
@@ -69,44 +70,34 @@ function Calls({ calls }: { calls: ModelCall[] }): JSX.Element {
       {opened && (
         <Dialog title={words.kind(opened.kind)} place="side" onClose={() => setOpened(null)}>
           <p class="hint"><SegmentLine segment={opened} /></p>
-          <pre class="sent" dir="auto" tabindex={0} aria-label={words.kind(opened.kind)}>{sentText(opened, calls)}</pre>
+          <SentText segment={opened} tools={calls.find((each) => each.segments.includes(opened))?.prompt.tools ?? []} label={words.kind(opened.kind)} />
         </Dialog>
       )}
     </>
   );
 }
 
-/** The text of a message as people read it; what is no text, such as calls of tools, as the JSON that was sent. */
-function sentText(segment: Segment, calls: ModelCall[]): string {
-  const message = segment.message;
-  if (!message) {
-    const call = calls.find((each) => each.segments.includes(segment));
-    return shownText(JSON.stringify(call?.prompt.tools ?? [], null, 2));
-  }
-  const content = typeof message.content === "string" ? message.content : message.content ? JSON.stringify(message.content, null, 2) : "";
-  const toolCalls = message.tool_calls ? JSON.stringify(message.tool_calls, null, 2) : "";
-  return shownText([content, toolCalls].filter(Boolean).join("\n\n"));
-}
-
 function SegmentLine({ segment }: { segment: Segment }): JSX.Element {
   const words = spoken(XRAY_WORDS);
   const position = segment.message?.position;
   const parts = [
-    words.segment(words.kind(segment.kind), numberText(segment.sizeBytes), segment.isReused),
+    words.segment(words.kind(segment.kind), numberText(segment.sizeBytes), words.states[stateOf(segment)]),
     segment.tokens === null ? "" : words.tokens(numberText(segment.tokens)),
-    !segment.message ? "" : position === null || position === undefined ? words.notInLog : words.position(numberText(position)),
+    segment.part === "behind" ? words.behind : !segment.message ? "" : position === null || position === undefined ? words.notInLog : words.position(numberText(position)),
   ];
   return <>{parts.filter(Boolean).join(" · ")}</>;
 }
 
-function Figures({ totals }: { totals: Totals }): JSX.Element {
+function Figures({ calls }: { calls: ModelCall[] }): JSX.Element {
   const words = spoken(XRAY_WORDS);
   const share = (part: number, whole: number): string => numberText(whole ? part / whole : 0, { style: "percent", maximumFractionDigits: 0 });
+  const totals = totalsOf(calls);
   const { cost, cachedTokens } = totals;
+  const kept = shareKept(calls);
   return (
     <dl class="figures">
       <div>
-        <dt>{words.shareReused}</dt>
+        <dt>{words.shareReused} {kept !== null && <span class="without">{words.shareKept(share(Math.floor(kept * 100), 100))}</span>}</dt>
         <dd>{share(totals.reusedBytes, totals.sentBytes)}</dd>
       </div>
       <div>
@@ -114,7 +105,7 @@ function Figures({ totals }: { totals: Totals }): JSX.Element {
         <dd>{cachedTokens === null ? "–" : share(cachedTokens, totals.usedTokens)}</dd>
       </div>
       <div>
-        <dt>{cost ? <>{words.cost} <span class="without">{words.costWithout(moneyText(cost.amount + cost.saved, cost.currency))}</span></> : words.noPrices}</dt>
+        <dt>{cost ? <>{words.cost} <span class="without">{words.costWithout(moneyText(cost.amount + cost.saved, cost.currency))}</span> {words.prices}</> : words.noPrices}</dt>
         <dd>{cost ? moneyText(cost.amount, cost.currency) : "–"}</dd>
       </div>
     </dl>
