@@ -79,7 +79,8 @@ async def test_every_part_is_reached_by_keyboard_and_opens(tab: Tab):
     await expect(readout).to_contain_text("Question")
 
 
-async def test_the_share_that_came_again_is_measured_and_not_claimed(tab: Tab):
+@pytest.mark.parametrize("in_lanes", [False, True])
+async def test_the_share_that_came_again_is_measured_where_calls_follow_each_other(tab: Tab, *, in_lanes: bool):
     conversation_id, _ = talk(tab.running)
 
     async def change(route: Route) -> None:
@@ -87,13 +88,15 @@ async def test_the_share_that_came_again_is_measured_and_not_claimed(tab: Tab):
         found = await answer.json()
         for call in found["data"]:
             call["messages"][0]["content"] += f" {call['gauge']['used_tokens']}"
+            call |= {"response_id": f"resp_{call['gauge']['used_tokens']}"} if in_lanes else {}
         await route.fulfill(json=found)
 
     await tab.page.route("**/prompts", change)
     await tab.open(f"xray/{conversation_id}")
     share = tab.page.locator("dl.figures").get_by_text("of the earlier prompt came again unchanged.")
-    await expect(share).to_be_visible()
-    assert int((await share.inner_text()).partition("%")[0]) < 90
+    await expect(tab.page.get_by_role("listbox").first).to_be_visible()
+    assert await share.count() == (0 if in_lanes else 1)
+    assert in_lanes or int((await share.inner_text()).partition("%")[0]) < 90
 
 
 async def test_one_turn_leads_to_a_second_question(tab: Tab):

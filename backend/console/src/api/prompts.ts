@@ -128,7 +128,9 @@ export function shareKept(calls: ModelCall[]): number | null {
   let keptBytes = 0;
   calls.slice(1).forEach((next, at) => {
     const last = calls[at];
-    if (!last || last.prompt.epoch !== next.prompt.epoch || [last, next].some((each) => each.prompt.purpose === "summary")) return;
+    // Calls of lanes that run beside each other follow none of another lane.
+    if (!last || last.prompt.response_id !== next.prompt.response_id) return;
+    if (last.prompt.epoch !== next.prompt.epoch || [last, next].some((each) => each.prompt.purpose === "summary")) return;
     const earlier = last.segments.filter((each) => each.part !== "behind");
     const moved = earlier.findIndex((each, place) => textOf(each, last) !== textOf(next.segments[place], next));
     wholeBytes += sum(earlier.map((each) => each.sizeBytes));
