@@ -13,6 +13,7 @@ from backend.migrations.migrate import migrate
 from tests.servers.embedder import LocalEmbedder
 from tests.servers.forks import ForkServers
 from tests.servers.postgres import PostgresServer
+from tests.servers.reused_databases import ReusedDatabases
 from tests.servers.services import Launch, RunningService, service_environment
 from tests.servers.valkey import ValkeyServer
 
@@ -44,12 +45,18 @@ def newest_schema(postgres_server: PostgresServer) -> str:
     return name
 
 
+@pytest.fixture(scope="session")
+def reused_databases(postgres_server: PostgresServer, newest_schema: str) -> ReusedDatabases:
+    """Databases that have the newest tables."""
+    return ReusedDatabases(postgres_server, newest_schema)
+
+
 @pytest.fixture
-def postgres_url(postgres_server: PostgresServer, newest_schema: str) -> Iterator[str]:
-    """SQLAlchemy's address of a fresh database that has the newest tables, with asyncpg."""
-    name = postgres_server.new_database(newest_schema)
+def postgres_url(postgres_server: PostgresServer, reused_databases: ReusedDatabases) -> Iterator[str]:
+    """SQLAlchemy's address of an empty database that has the newest tables, with asyncpg."""
+    name = reused_databases.take()
     yield postgres_server.url(name)
-    postgres_server.drop_database(name)
+    reused_databases.give_back(name)
 
 
 @pytest.fixture
