@@ -107,11 +107,13 @@ class SqlPersonStore:
         return results, await self._database.write(lambda connection: connection.execute(counted).rowcount)
 
     async def delete_conversations(self, person: Person) -> int:
-        """Withdraw each, then delete the rows of all that are withdrawn, those of an earlier attempt among them."""
+        """Withdraw each and delete its rows, then those of all that an earlier attempt has withdrawn."""
         which, deleted = _is_of(_conversation, person) & _conversation.c.running_response_id.is_(None), 0
         async for each in self._ids(_conversation, which):
             withdrawn = update(_conversation).where(which, _conversation.c.id == each).values(told.WITHDRAWAL)
-            deleted += await self._database.write(lambda c, withdrawn=withdrawn: c.execute(withdrawn).rowcount)
+            if await self._database.write(lambda c, withdrawn=withdrawn: c.execute(withdrawn).rowcount):
+                await self._conversations.clear(each)
+                deleted += 1
         for each in await self._conversations.left_of_deleted():
             await self._conversations.clear(each)
         return deleted
