@@ -117,7 +117,7 @@ nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand 
 fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
 eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth
 thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold fourfold
-fivefold tenfold hundredfold couple pair trio duo thirdly percent percentage permille nil nought fortnight decade
+fivefold tenfold hundredfold couple trio duo thirdly percent percentage permille nil nought fortnight decade
 century millennium fortnightly biweekly bimonthly biannual biennial semester trimester midnight noon midday afternoon
 yesterday tomorrow o'clock monday tuesday wednesday thursday friday saturday sunday january february march april june
 july august september october november

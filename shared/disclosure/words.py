@@ -182,6 +182,10 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
     longest = max((len(row) for row in rows), default=0)
     if longest >= LONE_CLAUSES:
         yield Finding(GateCode.DECODERS, ", ".join(next(row for row in rows if len(row) == longest)))
+    for _, sentence in groupby(of, key=lambda piece: piece.kind in SENTENCES):
+        told = [list(words_of(clause)) for clause in parts_of(sentence, CLAUSES)]
+        if len(told) > 1 and all(len(clause) == 1 for clause in told):
+            yield Finding(GateCode.DECODERS, ", ".join(chain(*told)))
 
 
 def rejoined_words(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:

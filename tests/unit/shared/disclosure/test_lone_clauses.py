@@ -8,3 +8,8 @@ from shared.models.safe_summary import GateCode
 def test_a_bare_list_is_told_as_it_reads():
     found = list(repeated_words(pieces("We watch the doors: prices, volumes, penalties")))
     assert found == [Finding(GateCode.DECODERS, "prices, volumes, penalties")]
+
+
+def test_a_sentence_of_two_single_words_is_a_list():
+    assert list(repeated_words(pieces("Practice is uneven. Pair, none."))) == [Finding(GateCode.DECODERS, "pair, none")]
+    assert not list(repeated_words(pieces("Pair newcomers with others. Slowly, this helps.")))
