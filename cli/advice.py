@@ -17,6 +17,7 @@ _ROLE = (
     "ask an owner of the base for another role, `ballast bases list` shows yours; a restricted analyst does not read,"
     " but asks: `ballast ask … --base NAME`"
 )
+_BEGIN_ANEW = "begin a new conversation, without --after and --continue, or ask about less"
 _INSIGHT = "ask what is weak, what is risky or what to do first; text, figures and names stay in the base"
 
 
@@ -46,9 +47,7 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         "not_found_error", "/v1/knowledge_bases", "`ballast bases list` and `ballast members list` show what is there"
     ),
-    Advice(
-        "context_length_exceeded", "", "begin a new conversation, without --after and --continue, or ask about less"
-    ),
+    Advice("context_length_exceeded", "", _BEGIN_ANEW),
     Advice("payload_too_large", "", "split it into smaller parts"),
     Advice("conversation_locked", "", "wait until the running answer has ended, then give the command again"),
     Advice("content_filter", "", _INSIGHT),
@@ -68,7 +67,7 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice("ModelProtocolViolated", "", "see that CHAT_SHELL_MODEL_API is the one that this server speaks"),
     Advice("ModelStreamCut", "", "give the command again: the provider broke off in the middle of its answer"),
-    Advice("ModelContextOverflow", "", "begin a new conversation, without --after and --continue, or ask about less"),
+    Advice("ModelContextOverflow", "", _BEGIN_ANEW),
     Advice("ModelRequestRejected", "", "see chat_shell's log: the provider refuses what it is asked"),
     Advice("ChatShellUnavailable", "", "start chat_shell, or correct BACKEND_CHAT_SHELL_URL"),
     Advice(
