@@ -178,14 +178,19 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
             yield Finding(GateCode.DECODERS, row)
     clauses = [tuple(words_of(clause)) for clause in parts_of(of, CLAUSES)]
     yield from (Finding(GateCode.DECODERS, " ".join(clause)) for clause, other in pairwise(clauses) if clause == other)
+    yield from (Finding(GateCode.DECODERS, ", ".join(row)) for row in _bare_lists(of, clauses))
+
+
+def _bare_lists(of: Sequence[Piece], clauses: Sequence[tuple[str, ...]]) -> Iterator[Sequence[str]]:
+    """Yield the longest row of clauses of one word, if it is a list, and each sentence that has no others."""
     rows = [[word for (word,) in row] for length, row in groupby(clauses, key=len) if length == 1]
-    longest = max((len(row) for row in rows), default=0)
-    if longest >= LONE_CLAUSES:
-        yield Finding(GateCode.DECODERS, ", ".join(next(row for row in rows if len(row) == longest)))
+    longest = max(rows, key=len, default=list[str]())
+    if len(longest) >= LONE_CLAUSES:
+        yield longest
     for _, sentence in groupby(of, key=lambda piece: piece.kind in SENTENCES):
-        told = [list(words_of(clause)) for clause in parts_of(sentence, CLAUSES)]
+        told = [tuple(words_of(clause)) for clause in parts_of(sentence, CLAUSES)]
         if len(told) > 1 and all(len(clause) == 1 for clause in told):
-            yield Finding(GateCode.DECODERS, ", ".join(chain(*told)))
+            yield [word for (word,) in told]
 
 
 def rejoined_words(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
