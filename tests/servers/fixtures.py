@@ -1,19 +1,16 @@
 """Fixtures over the real servers; each server starts when a test first asks for it."""
 
-import asyncio
 from collections.abc import Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from backend.foundation.sql.chosen import open_database
 from backend.migrations.migrate import migrate
 from tests.servers.embedder import LocalEmbedder
 from tests.servers.forks import ForkServers
 from tests.servers.postgres import PostgresServer
-from tests.servers.reused_databases import ReusedDatabases
+from tests.servers.reused_databases import ReusedDatabases, with_database
 from tests.servers.services import Launch, RunningService, service_environment
 from tests.servers.valkey import ValkeyServer
 
@@ -31,17 +28,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 def newest_schema(postgres_server: PostgresServer) -> str:
     """The name of a database with the newest tables, of which tests get copies: making them takes longer."""
     name = postgres_server.new_database()
-    database = open_database(postgres_server.url(name))
-
-    async def fill() -> None:
-        try:
-            await migrate(database)
-        finally:
-            await database.close()
-
-    # In a thread of its own, where no event loop of a test runs.
-    with ThreadPoolExecutor(1) as executor:
-        executor.submit(asyncio.run, fill()).result()
+    with_database(postgres_server.url(name), migrate)
     return name
 
 

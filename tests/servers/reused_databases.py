@@ -1,7 +1,7 @@
 """Databases with the newest tables, emptied between two tests: making and dropping one takes a third of a second."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TypeVar
@@ -9,6 +9,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, text
 
 from backend.foundation.sql.chosen import open_database
+from backend.foundation.sql.database import Database
 from shared.errors import BallastError
 from tests.servers.postgres import PostgresServer
 
@@ -71,16 +72,21 @@ class ReusedDatabases:
         return _described(connection) == self._filled
 
     def _run(self, name: str, work: Callable[[Connection], Result]) -> Result:
-        async def connected() -> Result:
-            database = open_database(self._server.url(name))
-            try:
-                return await database.write(work)
-            finally:
-                await database.close()
+        return with_database(self._server.url(name), lambda database: database.write(work))
 
-        # In a thread of its own, where no event loop of a test runs.
-        with ThreadPoolExecutor(1) as executor:
-            return executor.submit(lambda: asyncio.run(connected())).result()
+
+def with_database(url: str, work: Callable[[Database], Coroutine[None, None, Result]]) -> Result:
+    """Open a database, work with it and close it, in a thread of its own, where no event loop of a test runs."""
+
+    async def opened() -> Result:
+        database = open_database(url)
+        try:
+            return await work(database)
+        finally:
+            await database.close()
+
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(lambda: asyncio.run(opened())).result()
 
 
 def _described(connection: Connection) -> dict[str, str]:
