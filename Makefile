@@ -13,7 +13,8 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 pyth
 PYTEST := $(BIN)/python -m pytest
 # compiled tests are kept: compiling takes half of what collecting them does
 unexport PYTHONDONTWRITEBYTECODE
-# each worker has servers of its own, and most tests wait for processes: two serve two cores well
+# each worker has servers of its own, and most tests wait for processes: two serve two cores well. Tests are handed out
+# by stealing: of the ways that keep files together it is the one that goes on when a worker has crashed
 TEST_WORKERS ?= 2
 PROTO_FILES := $(wildcard protos/execution/v1/*.proto)
 PROTOC := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I.
@@ -37,7 +38,7 @@ run: setup-run ## start backend, chat_shell and, with no model configured, the d
 	@exec $(BIN)/python -m deploy.demo.run
 
 test: setup ## run every test that needs nothing but Python, with servers of its own
-	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --inline-snapshot=disable \
+	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist worksteal --inline-snapshot=disable \
 	--ignore tests/console --ignore tests/guides
 
 test-console: setup ## drive the page in Chromium, which it needs
