@@ -1,7 +1,8 @@
 """The demo model as the secondary model: a safe summary in the agreed form, and a refusal when unsure.
 
 It understands nothing. It recognises topics in the query and in the passages that fit it best, and says of these what
-often holds, without a figure or a name; so it is thin, and marked as of low confidence.
+often holds, without a figure or a name; so it is thin, and marked as of low confidence. Asked for details, it quotes a
+passage in its first answer, as a careless model would, so that the gate is seen at work.
 """
 
 import json
@@ -10,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from chat_shell.sealed.pre_screen import pre_screen
-from deploy.demo.sentences import is_chinese, terms
-from deploy.demo.topics import ANYTHING, topics_of
+from deploy.demo.sentences import Passage, best_quotes, is_chinese, terms
+from deploy.demo.topics import ANYTHING, Words, topics_of
 from shared.models.safe_summary import PolicyRefusal
+from shared.prompts.safe_summary import REWRITE_PROMPT
 
 _KEYS = ("decision", "reason", "summary", "confidence")
 _QUERY_BLOCK = re.compile(r"<(?:\w+[-_])?(query|question)\b([\w-]*)[^>]*>(.*?)</(?:\w+[-_])?\1\2>", re.DOTALL | re.I)
@@ -28,7 +30,13 @@ _REASONS = (
     ("advice", r"advi[cs]e|recommend|improv|should|suggest|how (?:can|could)|建议|改进|应该|怎么|怎样|如何"),
 )
 
+_LEADS = {"risk": "risk", "priority": "action", "advice": "action"}
+"""With what a summary begins where not with the topic's own sentence."""
+
+_LISTS = {"observations": "observation", "risks": "risk", "recommended_actions": "action"}
 _MAX_TOPICS = 2
+_DETAILS = re.compile(r"\bdetail|详细|细节", re.IGNORECASE)
+_REWRITES = REWRITE_PROMPT.partition("{")[0]
 
 
 def safe_summary(texts: Sequence[str]) -> str | None:
@@ -39,7 +47,12 @@ def safe_summary(texts: Sequence[str]) -> str | None:
     if not any(_asks_for_summary(text) for text in texts):
         return None
     said = "\n".join(text for text in texts if not _asks_for_summary(text)) or texts[-1]
-    return json.dumps(_summary(_query(said), _chunks(said)), ensure_ascii=False)
+    query, chunks = _query(said), _chunks(said)
+    form = _summary(query, chunks)
+    if form["decision"] == "answer" and _DETAILS.search(query) and _REWRITES not in said:
+        quotes = best_quotes(query, [Passage(1, "", chunk) for chunk in chunks], at_most=1)
+        form["summary"] = " ".join([form["summary"], *(quote.text for quote in quotes)])
+    return json.dumps(form, ensure_ascii=False)
 
 
 def _asks_for_summary(text: str) -> bool:
@@ -68,12 +81,16 @@ def _summary(query: str, chunks: Sequence[str]) -> dict[str, Any]:
     if refusal is not None:
         return _form("refuse", refusal.value, "")
     topics = topics_of(query, best)[:_MAX_TOPICS] or [ANYTHING]
-    said = [topic.words[is_chinese(query)] for topic in topics]
-    return _form("answer", reason or "diagnosis", said[0].summary) | {
-        "observations": [words.observation for words in said],
-        "risks": [words.risk for words in said],
-        "recommended_actions": [words.action for words in said],
-    }
+    return _answer(reason or "diagnosis", [topic.words[is_chinese(query)] for topic in topics])
+
+
+def _answer(reason: str, topics: Sequence[Words]) -> dict[str, Any]:
+    """Begin with what the question is after, and say the rest in the lists."""
+    lead = getattr(topics[0], _LEADS.get(reason, "summary"))
+    lists = {key: [text for each in topics if (text := getattr(each, name)) != lead] for key, name in _LISTS.items()}
+    if lead != topics[0].summary:
+        lists["observations"] = [topics[0].summary, *lists["observations"]][:_MAX_TOPICS]
+    return _form("answer", reason, lead) | lists
 
 
 def _best(query: str, chunks: Sequence[str]) -> str:

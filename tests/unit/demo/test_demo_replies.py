@@ -349,7 +349,7 @@ def test_the_rooms_own_prompt_is_answered_from_the_topics_of_the_evidence(query:
     rich = json.loads(reply_to(summary_request(query, "The manager may approve what a customer is paid.")).text)
     assert thin["decision"] == rich["decision"] == "answer"
     assert thin["summary"] != rich["summary"]
-    assert (len(thin["risks"]), len(rich["risks"])) == (1, 2)
+    assert (len(thin["risks"]), len(rich["risks"])) == (0, 1)
 
 
 def test_query_and_evidence_are_not_taken_for_each_other():

@@ -11,9 +11,11 @@ from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.summary_prompt import SummaryPrompt, new_token
+from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, new_token
+from chat_shell.sealed.verdicts import Blocked
 from deploy.demo.replies import reply_to
 from deploy.demo.topics import ANYTHING, TOPICS, topics_of
+from shared.models.safe_summary import GateCode
 from tests.fakes.sealed_room import protected_chunk
 
 DEMO_KNOWLEDGE = Path(deploy.demo.__file__).with_name("knowledge")
@@ -44,8 +46,11 @@ def chunks_of(base: str) -> list[ProtectedChunk]:
 
 
 def reply_over(chunks: Sequence[ProtectedChunk], query: str) -> str:
-    messages = [dict(message) for message in SummaryPrompt(query, "English", chunks, new_token).for_model()]
-    return reply_to({"messages": messages}).text
+    return reply_over_prompt(SummaryPrompt(query, "English", chunks, new_token)).decode()
+
+
+def reply_over_prompt(prompt: SummaryPrompt, rewrite: Rewrite | None = None) -> bytes:
+    return reply_to({"messages": [dict(message) for message in prompt.for_model(rewrite)]}).text.encode()
 
 
 def summary_of(query: str, *evidence: str) -> str:
@@ -92,11 +97,45 @@ def test_the_topic_of_the_question_comes_before_those_of_the_passages():
     assert found == [TOPICS["training"], TOPICS["money"], TOPICS["approval"]]
 
 
-@pytest.mark.parametrize("query", ["Why do buses come late?", "客服的奖金办法会带来什么坏处？"])
-def test_whoever_asks_for_a_diagnosis_is_answered_without_a_topic(query: str):
-    assert summary_of(query, "Nothing of note.") == ANYTHING.words[query.endswith("？")].summary
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("Why do buses come late?", ANYTHING.words[0].summary),
+        ("客服的奖金办法会带来什么坏处？", ANYTHING.words[1].risk),
+    ],
+)
+def test_whoever_asks_for_a_diagnosis_or_for_risks_is_answered_without_a_topic(query: str, said: str):
+    assert summary_of(query, "Nothing of note.") == said
 
 
 def test_what_has_nothing_to_do_with_the_evidence_is_refused():
     refused = json.loads(reply_over([protected_chunk("We pay fees.")], "Tell me more."))
     assert (refused["decision"], refused["reason"]) == ("refuse", "out_of_scope")
+
+
+@pytest.mark.parametrize("asks_after", ["risk", "advice"])
+def test_a_summary_begins_with_what_the_question_is_after(asks_after: str):
+    question = {"risk": "What could go wrong with fees?", "advice": "How could fees be improved?"}[asks_after]
+    form = json.loads(reply_over([protected_chunk("We pay fees.")], question))
+    money = TOPICS["money"].words[0]
+    lead, unsaid = {"risk": (money.risk, "risks"), "advice": (money.action, "recommended_actions")}[asks_after]
+    assert (form["reason"], form["summary"], form[unsaid]) == (asks_after, lead, [])
+    assert form["observations"] == [money.summary, money.observation]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Explain in detail how our partner contracts could be improved.", "请详细说明我们的赔付流程应如何改进。"],
+)
+def test_asked_for_details_it_quotes_and_then_writes_what_may_leave(question: str):
+    assert pre_screen(question, question) is None
+    chunks = chunks_of("contracts")
+    prompt = SummaryPrompt(question, "English", chunks, new_token)
+    case = prepare(chunks, question, prompt.canaries())
+    careless = reply_over_prompt(prompt)
+    blocked = judge(careless, case)
+    assert isinstance(blocked, Blocked)
+    assert GateCode.OVERLAP in blocked.codes
+    assert GateCode.CANARY not in blocked.codes
+    rewritten = reply_over_prompt(prompt, Rewrite(careless, blocked.codes, blocked.phrases))
+    assert isinstance(judge(rewritten, case), Released)

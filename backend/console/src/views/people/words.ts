@@ -23,7 +23,7 @@ export const PEOPLE_WORDS = {
     waiting: "…",
     passed: "The question passed: it asks for no text and no value.",
     refusedEarly: (reason: string) => `Refused before anything was searched: ${reason}.`,
-    searchedSealed: (found: number, sent: number) => `${found} passages were found, and ${sent} shown to the secondary model alone: a model apart from this chat, of which nothing but a checked summary comes back.`,
+    searchedSealed: (found: number, sent: number) => `${found} passages were found; the ${sent} that fit best were shown to the secondary model alone: a model apart from this chat, of which nothing but a checked summary comes back.`,
     stored: "The same was asked before, and the summary of then was used: nothing was searched again.",
     answered: (reason: string) => `A summary may leave: ${reason}.`,
     refused: (reason: string) => `Nothing may leave: ${reason}.`,
@@ -33,7 +33,7 @@ export const PEOPLE_WORDS = {
     nothing: "Nothing was released.",
     noAudit: "Give an administrator's key to see what the audit says of it: the decision, its reason and its checks.",
     noSearch: "The model has not searched the base for this question.",
-    standIn: "The demo's model is a stand-in: its summaries are prepared texts, of which it chooses one by words in the passages. A real model writes them.",
+    standIn: "The demo's model is a stand-in: its summaries are prepared texts, of which it chooses one by words in the passages; asked for details, it first quotes a passage, which the gate has to stop. A real model writes its own.",
     sent: "See what his model was sent",
     sentLead: "This is all that the model which answers him was sent in its last call. The result of the tool is what was released, and no passage.",
     failed: "This turn failed.",
@@ -62,7 +62,7 @@ export const PEOPLE_WORDS = {
     waiting: "…",
     passed: "问题通过：它不索要原文，也不索要数值。",
     refusedEarly: (reason: string) => `检索之前已拒绝：${reason}。`,
-    searchedSealed: (found: number, sent: number) => `找到 ${found} 个段落，其中 ${sent} 个只给二级模型看：它与此对话隔开，只有经过检查的摘要能从它那里出来。`,
+    searchedSealed: (found: number, sent: number) => `找到 ${found} 个段落，其中最相符的 ${sent} 个只给二级模型看：它与此对话隔开，只有经过检查的摘要能从它那里出来。`,
     stored: "同样的问题问过，沿用了当时的摘要，没有再次检索。",
     answered: (reason: string) => `可以放行一段摘要：${reason}。`,
     refused: (reason: string) => `不予放行：${reason}。`,
@@ -72,7 +72,7 @@ export const PEOPLE_WORDS = {
     nothing: "没有放行任何内容。",
     noAudit: "提供管理员密钥后，可以看到审计记录：决定、原因和检查。",
     noSearch: "模型没有为这个问题检索知识库。",
-    standIn: "演示模型是替身：它的摘要是预先写好的文字，按段落中的词语从中选择一段。真正的模型会自己撰写。",
+    standIn: "演示模型是替身：它的摘要是预先写好的文字，按段落中的词语从中选择一段；被问到细节时，它会先引用原文，由闸门拦下。真正的模型会自己撰写。",
     sent: "查看发给他的模型的内容",
     sentLead: "这是回答他的模型在最后一次调用中收到的全部内容。工具结果就是放行的内容，其中没有任何段落。",
     failed: "这一轮失败了。",
@@ -82,9 +82,9 @@ export const PEOPLE_WORDS = {
 /** The name of the model of `make run`, whose summaries are prepared. */
 export const DEMO_MODEL = "demo-model";
 
-/** Questions over the demo's restricted base: one that is answered, and one that is refused. */
+/** Questions over the demo's restricted base: one that is answered, one whose first summary the gate stops, and one that is refused. */
 export const PEOPLE_QUESTIONS = {
   base: "Partner contracts",
-  en: ["Where are the biggest risks in our partner contracts?", "What does Harrow & Finch pay per parcel?"],
-  zh: ["我们的赔付流程有哪些薄弱环节？", "未申报的包裹赔付多少欧元？"],
+  en: ["Where are the biggest risks in our partner contracts?", "Explain in detail how our partner contracts could be improved.", "What does Harrow & Finch pay per parcel?"],
+  zh: ["我们的赔付流程有哪些薄弱环节？", "请详细说明我们的赔付流程应如何改进。", "未申报的包裹赔付多少欧元？"],
 };

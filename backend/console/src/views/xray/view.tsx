@@ -5,6 +5,7 @@ import { readCalls, shareKept, totalsOf, type ModelCall, type Segment } from "..
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { Pick } from "../../components/field";
+import type { Conversation } from "../../api/types";
 import { useLoaded } from "../../components/loaded";
 import { complain, Empty, Failure, Loading } from "../../components/notices";
 import { ViewPage } from "../../components/view_page";
@@ -24,7 +25,7 @@ export function XrayView({ parts }: { parts: string[] }): JSX.Element {
   useEffect(() => {
     loadHistory().catch(complain).finally(() => setListed(true));
   }, []);
-  const id = parts[0] ?? conversations.value[0]?.id ?? "";
+  const id = parts[0] ?? newestChat()?.id ?? "";
   return (
     <ViewPage name="xray" words={words}>
       {id ? <OfConversation id={id} /> : isListed ? (
@@ -35,6 +36,11 @@ export function XrayView({ parts }: { parts: string[] }): JSX.Element {
       ) : <Loading />}
     </ViewPage>
   );
+}
+
+/** The newest conversation of the chat, which alone gives titles: those of "As two people" have one turn and nothing to compare. */
+function newestChat(): Conversation | undefined {
+  return conversations.value.find((each) => each.metadata["title"]) ?? conversations.value[0];
 }
 
 function OfConversation({ id }: { id: string }): JSX.Element {
