@@ -10,7 +10,7 @@ from grpc import HandlerCallDetails, RpcMethodHandler, stream_stream_rpc_method_
 from grpc.aio import ServerInterceptor, ServicerContext
 
 from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
-from chat_shell.foundation.services.message_bounds import READING_SECONDS, SHORT_READING_SECONDS, MessageBounds
+from chat_shell.foundation.services.message_bounds import MessageBounds
 from shared.errors import BallastError, InvalidRequest, Unauthenticated, Unavailable
 from shared.shares import RETRY_AFTER_SECONDS, Lease
 from shared.wire.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
@@ -41,22 +41,14 @@ class Arrivals(ServerInterceptor):
     """Lets the messages of one service arrive, only with the service token, and only so many at a time.
 
     Until a call has its place, the bytes of its message stay with the caller, but for gRPC's windows. A place is held
-    for `reading_seconds`, that of a short message for `short_reading_seconds`: after that the call is given up.
+    for the bounds' `reading_seconds`, that of a short message for `short_reading_seconds`: after that the call is
+    given up.
     """
 
-    def __init__(
-        self,
-        service: str,
-        service_token: str,
-        bounds: MessageBounds,
-        reading_seconds: float = READING_SECONDS,
-        short_reading_seconds: float = SHORT_READING_SECONDS,
-    ) -> None:
+    def __init__(self, service: str, service_token: str, bounds: MessageBounds) -> None:
         self._prefix = f"/{service}/"
         self._authorization = f"Bearer {service_token}".encode()
         self._bounds = bounds
-        self._reading_seconds = reading_seconds
-        self._short_reading_seconds = short_reading_seconds
 
     async def intercept_service(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, continuation: Continuation, handler_call_details: HandlerCallDetails
@@ -73,7 +65,7 @@ class Arrivals(ServerInterceptor):
             return _refusing(refusal)
         _PLACE.set(place)
         _IS_SHORT.set(is_short)
-        self._bound_arrival(place, self._short_reading_seconds if is_short else self._reading_seconds)
+        self._bound_arrival(place, self._bounds.short_reading_seconds if is_short else self._bounds.reading_seconds)
         return handler
 
     def _authenticate(self, call: HandlerCallDetails) -> None:
@@ -82,7 +74,7 @@ class Arrivals(ServerInterceptor):
 
     async def _place(self, *, is_short: bool) -> Lease:
         try:
-            async with asyncio.timeout(self._reading_seconds):
+            async with asyncio.timeout(self._bounds.reading_seconds):
                 return await self._bounds.place_to_arrive(is_short=is_short)
         except TimeoutError:
             message = "The model runner is reading too many requests."

@@ -21,9 +21,18 @@ class MessageBounds:
     Those that are announced as short have places of their own: they never wait for long ones that come slowly.
     """
 
-    def __init__(self, max_message_bytes: int, max_messages_bytes: int) -> None:
+    def __init__(
+        self,
+        max_message_bytes: int,
+        max_messages_bytes: int,
+        *,
+        reading_seconds: float = READING_SECONDS,
+        short_reading_seconds: float = SHORT_READING_SECONDS,
+    ) -> None:
         self.max_message_bytes = max_message_bytes
         self.max_messages_bytes = max_messages_bytes
+        self.reading_seconds = reading_seconds
+        self.short_reading_seconds = short_reading_seconds
         self._budget = SharedBudget("room for requests", max_messages_bytes)
         self._arriving = SharedBudget("room for arriving requests", max(1, max_messages_bytes // max_message_bytes))
         short_places = max_messages_bytes // SHORT_SHARE // SHORT_MESSAGE_BYTES
