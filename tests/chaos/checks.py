@@ -221,10 +221,11 @@ def resources_come_back(evidence: Evidence) -> Iterator[Violation]:
     """When all is quiet, memory, files, connections and keys are near what they were before the faults."""
     before, after = evidence.before, evidence.after
     if before is not None and after is not None:
-        yield from (Violation("resources", (), told) for told in _grown(before, after))
+        yield from (Violation("resources", (), told) for told in grown(before, after))
 
 
-def _grown(before: Resources, after: Resources) -> Iterator[str]:
+def grown(before: Resources, after: Resources) -> Iterator[str]:
+    """Tell each figure that is not near what it was before."""
     for name, memory in after.memory_mb.items():
         if memory > before.memory_mb[name] * MEMORY_FACTOR + MEMORY_MB:
             yield f"{name} holds {memory:.0f} MB, before the faults {before.memory_mb[name]:.0f}"

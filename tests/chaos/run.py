@@ -3,16 +3,16 @@
 import asyncio
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos import audit
-from tests.chaos.checks import violations
+from tests.chaos.checks import grown, violations
 from tests.chaos.cluster import Cluster, running_cluster
 from tests.chaos.faults import Faults
 from tests.chaos.load import new_world, under_load
 from tests.chaos.members import Watch
-from tests.chaos.records import Evidence
+from tests.chaos.records import Evidence, Resources
 from tests.chaos.report import NEVER_TRIED, RunReport, excerpts, outcomes_of, turns_of
 from tests.chaos.resources import measured
 from tests.chaos.schedule import make_schedule
@@ -21,8 +21,15 @@ from tests.chaos.world import World
 TALKERS = 6
 WARM_SECONDS = (6.0, 20.0)
 WARM_SHARE = 0.1
-QUIET_SECONDS = 5.0
 CALM_SECONDS = 5.0
+CALM_SHARE = 0.05
+"""Of the faults' time, at most `CALM_SECONDS`: before the faults without a load, and after them with it."""
+
+QUIET_SECONDS = 5.0
+"""Within this after the last call nothing is held any more."""
+
+LOOK_SECONDS = 0.5
+
 END_SECONDS = 45.0
 """Within this after the last fault every turn has ended: a turn's deadline and half of it for the takeover."""
 
@@ -37,6 +44,11 @@ class Plan:
     with_disk: bool = True
     is_forked: bool = False
 
+    @property
+    def calm_seconds(self) -> float:
+        """How long the time without faults lasts, each time."""
+        return min(self.seconds * CALM_SHARE, CALM_SECONDS)
+
 
 async def run_once(directory: Path, plan: Plan) -> RunReport:
     """Run one seed and return its report; the services leave their logs in `directory`."""
@@ -45,16 +57,16 @@ async def run_once(directory: Path, plan: Plan) -> RunReport:
         world, faults = await new_world(cluster, plan.seed), Faults(cluster)
         async with under_load(world, plan.talkers):
             await asyncio.sleep(min(max(plan.seconds * WARM_SHARE, WARM_SECONDS[0]), WARM_SECONDS[1]))
-        await asyncio.sleep(QUIET_SECONDS)
+        await asyncio.sleep(plan.calm_seconds)
         before = await measured(cluster)
         tell(f"seed {plan.seed}: warm, {len(world.turns)} turns so far; {len(schedule)} faults begin")
         async with under_load(world, plan.talkers):
             await faults.play(schedule)
             await watch.all_ready(END_SECONDS)
-            await asyncio.sleep(CALM_SECONDS)
+            await asyncio.sleep(plan.calm_seconds)
             tell("all faults are undone; waiting for the ends of all calls")
         tell(f"reading {len(world.turns)} turns")
-        evidence = replace(await gathered(cluster, world, watch), before=before)
+        evidence = await gathered(cluster, world, watch, before)
         missed = () if cluster.disk else (f"a full or standing disk of PostgreSQL: {cluster.why_no_disk}",)
         report = RunReport(
             plan.seed, plan.seconds, schedule, played=dict(faults.played), untried=(*missed, *NEVER_TRIED)
@@ -82,7 +94,7 @@ def tell(line: str) -> None:
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
 
 
-async def gathered(cluster: Cluster, world: World, watch: Watch) -> Evidence:
+async def gathered(cluster: Cluster, world: World, watch: Watch, before: Resources) -> Evidence:
     """Read everything; the faults are over."""
     reading = audit.Audit(cluster, world)
     try:
@@ -92,7 +104,6 @@ async def gathered(cluster: Cluster, world: World, watch: Watch) -> Evidence:
     finally:
         await reading.close()
     lines = list(audit.log_lines(cluster))
-    await asyncio.sleep(QUIET_SECONDS)
     return Evidence(
         turns=world.turns,
         stored=stored,
@@ -107,5 +118,16 @@ async def gathered(cluster: Cluster, world: World, watch: Watch) -> Evidence:
         server_errors=world.tally.server_errors,
         hung=world.hung,
         stuck=stuck,
-        after=await measured(cluster),
+        before=before,
+        after=await come_back(cluster, before),
     )
+
+
+async def come_back(cluster: Cluster, before: Resources) -> Resources:
+    """Measure until everything is near what it was, or has had the time for that."""
+    after = await measured(cluster)
+    give_up_at = time.monotonic() + QUIET_SECONDS
+    while any(grown(before, after)) and time.monotonic() < give_up_at:
+        await asyncio.sleep(LOOK_SECONDS)
+        after = await measured(cluster)
+    return after
