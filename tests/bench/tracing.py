@@ -1,99 +1,102 @@
-"""What traces cost: the same load with and without an exporter, side by side, by the CPU that both services use."""
+"""What traces cost: the same pair under the same load, traced and not traced in turn, by the CPU that its services use.
+
+A caller's `traceparent` says whether a request is sampled, so both sides of a comparison run in the same processes: two
+processes with the same settings differ by more than traces cost. What a request costs that is not sampled, besides, is
+measured apart: its spans are made and dropped.
+"""
 
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain
+from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
+from timeit import repeat
 
+from shared.open_telemetry import OpenTelemetryTracer
+from shared.tracing import SpanKind, choose_tracer, span_of
 from tests.bench.figures import Figure
+from tests.bench.load import VARIED
 from tests.bench.pair import BenchPair, bench_pair
 from tests.bench.stores import Store, bench_store
 from tests.bench.streaming import MICROSECONDS, Flow, load
 
-STARTS, ROUNDS = 7, 3
-"""How often both pairs are started, for processes with the same settings differ, too, and loaded after each start."""
+ROUNDS = 16
+"""How often each flow is loaded, every other time sampled; each round is compared with those beside it."""
+
 GOAL_PERCENT = 3
-SAMPLES = 1_000
+EXPORTED_EACH_SECONDS = 1
+SPAN_ID = "00f067aa0ba902b7"
 FLOWS = {
-    "50 unpaced streams of 200 deltas": Flow(50, 100),
+    "50 unpaced streams of 200 deltas": Flow(50, 150),
     "32 short turns at once": Flow(32, 200, deltas=1),
 }
-
-
-@dataclass(frozen=True)
-class Spent:
-    """Seconds of CPU that both services of each pair used for the same load at the same time."""
-
-    plain: float
-    traced: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times as much the traced pair used."""
-        return self.traced / self.plain
+SPANS_A_TURN = 10
+"""Of a plain turn in both services; docs/tracing.md shows them."""
 
 
 def tracing_figures(_pair: BenchPair, store: Store) -> list[Figure]:
-    """Measure each kind of load on two pairs that differ in nothing but the exporter."""
-    spent: dict[str, list[list[Spent]]] = {name: [] for name in FLOWS}
-    with running_collector() as collector:
-        for start in range(STARTS):
-            with both_pairs(store.name, collector, traced_first=bool(start % 2)) as pairs:
-                for name, flow in FLOWS.items():
-                    spent[name].append([spent_beside(*pairs, flow) for _ in range(ROUNDS + 1)][1:])
-    return [figure for name, flow in FLOWS.items() for figure in figures_of(name, flow, spent[name])]
+    """Load a pair that has an exporter, with requests that are sampled and such that are not."""
+    settings = {"OTEL_BSP_SCHEDULE_DELAY": str(EXPORTED_EACH_SECONDS * 1000)}
+    dropped = dropped_span_seconds()
+    found: list[Figure] = []
+    with running_collector() as collector, TemporaryDirectory(prefix="ballast-traces-") as directory:
+        settings |= {"OTEL_EXPORTER_OTLP_ENDPOINT": collector}
+        own = bench_store(store.name)
+        with own as lent, bench_pair(Path(directory), lent.settings, settings) as pair:
+            for name, flow in FLOWS.items():
+                load(pair, flow)
+                spent = [spent_in(pair, flow, is_sampled=bool(place % 2)) for place in range(2 * ROUNDS + 1)]
+                found += figures_of(name, [seconds / flow.total for seconds in spent], dropped)
+    return found
 
 
-def figures_of(name: str, flow: Flow, starts: Sequence[Sequence[Spent]]) -> list[Figure]:
-    """Return the median of the ratios, and how far that may be from the truth, beside what was spent."""
-    ratios = [[each.ratio for each in start] for start in starts]
-    added = (statistics.median(chain(*ratios)) - 1) * 100
-    middle = statistics.median(each.plain for each in chain(*starts)) / flow.total * MICROSECONDS
+def figures_of(name: str, spent: Sequence[float], dropped_seconds: float) -> list[Figure]:
+    """Compare each sampled round, at the odd places, with the mean of the two beside it, which are not."""
+    plain = statistics.median(spent[::2])
+    added = [
+        now - (before + after) / 2 for before, now, after in zip(spent[:-2:2], spent[1::2], spent[2::2], strict=True)
+    ]
+    error = statistics.stdev(added) / len(added) ** 0.5
+    making = SPANS_A_TURN * dropped_seconds
     return [
-        Figure(f"CPU that traces cost, {name}", added, "%", GOAL_PERCENT),
-        Figure(f". give or take, {name}", error_of_median(ratios) * 100, "%"),
-        Figure(f". CPU of both services without traces, {name}", middle, "µs"),
+        Figure(f"CPU that traces cost, {name}", (statistics.mean(added) + making) / plain * 100, "%", GOAL_PERCENT),
+        Figure(f". of that spans that are made and dropped, {name}", making / plain * 100, "%"),
+        Figure(f". standard error, {name}", error / plain * 100, "%"),
+        Figure(f". CPU of both services, {name}", plain * MICROSECONDS, "µs"),
     ]
 
 
-def error_of_median(starts: Sequence[Sequence[float]]) -> float:
-    """Return the standard error of the median, by the spread of the medians of samples.
-
-    Whole starts are drawn, because what one start of a process has, its runs have in common.
-    """
-    drawn = Random(0)
-    return statistics.stdev(statistics.median(chain(*drawn.choices(starts, k=len(starts)))) for _ in range(SAMPLES))
-
-
-@contextmanager
-def both_pairs(store: str, collector: str, *, traced_first: bool) -> Generator[tuple[BenchPair, BenchPair]]:
-    """Run two pairs, each with a store of its own, and lend first the one without an exporter, whichever began."""
-    started: dict[bool, BenchPair] = {}
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(TemporaryDirectory(prefix="ballast-traces-")))
-        for is_traced in (traced_first, not traced_first):
-            settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector} if is_traced else {}
-            own = stack.enter_context(bench_store(store)).settings
-            started[is_traced] = stack.enter_context(bench_pair(directory / f"traced-{is_traced}", own, settings))
-        yield started[False], started[True]
+def spent_in(pair: BenchPair, flow: Flow, *, is_sampled: bool) -> float:
+    """Return the seconds of CPU that both services use for a load, with all that they export of it afterwards."""
+    header = f"traceparent: 00-{VARIED}-{SPAN_ID}-0{int(is_sampled)}"
+    before = sum(pair.cpu_seconds().values())
+    load(pair, flow, headers=[header])
+    time.sleep(EXPORTED_EACH_SECONDS * 1.5)
+    return sum(pair.cpu_seconds().values()) - before
 
 
-def spent_beside(plain: BenchPair, traced: BenchPair, flow: Flow) -> Spent:
-    """Load both pairs at the same time: whatever else the machine does, it takes from both alike."""
-    pairs = plain, traced
-    before = [sum(pair.cpu_seconds().values()) for pair in pairs]
-    with ThreadPoolExecutor(len(pairs)) as threads:
-        list(threads.map(partial(load, flow=flow), pairs))
-    after = [sum(pair.cpu_seconds().values()) for pair in pairs]
-    return Spent(*(late - early for early, late in zip(before, after, strict=True)))
+def dropped_span_seconds() -> float:
+    """Return how much longer a span takes that is made and dropped than one without a tracer."""
+    without = _span_seconds()
+    tracer = OpenTelemetryTracer("bench", {})
+    choose_tracer(tracer)
+    try:
+        with span_of("above", kind=SpanKind.SERVER, remote_parent=f"00-{'1' * 32}-{SPAN_ID}-00"):
+            return _span_seconds() - without
+    finally:
+        choose_tracer(None)
+        tracer.close()
+
+
+def _span_seconds() -> float:
+    def work() -> None:
+        with span_of("work", {"db.system.name": "postgresql"}):
+            pass
+
+    return min(repeat(work, number=10_000, repeat=5)) / 10_000
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from tests.console.browsing import Tab, Tabs
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OPEN = "Where are the biggest risks in our partner contracts?"
+DETAILS = "Explain in detail how our partner contracts could be improved."
 EXACT = "What does Harrow & Finch pay per parcel?"
 SECRET = ("0.62", "0.48", "Harrow", "Blue Heron", "Brightwater")
 GAPS_ZH = "我们的赔付流程有哪些薄弱环节？"
@@ -46,7 +47,7 @@ async def test_what_is_released_comes_with_the_decision_and_without_text(tab: Ta
     with tab.running.pair.http(tab.running.admin_key) as admin:
         record = admin.get("/v1/audit/safe_summaries", params={"limit": 1}).json()["data"][0]
     assert (record["decision"], record["reason"]) == ("answer", "risk")
-    assert f"{record['chunks_found']} passages were found, and {record['chunks_sent']} shown" in told
+    assert f"{record['chunks_found']} passages were found; the {record['chunks_sent']} that fit best were shown" in told
     assert not [word for word in SECRET if word in told]
     assert "The demo's model is a stand-in: its summaries are prepared texts" in told
     assert await tab.axe() == []
@@ -60,6 +61,19 @@ async def test_what_is_released_comes_with_the_decision_and_without_text(tab: Ta
     sent = await analyst.locator(".sent-parts").inner_text()
     assert OPEN in sent
     assert not [word for word in SECRET if word in sent]
+    assert await tab.axe() == []
+
+
+async def test_a_summary_that_quotes_is_seen_to_be_stopped(tab: Tab):
+    await tab.open("people")
+    await tab.page.get_by_role("button", name=DETAILS).click()
+    await both_ended(tab)
+    analyst = side(tab, "The restricted analyst")
+    await expect(analyst).to_contain_text("The gate blocked the first summary; it was written once more.")
+    await expect(analyst).to_contain_text("Checks that it failed:")
+    await expect(analyst).to_contain_text("A summary may leave: advice.")
+    told = await analyst.inner_text()
+    assert not [word for word in SECRET if word in told]
     assert await tab.axe() == []
 
 

@@ -126,7 +126,12 @@ async def test_epochs_are_marked_with_their_reasons(tab: Tab):
         body = {"model": "fake-model", "input": "And now?", "conversation": conversation_id}
         assert client.post("/v1/responses", json=body).status_code == 200
     await tab.open(f"xray/{conversation_id}")
-    await expect(tab.page.locator(".epoch")).to_have_text(["Epoch 0: the conversation began", "Epoch 1: another model"])
+    await expect(tab.page.locator(".epoch")).to_have_text(
+        [
+            "Epoch 0, a new beginning of the prompt: the conversation began",
+            "Epoch 1, a new beginning of the prompt: another model",
+        ]
+    )
 
 
 async def test_narrow_dark_and_chinese(tabs: Tabs):
