@@ -57,6 +57,15 @@ async def test_the_figures_are_those_of_the_api(tab: Tab):
     await tab.picture("xray")
 
 
+async def test_the_newest_chat_is_shown_and_not_a_later_question_as_two_people(tab: Tab):
+    chat_id, _ = talk(tab.running, QUESTIONS[:1])
+    with tab.running.pair.http(tab.running.demo.user_key) as client:
+        client.post(f"/v1/conversations/{chat_id}", json={"metadata": {"title": "Pages"}}).raise_for_status()
+    talk(tab.running, QUESTIONS[:1])
+    await tab.open("xray")
+    await expect(tab.page.get_by_label("Conversation", exact=True)).to_have_value(chat_id)
+
+
 async def test_every_part_is_reached_by_keyboard_and_opens(tab: Tab):
     conversation_id, _ = talk(tab.running)
     await tab.open(f"xray/{conversation_id}")
