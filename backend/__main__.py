@@ -34,10 +34,10 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(USAGE)
         return 2
     try:
-        running = command()
-        if injected := injected_names(Settings.prefix, os.environ):
-            log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
         with tracing("ballast-backend", os.environ):
+            running = command()
+            if injected := injected_names(Settings.prefix, os.environ):
+                log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
             uvloop.run(running)
     except WrongSetting as wrong:
         sys.stderr.write(f"{wrong}\n")

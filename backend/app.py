@@ -20,7 +20,7 @@ from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import build_conversation_room
 from backend.files.wiring import FileRoom, build_file_room
 from backend.foundation.http.app import create_admin_app, create_app
-from backend.foundation.http.listening import HttpServer, http_server, listening_socket, while_serving
+from backend.foundation.http.listening import HttpServer, http_server, while_serving
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
@@ -68,6 +68,7 @@ from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
 from shared.garbage import look_for_cycles_rarely
+from shared.listening import listening_as_set
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.telemetry import LoggingCertificates
 from shared.tls_door import tls_door
@@ -122,7 +123,7 @@ async def serve(settings: Settings) -> None:
         stack.enter_context(LoopMeter())
         await stack.enter_async_context(_admin_door(settings, backend))
         look_for_cycles_rarely()
-        listening = stack.enter_context(_listening(settings.host, settings.port, "BACKEND_PORT"))
+        listening = stack.enter_context(_listening(settings, settings.port, "BACKEND_PORT"))
         await _serve_until(stop, backend, server, listening)
 
 
@@ -133,7 +134,7 @@ async def _admin_door(settings: Settings, backend: Backend) -> AsyncGenerator[No
         yield
         return
     app = create_admin_app((*HEALTH_ROUTERS, *METRICS_ROUTERS), backend.services)
-    with _listening(settings.host, settings.admin_port, "BACKEND_ADMIN_PORT") as listening:
+    with _listening(settings, settings.admin_port, "BACKEND_ADMIN_PORT") as listening:
         async with while_serving(http_server(app), listening):
             log.info("Admin port", port=listening.getsockname()[1])
             yield
@@ -351,11 +352,8 @@ async def _told_schemas(database: Database, settings: DatabaseSettings) -> Async
     print(f"{shown_address(settings.database_url)}: {told}", flush=True)  # noqa: T201 -- the command's answer
 
 
-def _listening(host: str, port: int, setting: str) -> socket.socket:
-    try:
-        return listening_socket(host, port)
-    except OSError as error:
-        raise WrongSetting(f"{setting}: cannot listen on {host}:{port} ({error.strerror})") from None
+def _listening(settings: Settings, port: int, setting: str) -> socket.socket:
+    return listening_as_set(settings.host, port, host_setting="BACKEND_HOST", port_setting=setting)
 
 
 def _stop_event() -> asyncio.Event:

@@ -18,6 +18,7 @@ from backend.retention.domain import RetentionTerms
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
+from shared.wire.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
 MAX_SYSTEM_PROMPT_CHARACTERS = 100_000
@@ -155,8 +156,8 @@ class Settings(DatabaseSettings):
     context_policy: ContextPolicy = Field(ContextPolicy.DURABLE, alias="BACKEND_CONTEXT_POLICY")
     system_prompt: str = Field("", alias="BACKEND_SYSTEM_PROMPT", max_length=MAX_SYSTEM_PROMPT_CHARACTERS)
     time_zone: Annotated[str, AfterValidator(_existing_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
-    max_body_bytes: int = Field(33_554_432, alias="BACKEND_MAX_BODY_BYTES", ge=1024)
-    max_bodies_bytes: int = Field(268_435_456, alias="BACKEND_MAX_BODIES_BYTES", ge=1024)
+    max_body_bytes: int = Field(33_554_432, alias="BACKEND_MAX_BODY_BYTES", ge=1024, le=LONGEST_MESSAGE_BYTES // 2)
+    max_bodies_bytes: int = Field(268_435_456, alias="BACKEND_MAX_BODIES_BYTES", ge=1024, le=MOST_HELD_BYTES)
     max_turns: int = Field(1000, alias="BACKEND_MAX_TURNS", ge=1, le=100_000)
     max_files: int = Field(MAX_FILES_OF_USER, alias="BACKEND_MAX_FILES_PER_USER", ge=1, le=10_000_000)
     turn_timeout_seconds: float = Field(600, alias="BACKEND_TURN_TIMEOUT_SECONDS", gt=0, le=86_400)

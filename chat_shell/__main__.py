@@ -34,9 +34,9 @@ def main(arguments: Sequence[str]) -> int:
         settings = read_settings(Settings, os.environ)
         if injected := injected_names(Settings.prefix, os.environ):
             log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
-        with no_looks_for_cycles():
-            running = serving(settings, os.environ)
         with tracing("ballast-chat-shell", os.environ):
+            with no_looks_for_cycles():
+                running = serving(settings, os.environ)
             uvloop.run(running)
     except WrongSetting as wrong:
         sys.stderr.write(f"{wrong}\n")

@@ -13,7 +13,7 @@ import structlog
 
 from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.doors.http.app import create_admin_app, create_http_app
-from chat_shell.doors.http.listening import HttpServer, http_server, listening_socket, while_serving
+from chat_shell.doors.http.listening import HttpServer, http_server, while_serving
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.foundation.telemetry.loop import LoopMeter
@@ -54,6 +54,7 @@ from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.garbage import look_for_cycles_rarely
+from shared.listening import listening_as_set
 from shared.models.served_tools import SKILLS_SERVER
 from shared.retries import RetryPolicy
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
@@ -206,7 +207,7 @@ async def _serve_doors(
     stop = _stop_event()
     grpc_door, server = _doors(settings, turns, certificates)
     async with AsyncExitStack() as stack:
-        listening = stack.enter_context(_listening(settings.host, settings.http_port, "CHAT_SHELL_HTTP_PORT"))
+        listening = stack.enter_context(_listening(settings, settings.http_port, "CHAT_SHELL_HTTP_PORT"))
         stack.enter_context(LoopMeter())
         await stack.enter_async_context(_admin_door(settings, turns))
         await grpc_door.start()
@@ -236,11 +237,11 @@ def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -
     address = f"{settings.host}:{settings.grpc_port}"
     bounds = MessageBounds(settings.max_message_bytes, settings.max_messages_bytes)
     watch_messages(bounds)
+    # Tried with a plain socket first, because gRPC prints a message of its own, outside of our log format.
+    _listening(settings, settings.grpc_port, "CHAT_SHELL_GRPC_PORT").close()
     try:
-        # Tried with a plain socket first, because gRPC prints a message of its own, outside of our log format.
-        listening_socket(settings.host, settings.grpc_port).close()
         grpc_door = create_grpc_server(turns, token, bounds, address=address, certificates=shown)
-    except (OSError, RuntimeError):
+    except RuntimeError:
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
     has_metrics, needs_certificate = settings.admin_port is None, certificates.files.are_mutual
     app = create_http_app(turns, token, bounds, has_metrics=has_metrics, needs_certificate=needs_certificate)
@@ -253,17 +254,14 @@ async def _admin_door(settings: Settings, turns: TurnService) -> AsyncGenerator[
     if settings.admin_port is None:
         yield
         return
-    with _listening(settings.host, settings.admin_port, "CHAT_SHELL_ADMIN_PORT") as listening:
+    with _listening(settings, settings.admin_port, "CHAT_SHELL_ADMIN_PORT") as listening:
         async with while_serving(http_server(create_admin_app(turns)), listening):
             log.info("Admin port", port=listening.getsockname()[1])
             yield
 
 
-def _listening(host: str, port: int, setting: str) -> socket.socket:
-    try:
-        return listening_socket(host, port)
-    except OSError as error:
-        raise WrongSetting(f"{setting}: cannot listen on {host}:{port} ({error.strerror})") from None
+def _listening(settings: Settings, port: int, setting: str) -> socket.socket:
+    return listening_as_set(settings.host, port, host_setting="CHAT_SHELL_HOST", port_setting=setting)
 
 
 def _stop_event() -> asyncio.Event:

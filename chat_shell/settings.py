@@ -12,6 +12,7 @@ from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, ServiceSettings, WebAddress
 from shared.outgoing import OutgoingProxy, ProxyAddress
 from shared.prompts.tool_results import MAX_TOOL_RESULT_TOKENS
+from shared.wire.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
 
 DEMO_MODEL = "demo-model"
 DEMO_MODEL_BASE_URL = "http://127.0.0.1:8090/v1"
@@ -33,17 +34,19 @@ class Settings(ServiceSettings):
     model_api: ModelApi = Field(ModelApi.CHAT_COMPLETIONS, alias="CHAT_SHELL_MODEL_API")
     models_file: Path | None = Field(None, alias="CHAT_SHELL_MODELS_FILE")
     tools_file: Path | None = Field(None, alias="CHAT_SHELL_TOOLS_FILE")
-    model_idle_timeout_seconds: float = Field(60, alias="CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS", gt=0)
+    model_idle_timeout_seconds: float = Field(60, alias="CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS", gt=0, le=86_400)
     safe_summary_model: str | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_MODEL", max_length=256)
     safe_summary_base_url: WebAddress | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_BASE_URL")
     safe_summary_api_key: HeaderSecret | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_API_KEY")
-    safe_summary_timeout_seconds: float = Field(20, alias="CHAT_SHELL_SAFE_SUMMARY_TIMEOUT_SECONDS", gt=0)
-    canary_limit: int = Field(3, alias="CHAT_SHELL_CANARY_LIMIT", ge=1)
-    max_model_calls: int = Field(12, alias="CHAT_SHELL_MAX_MODEL_CALLS", ge=1)
-    max_tool_result_tokens: int = Field(MAX_TOOL_RESULT_TOKENS, alias="CHAT_SHELL_MAX_TOOL_RESULT_TOKENS", ge=256)
+    safe_summary_timeout_seconds: float = Field(20, alias="CHAT_SHELL_SAFE_SUMMARY_TIMEOUT_SECONDS", gt=0, le=86_400)
+    canary_limit: int = Field(3, alias="CHAT_SHELL_CANARY_LIMIT", ge=1, le=1_000_000)
+    max_model_calls: int = Field(12, alias="CHAT_SHELL_MAX_MODEL_CALLS", ge=1, le=1000)
+    max_tool_result_tokens: int = Field(
+        MAX_TOOL_RESULT_TOKENS, alias="CHAT_SHELL_MAX_TOOL_RESULT_TOKENS", ge=256, le=100_000_000
+    )
     log_llm_requests: bool = Field(False, alias="CHAT_SHELL_LOG_LLM_REQUESTS")
-    max_message_bytes: int = Field(67_108_864, alias="CHAT_SHELL_MAX_MESSAGE_BYTES", ge=1024)
-    max_messages_bytes: int = Field(134_217_728, alias="CHAT_SHELL_MAX_MESSAGES_BYTES", ge=1024)
+    max_message_bytes: int = Field(67_108_864, alias="CHAT_SHELL_MAX_MESSAGE_BYTES", ge=1024, le=LONGEST_MESSAGE_BYTES)
+    max_messages_bytes: int = Field(134_217_728, alias="CHAT_SHELL_MAX_MESSAGES_BYTES", ge=1024, le=MOST_HELD_BYTES)
     tls_cert_file: Path | None = Field(None, alias="CHAT_SHELL_TLS_CERT_FILE")
     tls_key_file: Path | None = Field(None, alias="CHAT_SHELL_TLS_KEY_FILE")
     tls_ca_file: Path | None = Field(None, alias="CHAT_SHELL_TLS_CA_FILE")

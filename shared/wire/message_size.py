@@ -5,3 +5,9 @@ MESSAGE_BYTES_KEY = "ballast-message-bytes"
 
 SHORT_MESSAGE_BYTES = 262_144
 """Messages up to here, which almost all are, arrive beside longer ones and never wait for them."""
+
+LONGEST_MESSAGE_BYTES = 2**31 - 1
+"""gRPC takes no higher limit: it counts in 32 bits."""
+
+MOST_HELD_BYTES = 2**40
+"""No process holds more: a higher limit is a slip of the pen."""

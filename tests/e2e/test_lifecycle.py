@@ -176,6 +176,10 @@ def keys_seen_by(pair: Pair, admin_key: str) -> int:
 BACKEND_NEEDS = {"BACKEND_SECRET": SECRET, "SERVICE_TOKEN": SERVICE_TOKEN, "BACKEND_ADMIN_KEY": ADMIN_KEY}
 PASSWORD = "password-of-a-server"
 AWAY = {**BACKEND_NEEDS, "BACKEND_DATABASE_URL": f"postgresql+asyncpg://ann:{PASSWORD}@127.0.0.1:{{nobody}}/b"}
+WRONG_TRACES = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", "OTEL_TRACES_EXPORTER": "zipkin"}
+FOREIGN_ADDRESS = "192.0.2.1"
+"""Kept for examples, so that no machine has it."""
+
 NEWER_SCHEMA = "sqlite+aiosqlite:///{newer}"
 NEWER_SCHEMA_COMPLAINT = (
     f"BACKEND_DATABASE_URL: the database's schema 9999 takes a release that knows schema 9999, and this release knows"
@@ -186,6 +190,14 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     ("backend", {"SERVICE_TOKEN": SERVICE_TOKEN}, "BACKEND_SECRET: "),
     ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|check|migrate|downgrade <revision>]"),
     ("backend", {**BACKEND_NEEDS, "BACKEND_PORT": "{taken}"}, "BACKEND_PORT: cannot listen on 127.0.0.1:{taken}"),
+    ("backend", {**BACKEND_NEEDS, "BACKEND_HOST": "{foreign}"}, "BACKEND_HOST: cannot listen on {foreign}:"),
+    (
+        "chat_shell",
+        {"SERVICE_TOKEN": SERVICE_TOKEN, "CHAT_SHELL_HOST": "{foreign}"},
+        "CHAT_SHELL_HOST: cannot listen on {foreign}:",
+    ),
+    ("backend", {**BACKEND_NEEDS, **WRONG_TRACES}, "OTEL_TRACES_EXPORTER: must be otlp or none"),
+    ("chat_shell", {"SERVICE_TOKEN": SERVICE_TOKEN, **WRONG_TRACES}, "OTEL_TRACES_EXPORTER: must be otlp or none"),
     ("backend", {**BACKEND_NEEDS, "SERVICE_TOKEN": "", "SERVICE_TOKEN_FILE": "/no/such"}, "SERVICE_TOKEN_FILE: "),
     ("backend", AWAY, AWAY_COMPLAINT),
     ("backend migrate", AWAY, AWAY_COMPLAINT),
@@ -225,6 +237,7 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
         silent.bind(("127.0.0.1", 0))
         ports = {name: str(end.getsockname()[1]) for name, end in (("taken", occupied), ("nobody", silent))}
         ports["free"] = str(free_port())
+        ports["foreign"] = FOREIGN_ADDRESS
         ports["newer"] = str(database_of_a_newer_release(tmp_path / "newer.db"))
         started: list[RunningService] = []
         for number, (command, settings, _) in enumerate(WRONG):

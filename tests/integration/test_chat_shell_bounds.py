@@ -11,9 +11,10 @@ import pytest
 from backend.turns.chat_shell.grpc_client import error_of_call
 from chat_shell.doors.grpc.handlers import SERVICE_NAME
 from chat_shell.doors.http.app import create_http_app
-from chat_shell.doors.http.listening import http_server, listening_socket
+from chat_shell.doors.http.listening import http_server
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from shared.errors import ChatShellUnavailable, InternalError
+from shared.listening import listening_socket
 from shared.request_timing import ReadLimits
 from shared.wire.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, connected, grpc_door, pair, shell_with

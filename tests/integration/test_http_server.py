@@ -8,7 +8,8 @@ import httpx2
 import pytest
 from fastapi import FastAPI, Request
 
-from backend.foundation.http.listening import http_server, listening_socket
+from backend.foundation.http.listening import http_server
+from shared.listening import listening_socket
 from tests.fakes.http_door import FakeHouse
 
 PIECE = b" " * 65_536

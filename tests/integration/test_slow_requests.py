@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from backend.foundation.http.listening import http_server, listening_socket
+from backend.foundation.http.listening import http_server
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.refusal_pace import RefusalPace
+from shared.listening import listening_socket
 from shared.request_timing import ReadLimits
 from tests.fakes.http_door import FakeHouse
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.foundation.http.listening import http_server, listening_socket
+from backend.foundation.http.listening import http_server
 from chat_shell.doors.http.app import create_http_app
 from chat_shell.doors.http.listening import http_server as shells_server
 from shared.certificates import CertificateFiles, Certificates
+from shared.listening import listening_socket
 from shared.tls_door import TOO_MANY, TOO_SLOW, HandshakeLimits, TlsDoor
 from tests.fakes.certificates import HeardCertificates
 from tests.fakes.chat_shell_doors import shell_with

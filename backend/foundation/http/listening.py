@@ -108,13 +108,3 @@ async def while_serving(server: HttpServer, listening: socket.socket) -> AsyncGe
             yield
         finally:
             server.should_exit = True
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """Bind and listen.
-
-    Raises:
-        OSError: the address is in use, or does not belong to this machine.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)

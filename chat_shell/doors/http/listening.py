@@ -93,13 +93,3 @@ async def while_serving(server: HttpServer, listening: socket.socket) -> AsyncGe
             yield
         finally:
             server.should_exit = True
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address; port 0 chooses a free port.
-
-    Raises:
-        OSError: the address is in use, or is not an address of this machine.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)

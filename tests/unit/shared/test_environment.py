@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
+from annotated_types import Ge, Gt, Le, Lt
 
 from backend.settings import DatabaseSettings
 from backend.settings import Settings as BackendSettings
@@ -11,6 +13,7 @@ from chat_shell.settings import Settings as ChatShellSettings
 from shared.environment import WrongSetting, cause_of, read_settings, shown_address
 from shared.setting_names import injected_names
 
+NUMBERS: tuple[object, ...] = (int, float, int | None, float | None)
 SECRETS = {"SERVICE_TOKEN": "token-of-the-tests", "BACKEND_SECRET": "secret-of-the-tests"}
 
 
@@ -323,3 +326,26 @@ def test_half_of_tls_stops_the_start(
 ):
     secrets = SECRETS if model is BackendSettings else {"SERVICE_TOKEN": SECRETS["SERVICE_TOKEN"]}
     assert complaint(model, {**secrets, **given}) == words
+
+
+@pytest.mark.parametrize("model", [BackendSettings, ChatShellSettings])
+def test_each_number_has_a_highest_and_a_lowest_value(model: type[BackendSettings] | type[ChatShellSettings]):
+    for name, field in model.model_fields.items():
+        if field.annotation in NUMBERS:
+            bounds = {type(bound) for bound in cast(list[object], field.metadata)}
+            assert bounds & {Ge, Gt} and bounds & {Le, Lt}, name
+
+
+@pytest.mark.parametrize("most", ["inf", "1e300"])
+def test_a_time_without_end_stops_the_start(most: str):
+    words = complaint(ChatShellSettings, {**SECRETS, "CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS": most})
+    assert words.startswith("CHAT_SHELL_MODEL_IDLE_TIMEOUT_SECONDS: ")
+
+
+def test_a_limit_that_grpc_cannot_count_to_stops_the_start():
+    assert complaint(BackendSettings, {**SECRETS, "BACKEND_MAX_BODY_BYTES": str(2**30)}).startswith(
+        "BACKEND_MAX_BODY_BYTES: "
+    )
+    assert complaint(ChatShellSettings, {**SECRETS, "CHAT_SHELL_MAX_MESSAGE_BYTES": str(2**31)}).startswith(
+        "CHAT_SHELL_MAX_MESSAGE_BYTES: "
+    )
