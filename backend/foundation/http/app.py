@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+import orjson
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi_offline import FastAPIOffline
 from starlette.middleware import Middleware
 
@@ -56,6 +58,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
     for router in routers:
         app.include_router(router, responses=ERROR_RESPONSES)
     app.openapi = _with_words(app.openapi)
+    _describe_in_threads(app)
     return app
 
 
@@ -67,6 +70,23 @@ def _with_words(document_of_code: Callable[[], dict[str, Any]]) -> Callable[[], 
         return described(document_of_code(), read_reference(sorted(_ROOMS.glob(f"*/http/{FILE_NAME}"))))
 
     return document
+
+
+def _describe_in_threads(app: FastAPI) -> None:
+    """Answer with the OpenAPI document from a thread, in place of the library's route, which builds it on the loop."""
+    address = str(app.openapi_url)
+    one_at_a_time = Lock()
+
+    @cache
+    def text() -> bytes:
+        return orjson.dumps(app.openapi())
+
+    def description(_: Request) -> Response:
+        with one_at_a_time:
+            return Response(text(), media_type="application/json")
+
+    app.router.routes[:] = (route for route in app.router.routes if getattr(route, "path", None) != address)
+    app.router.add_route(address, description, include_in_schema=False)
 
 
 def create_admin_app(routers: Iterable[APIRouter], services: Iterable[object]) -> FastAPI:

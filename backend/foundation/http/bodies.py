@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.errors import error_response, log_server_error
 from backend.foundation.http.middleware import KEY_ID
-from shared.errors import BallastError, PayloadTooLarge, TooManyRequests
+from shared.errors import BallastError, InvalidRequest, PayloadTooLarge, TooManyRequests
 from shared.shares import QUARTER, Holder, SharedBudget
 
 SMALL_BODY_BYTES = 65_536
@@ -18,6 +18,8 @@ SMALL_BODY_BYTES = 65_536
 NOBODY = Holder("nobody", QUARTER, is_sure_of_least=False)
 """Holds the small bodies of callers who are not known yet."""
 
+CODING_HEADER = "Content-Encoding"
+PLAIN_CODINGS = ("", "identity")
 LEASE = "body_lease"
 
 HolderOf = Callable[[str | None], Awaitable[str]]
@@ -30,6 +32,7 @@ class BodyLimit:
     Bytes count until the answer begins; where a turn keeps what it was given, until the turn ends (`held_body`). Those
     of a long body count from when they are announced. Those of a small one count as they arrive, because an
     announcement costs who sends it nothing. The rest of a refused body is not read; the server discards it as it comes.
+    Nobody unpacks a body here, so one that says that it is packed is refused: read as it is it would mean nothing.
     """
 
     def __init__(self, app: ASGIApp, max_body_bytes: int, budget: SharedBudget, holder_of: HolderOf) -> None:
@@ -48,6 +51,10 @@ class BodyLimit:
         too_large = PayloadTooLarge(f"The body is larger than {self._max_body_bytes} bytes.")
         if announced > self._max_body_bytes:
             await error_response(too_large)(scope, receive, send)
+            return
+        if (coding := headers.get("content-encoding", "").strip().lower()) not in PLAIN_CODINGS:
+            packed = InvalidRequest(f"Bodies are taken as they are; send it without {coding!r}.", param=CODING_HEADER)
+            await error_response(packed)(scope, receive, send)
             return
         state = scope.setdefault("state", {})
         state[LEASE] = body = _HeldBody(self._budget, partial(_owner, state, headers, self._holder_of), announced)

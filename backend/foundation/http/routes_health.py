@@ -26,12 +26,14 @@ class Ready(Health):
     components: dict[str, State]
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", summary="Is this process alive?")
 async def alive() -> Health:
     """Answer 200 as long as the event loop runs."""
     return Health()
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", summary="Should this process get traffic?", operation_id="ready_readyz_get")
 async def is_ready(readiness: Annotated[Readiness, Depends(service_of(Readiness))]) -> Ready:
     """Answer 200 when this process is not shutting down and the database answers, else 503."""

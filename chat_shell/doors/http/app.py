@@ -114,11 +114,11 @@ def _turn_routes(
 def _operator_routes(turns: TurnService, *, has_metrics: bool) -> APIRouter:
     router = APIRouter()
 
-    @router.get("/healthz")
+    @router.api_route("/healthz", methods=["GET", "HEAD"])
     async def healthz() -> Response:
         return _json({"status": "ok"})
 
-    @router.get("/readyz")
+    @router.api_route("/readyz", methods=["GET", "HEAD"])
     async def readyz() -> Response:
         return _json({"status": "ready"}) if turns.accepting else _json({"status": "draining"}, status=503)
 

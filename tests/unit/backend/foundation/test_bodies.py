@@ -51,11 +51,17 @@ class Door:
         return await self.keep(request)
 
     async def post(
-        self, length: int, key: str | None = "ann", path: str = "/", announced: int | None = None
+        self,
+        length: int,
+        key: str | None = "ann",
+        path: str = "/",
+        announced: int | None = None,
+        coding: bytes | None = None,
     ) -> Message:
         """Send a body in two pieces; return the beginning of the answer."""
         headers = [] if key is None else [(b"authorization", b"Bearer " + key.encode())]
         headers += [] if announced is None else [(b"content-length", b"%d" % announced)]
+        headers += [] if coding is None else [(b"content-encoding", coding)]
         scope: Scope = {
             "type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers, "root_path": "",
         }  # fmt: skip
@@ -124,6 +130,12 @@ async def test_a_turn_may_hold_a_body_beyond_its_answer(door: Door) -> None:
 async def test_a_body_beyond_the_limit_is_too_large(door: Door) -> None:
     assert (await door.post(2 * LARGE + 2))["status"] == 413
     assert (await door.post(0, announced=2 * LARGE + 1))["status"] == 413
+
+
+@pytest.mark.parametrize(("coding", "status"), [(b"gzip", 400), (b"br, gzip", 400), (b"identity", 200), (b"", 200)])
+async def test_a_packed_body_is_refused(door: Door, coding: bytes, status: int) -> None:
+    door.go.set()
+    assert (await door.post(10, coding=coding))["status"] == status
 
 
 async def test_what_a_small_body_announces_takes_no_room(door: Door) -> None:

@@ -1,10 +1,18 @@
 """The pages about the API: they load nothing from elsewhere, so they work behind a closed network."""
 
 import re
+import threading
+from typing import Any
 from urllib.parse import urljoin
 
 import httpx2
 import pytest
+from fastapi import APIRouter
+from pydantic import BaseModel, GetJsonSchemaHandler
+
+from backend.foundation.http.app import create_app
+from backend.foundation.http.services import HttpOptions
+from tests.fakes.http_door import client_of
 
 LOADED = re.compile(r"""(?:src|href)=["']([^"']+)["']""")
 SPECIFICATION = re.compile(r"""(?:url: |spec-url=)["']([^"']+)["']""")
@@ -37,3 +45,31 @@ async def test_no_page_asks_a_foreign_server_to_check_the_description(stranger: 
 async def test_nothing_but_the_pages_files_is_served(stranger: httpx2.AsyncClient, path: str) -> None:
     answer = await stranger.get(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+
+
+class _Described(BaseModel):
+    """Tells which threads have written its description."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        WRITERS.add(threading.get_ident())
+        return handler(schema)
+
+
+WRITERS: set[int] = set()
+
+
+async def test_the_description_is_written_beside_the_event_loop() -> None:
+    router = APIRouter()
+
+    @router.get("/described")
+    async def described() -> _Described:
+        return _Described()
+
+    del described
+    app = create_app([router], [], HttpOptions(service_token="token of the tests"))
+    WRITERS.clear()
+    async with client_of(app) as client:
+        assert "_Described" in (await client.get("/openapi.json")).json()["components"]["schemas"]
+    assert WRITERS
+    assert threading.get_ident() not in WRITERS

@@ -1,6 +1,7 @@
 """What an orchestrator asks, and the description of the API."""
 
 import httpx2
+import pytest
 
 from tests.fakes.http_door import FakeHouse
 
@@ -9,6 +10,11 @@ async def test_alive_and_ready_need_no_key(stranger: httpx2.AsyncClient) -> None
     for address, more in (("/healthz", {}), ("/readyz", {"components": {"database": "ok", "event_store": "ok"}})):
         answer = await stranger.get(address)
         assert (answer.status_code, answer.json()) == (200, {"status": "ok", **more})
+
+
+@pytest.mark.parametrize("address", ["/healthz", "/readyz"])
+async def test_a_balancer_may_ask_for_the_head_alone(stranger: httpx2.AsyncClient, address: str) -> None:
+    assert (await stranger.head(address)).status_code == 200
 
 
 async def test_draining_is_not_ready_and_still_alive(stranger: httpx2.AsyncClient, house: FakeHouse) -> None:
