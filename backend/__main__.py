@@ -14,6 +14,7 @@ from shared.environment import WrongSetting
 from shared.garbage import no_looks_for_cycles
 from shared.memory_arenas import limit_memory_arenas
 from shared.setting_names import SERVICE_LINKS_HINT, injected_names
+from shared.started_children import let_grpc_ignore_children
 from shared.telemetry import configure_logging
 
 log = structlog.get_logger("backend")
@@ -27,6 +28,7 @@ USAGE = "usage: python -m backend [serve|check|migrate|downgrade <revision>]\n"
 def main(arguments: Sequence[str]) -> int:
     """Run a command; 0 after a clean end, 2 for a wrong setting or command."""
     limit_memory_arenas(MEMORY_ARENAS)
+    let_grpc_ignore_children(os.environ)
     configure_logging()
     with no_looks_for_cycles():
         command = chosen_command(arguments, os.environ)

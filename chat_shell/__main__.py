@@ -13,6 +13,7 @@ from shared.chosen import tracing
 from shared.environment import WrongSetting, read_settings
 from shared.garbage import no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, injected_names
+from shared.started_children import let_grpc_ignore_children
 from shared.telemetry import configure_logging
 
 log = structlog.get_logger("chat_shell")
@@ -24,6 +25,7 @@ USAGE = "usage: python -m chat_shell [check]\n"
 def main(arguments: Sequence[str]) -> int:
     """Serve until told to stop; 0 after a clean end, 2 for a wrong setting or argument."""
     configure_logging()
+    let_grpc_ignore_children(os.environ)
     if list(arguments) not in ([], ["check"]):
         sys.stderr.write(USAGE)
         return 2

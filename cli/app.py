@@ -24,8 +24,10 @@ from cli.exit_codes import ExitCode
 from cli.failures import CommandFailed
 from cli.running import PROGRAM, called_as
 from cli.terminal import Terminal
+from cli.version import VERSION
 
 
+@click.version_option(VERSION, "--version", message="%(prog)s %(version)s")
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def ballast() -> None:
     """Knowledge bases with answers that cite them.
@@ -56,7 +58,7 @@ def run_command(
         notes.note(f"What to do: {mend.replace(f'`{PROGRAM} ', f'`{called_as()} ')}")
         return failed.exit_code
     except click.ClickException as wrong:
-        wrong.show()
+        _tell_right_use(wrong, notes)
         return ExitCode.WRONG_USE
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
@@ -69,6 +71,15 @@ def run_command(
         notes.note(f"What to do: report it with {defects_file(environ)}")
         return ExitCode.SERVER_FAILED
     return ended if isinstance(ended, int) else ExitCode.DONE
+
+
+def _tell_right_use(wrong: click.ClickException, notes: Terminal) -> None:
+    context = wrong.ctx if isinstance(wrong, click.UsageError) else None
+    if context is not None:
+        notes.note(context.get_usage())
+    notes.note(wrong.format_message(), "red")
+    command = context.command_path if context is not None else PROGRAM
+    notes.note(f"What to do: `{command.replace(PROGRAM, called_as(), 1)} --help` shows how it is used")
 
 
 def defects_file(environ: Mapping[str, str]) -> Path:

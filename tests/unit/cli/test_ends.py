@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from tests.fakes.ballast_api import FakeBallast
 from tests.house.sources import ROOT
@@ -46,3 +48,25 @@ def test_a_command_that_nobody_reads_ends_quietly(tmp_path: Path) -> None:
     assert reader.stdin is not None
     reader.stdin.close()
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint", "named"),
+    [
+        (["ask"], "Missing argument 'QUESTION'.", "ballast ask"),
+        (["frobnicate"], "No such command 'frobnicate'.", "ballast"),
+        (["bases", "list", "--colour"], "No such option '--colour'.", "ballast bases list"),
+    ],
+)
+def test_wrong_use_ends_with_what_to_do(command: Command, arguments: list[str], complaint: str, named: str) -> None:
+    ran = command(*arguments)
+    usage, *_, told, mend = ran.err.splitlines()
+    assert (ran.exit_code, ran.out) == (2, "")
+    assert usage.startswith(f"Usage: {named}")
+    assert told.startswith(complaint)
+    assert mend == f"What to do: `{named} --help` shows how it is used"
+
+
+def test_the_command_tells_its_release(command: Command) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert command("--version").out == f"ballast {project['version']}\n"
