@@ -33,19 +33,8 @@ async def _keep_the_queue_of_grpc() -> None:
 
 asyncio.run(_keep_the_queue_of_grpc())
 
-LONG_FILES = (
-    "tests/integration/test_openapi_fuzz.py",
-    "tests/e2e/test_chaos.py",
-    "tests/leaks/test_leaks.py",
-    "tests/contract/test_retrieval.py",
-    "tests/contract/test_compaction_crashes.py",
-    "tests/integration/test_hostile_documents.py",
-    "tests/integration/test_sql_downgrades.py",
-    "tests/integration/test_redis_refusals.py",
-    "tests/e2e/test_prompt_crashes.py",
-    "tests/e2e/test_crash.py",
-)
-"""They come first: a worker that begins a long file at the end lets the others wait for it. The longest come first."""
+LONG_FILES = ("tests/integration/test_openapi_fuzz.py", "tests/e2e/test_chaos.py", "tests/leaks/test_leaks.py")
+"""Those of one test that takes half a minute: a worker that begins it at the end lets the others wait for it."""
 
 pytest_plugins = ["tests.servers.fixtures"]
 

@@ -38,7 +38,7 @@ class DemoRun:
         return {path.name.removesuffix(ending): path.read_text() for path in self.var.glob(f"*/*{ending}")}
 
     def wait_announced(self) -> None:
-        self.launcher.wait_until(lambda: len(self.commands()) == 2, timeout_seconds=90)
+        self.launcher.wait_until(lambda: len(self.commands()) == 2, timeout_seconds=180)
 
     def value(self, name: str) -> str:
         """Return what the line `name=…` says."""
@@ -135,9 +135,9 @@ def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(dem
     if is_installed():
         assert len(demo.vector("How soon must a page be acknowledged?")) == 384
     told = "Searches (rank|go) by words.* and by meaning" if is_installed() else "Searches are by words only:"
-    demo.launcher.wait_until(lambda: re.search(told, demo.launcher.log()) is not None, timeout_seconds=30)
+    demo.launcher.wait_until(lambda: re.search(told, demo.launcher.log()) is not None, timeout_seconds=60)
 
-    demo.launcher.wait_until(lambda: "\nOpen http" in demo.launcher.log(), timeout_seconds=30)
+    demo.launcher.wait_until(lambda: "\nOpen http" in demo.launcher.log(), timeout_seconds=60)
     address, _, keys = demo.launcher.log().splitlines()[-1].removeprefix("Open ").partition("#")
     assert address == f"{demo.value('BACKEND_URL')}/"
     assert dict(parse_qsl(keys))["user"] == demo.value("USER_KEY")

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +74,7 @@ def expressions() -> dict[str, str]:
     return found
 
 
+@cache
 def declared_labels() -> dict[str, set[str]]:
     """Return the labels that the source declares: a metric that has counted nothing yet shows none of them."""
     declared: dict[str, set[str]] = {}

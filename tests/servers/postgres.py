@@ -72,7 +72,7 @@ class PostgresServer:
         for attempt in range(1, _START_ATTEMPTS + 1):
             self._child.start()
             try:
-                self._child.wait_until(self.is_ready, timeout_seconds=60)
+                self._child.wait_until(self.is_ready, timeout_seconds=120)
             except ChildFailed:  # after a kill, orphans of the old server may hold its memory for a moment
                 if attempt == _START_ATTEMPTS:
                     raise

@@ -53,7 +53,7 @@ class RunningService(Child):
         """Ask it to end and return its exit code; kill it only when it hangs."""
         return super().stop(timeout_seconds, number)
 
-    def wait_ready(self, timeout_seconds: float = 60) -> None:
+    def wait_ready(self, timeout_seconds: float = 120) -> None:
         """Return when it is ready; from a coroutine call it with `asyncio.to_thread`.
 
         Raises:

@@ -37,7 +37,7 @@ class ValkeyServer:
     def start(self) -> None:
         """Start it; returns when it answers."""
         self._child.start()
-        self._child.wait_until(self.is_ready, timeout_seconds=60)
+        self._child.wait_until(self.is_ready, timeout_seconds=120)
 
     def kill(self) -> None:
         """Kill it; what it acknowledged is there after `restart`."""

@@ -14,6 +14,6 @@ async def test_an_execution_that_is_ended_before_it_has_begun_comes_to_its_end()
             reader = ExecutionReader(house.ports, group)
             inbox = reader.start(house.sent[0])
             reader.end()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 assert await inbox.take() == []
         assert (reader.error, len(house.sent)) == (None, 1)

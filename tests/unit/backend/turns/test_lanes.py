@@ -213,7 +213,7 @@ async def test_events_of_all_lanes_come_in_one_sequence() -> None:
     async with lane_house([[*first[:2], gate, *first[2:]]], [second]) as house:
         running = await house.start(models=BOTH, stream=True)
         seen: list[Any] = []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             async for batch in house.services.follow(running.response, -1, with_results=False):
                 seen += [check_joined_event(event.body) for event in batch]
                 told = [event["response"] for event in seen if event["type"] == "response.in_progress"]
