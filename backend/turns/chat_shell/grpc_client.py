@@ -42,6 +42,7 @@ from shared.wire import (
     tool_call_to_proto,
     tool_result_from_proto,
 )
+from shared.wire.keepalive import asking_options
 from shared.wire.message_size import MESSAGE_BYTES_KEY
 
 DEADLINE_GRACE_SECONDS = 5.0
@@ -69,10 +70,7 @@ WINDOW_BYTES = 65_536
 
 CHANNEL_OPTIONS = (
     ("grpc.service_config", SERVICE_CONFIG),
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
+    *asking_options(),
     ("grpc.initial_reconnect_backoff_ms", 200),
     # How long an attempt to connect may take, despite its name: a handshake of TLS on a busy machine takes a second.
     ("grpc.min_reconnect_backoff_ms", CONNECT_MILLISECONDS),

@@ -13,14 +13,7 @@ from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
 from shared.certificates import Certificates, ReadCertificates
 from shared.tls_door import DEFAULT_LIMITS, HandshakeLimits
-
-KEEPALIVE_OPTIONS = (
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
-    ("grpc.http2.max_pings_without_data", 0),
-)
+from shared.wire.keepalive import asked_options
 
 # Windows of fixed size: otherwise gRPC takes in the bytes of calls that may not arrive yet without a bound.
 WINDOW_OPTIONS = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
@@ -78,7 +71,7 @@ def create_grpc_server(
     server = grpc.aio.server(
         interceptors=(Arrivals(SERVICE_NAME, service_token, bounds),),
         options=(
-            *KEEPALIVE_OPTIONS,
+            *asked_options(),
             *WINDOW_OPTIONS,
             *_connection_options(limits),
             ("grpc.max_receive_message_length", bounds.max_message_bytes),
