@@ -1,0 +1,7 @@
+"""The tests of both services."""
+
+import os
+
+from shared.started_children import let_grpc_ignore_children
+
+let_grpc_ignore_children(os.environ)  # before a test imports gRPC: tests start more children than the services do

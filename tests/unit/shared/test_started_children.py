@@ -1,5 +1,6 @@
 """A child process that is started while a gRPC call runs leaves no line among those of the log."""
 
+import os
 import subprocess
 import sys
 
@@ -38,5 +39,6 @@ asyncio.run(start_children())
 @pytest.mark.parametrize(("mode", "is_silent"), [("ignoring", True), ("watching", False)])
 def test_children_leave_no_line(mode: str, is_silent: bool) -> None:
     command = [sys.executable, "-c", _STARTS_CHILDREN_BESIDE_A_STREAM, mode]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GRPC_")}
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, env=environment)
     assert ("fork() handlers" not in ran.stderr) is is_silent, ran.stderr
