@@ -10,6 +10,7 @@ import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi_offline import FastAPIOffline
 from starlette.middleware import Middleware
+from starlette.types import Scope
 
 from backend.foundation.http.bodies import BodyLimit
 from backend.foundation.http.cross_origin import CrossOrigin
@@ -59,6 +60,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
         app.include_router(router, responses=ERROR_RESPONSES)
     app.openapi = _with_words(app.openapi)
     _describe_in_threads(app)
+    _build_routes(app)
     return app
 
 
@@ -70,6 +72,13 @@ def _with_words(document_of_code: Callable[[], dict[str, Any]]) -> Callable[[], 
         return described(document_of_code(), read_reference(sorted(_ROOMS.glob(f"*/http/{FILE_NAME}"))))
 
     return document
+
+
+def _build_routes(app: FastAPI) -> None:
+    """Have the library build now what it would build at the first request, for which all others would wait too."""
+    request: Scope = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": [], "query_string": b""}
+    for route in app.routes:
+        route.matches(request)
 
 
 def _describe_in_threads(app: FastAPI) -> None:

@@ -7,8 +7,9 @@ from urllib.parse import urljoin
 
 import httpx2
 import pytest
-from fastapi import APIRouter
-from pydantic import BaseModel, GetJsonSchemaHandler
+from fastapi import APIRouter, FastAPI
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions
@@ -47,8 +48,17 @@ async def test_nothing_but_the_pages_files_is_served(stranger: httpx2.AsyncClien
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
 
 
+WRITERS: set[int] = set()
+WORKED_OUT: list[str] = []
+
+
 class _Described(BaseModel):
-    """Tells which threads have written its description."""
+    """Tells which threads have written its description, and how often its form was worked out."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        WORKED_OUT.append(cls.__name__)
+        return handler(source)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -56,10 +66,7 @@ class _Described(BaseModel):
         return handler(schema)
 
 
-WRITERS: set[int] = set()
-
-
-async def test_the_description_is_written_beside_the_event_loop() -> None:
+def application() -> FastAPI:
     router = APIRouter()
 
     @router.get("/described")
@@ -67,9 +74,21 @@ async def test_the_description_is_written_beside_the_event_loop() -> None:
         return _Described()
 
     del described
-    app = create_app([router], [], HttpOptions(service_token="token of the tests"))
+    return create_app([router], [], HttpOptions(service_token="token of the tests"))
+
+
+async def test_the_description_is_written_beside_the_event_loop() -> None:
+    app = application()
     WRITERS.clear()
     async with client_of(app) as client:
         assert "_Described" in (await client.get("/openapi.json")).json()["components"]["schemas"]
     assert WRITERS
     assert threading.get_ident() not in WRITERS
+
+
+async def test_the_first_request_finds_all_routes_built() -> None:
+    app = application()
+    WORKED_OUT.clear()
+    async with client_of(app) as client:
+        assert (await client.get("/described")).status_code == 200
+    assert not WORKED_OUT
