@@ -1,13 +1,13 @@
 """Values and stores for the contracts of conversations, turns and keys."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event, select, update
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import (
@@ -23,6 +23,7 @@ from backend.conversations.domain.responses import (
 from backend.conversations.domain.served_tools import ServedTools, ServerChoice, ToolSelection
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.ports.waiting_turns import WaitingTurnStore
+from backend.conversations.sql import tables
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.conversations.sql.waiting_turns import SqlWaitingTurnStore
@@ -35,7 +36,6 @@ from backend.migrations.migrate import migrate
 from shared.models.execution import ServedTool, ToolDefinition
 from shared.models.messages import AssistantMessage, HistoryMessage, UserMessage
 from shared.models.served_tools import SkillCard
-from tests.fakes.clock import FakeClock
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_state import StoreState
@@ -48,13 +48,13 @@ KINDS = ("fake", "sqlite", "postgresql")
 
 
 class Stores(NamedTuple):
-    """The stores over one state; `clock` is that of the fakes, None where the database has its own."""
+    """The stores over one state; `pass_time` lets so many seconds pass for the leases of replicas."""
 
     conversations: ConversationStore
     turns: TurnStore
     api_keys: ApiKeyStore
     waiting: WaitingTurnStore
-    clock: FakeClock | None = None
+    pass_time: Callable[[float], Awaitable[None]]
 
 
 def database_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
@@ -80,20 +80,42 @@ async def migrated(url: str) -> AsyncGenerator[Database]:
 
 
 def sql_stores(database: Database) -> Stores:
+    async def pass_time(seconds: float) -> None:
+        await database.write(lambda connection: _age_leases(connection, timedelta(seconds=seconds)))
+
     return Stores(
-        SqlConversationStore(database), SqlTurnStore(database), SqlApiKeyStore(database), SqlWaitingTurnStore(database)
+        SqlConversationStore(database),
+        SqlTurnStore(database),
+        SqlApiKeyStore(database),
+        SqlWaitingTurnStore(database),
+        pass_time,
     )
+
+
+def _age_leases(connection: Connection, age: timedelta) -> None:
+    """Let all that the replicas have done be so much older: the clock of the database cannot be set."""
+    for row in connection.execute(select(tables.replica)).mappings().all():
+        older = {name: row[name] - age for name in ("seen_at", "expires_at", "trusted_from")}
+        connection.execute(update(tables.replica).where(tables.replica.c.name == row["name"]).values(older))
 
 
 @asynccontextmanager
 async def open_stores(kind: str, request: pytest.FixtureRequest, directory: Path) -> AsyncGenerator[Stores]:
     if kind == "fake":
-        state = StoreState()
-        waiting = FakeWaitingTurnStore(state)
-        yield Stores(FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state), waiting, state.clock)
+        yield fake_stores(StoreState())
         return
     async with migrated(database_url(kind, request, directory)) as database:
         yield sql_stores(database)
+
+
+def fake_stores(state: StoreState) -> Stores:
+    """Return fakes over a state, which has their clock."""
+
+    async def pass_time(seconds: float) -> None:
+        state.clock.advance(seconds)
+
+    conversations, turns = FakeConversationStore(state), FakeTurnStore(state)
+    return Stores(conversations, turns, FakeApiKeyStore(state), FakeWaitingTurnStore(state), pass_time)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from tests.contract.store_cases import (
     T0,
     Stores,
     database_url,
+    fake_stores,
     make_conversation,
     make_entry,
     make_item,
@@ -25,12 +26,8 @@ from tests.contract.store_cases import (
     migrated,
     sql_stores,
 )
-from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_claims import FakeClaimStore
-from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_state import StoreState
-from tests.fakes.store_turns import FakeTurnStore
-from tests.fakes.store_waiting import FakeWaitingTurnStore
 
 
 class Opened(NamedTuple):
@@ -42,10 +39,7 @@ class Opened(NamedTuple):
 async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opened]:
     if request.param == "fake":
         state = StoreState()
-        stores = Stores(
-            FakeConversationStore(state), FakeTurnStore(state), FakeApiKeyStore(state), FakeWaitingTurnStore(state)
-        )
-        yield Opened(FakeClaimStore(state), stores)
+        yield Opened(FakeClaimStore(state), fake_stores(state))
         return
     async with migrated(database_url(request.param, request, tmp_path)) as database:
         yield Opened(SqlClaimStore(database), sql_stores(database))

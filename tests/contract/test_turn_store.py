@@ -27,7 +27,7 @@ from tests.contract.store_cases import (
 )
 from tests.contract.test_model_calls import made, make_call
 
-TERMS = LeaseTerms(seconds=0.9)
+TERMS = LeaseTerms(seconds=3600.0)
 BEATS = 6
 """So many renewals last longer than a lease."""
 
@@ -267,14 +267,6 @@ async def begun_by(stores: Stores, *replicas: str) -> None:
         await stores.turns.begin(turn.model_copy(update={"response": response, "plan": f"plan of {name}"}))
 
 
-async def pass_time(stores: Stores, seconds: float) -> None:
-    """Let the clock of the store go on."""
-    if stores.clock is not None:
-        stores.clock.advance(seconds)
-    else:
-        await asyncio.sleep(seconds)
-
-
 async def taken_by(stores: Stores, replica: str, limit: int = 9) -> list[str]:
     """Renew the lease of a replica and let it take over what is abandoned."""
     await stores.turns.renew(replica, TERMS)
@@ -286,7 +278,7 @@ async def trusted(stores: Stores, replica: str, *others: str) -> None:
     for _ in range(BEATS):
         for name in (replica, *others):
             await stores.turns.renew(name, TERMS)
-        await pass_time(stores, TERMS.beat_seconds)
+        await stores.pass_time(TERMS.beat_seconds)
 
 
 async def test_turns_without_a_lease_are_taken_over(stores: Stores) -> None:
@@ -315,7 +307,7 @@ async def test_who_could_not_renew_judges_nobody_for_a_lease(stores: Stores) -> 
     """Whatever held up the judge may have held up the others."""
     await begun_by(stores, "healthy")
     await trusted(stores, "judge", "healthy")
-    await pass_time(stores, TERMS.seconds * 1.1)
+    await stores.pass_time(TERMS.seconds * 1.1)
     assert await stores.turns.take_abandoned("judge", TERMS, 9) == ()
     assert await taken_by(stores, "judge") == []
     await trusted(stores, "judge")
