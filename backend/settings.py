@@ -17,8 +17,8 @@ from backend.meaning.domain import ConfiguredEmbedder, EmbedderOptions, Provider
 from backend.retention.domain import RetentionTerms
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
+from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
 from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
-from shared.wire.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
 MAX_SYSTEM_PROMPT_CHARACTERS = 100_000

@@ -10,9 +10,9 @@ from chat_shell.models.configured.entries import ModelApi, key_variables
 from chat_shell.tool_servers.configured.tools_file import tool_variables
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, ServiceSettings, WebAddress
+from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
 from shared.outgoing import OutgoingProxy, ProxyAddress
 from shared.prompts.tool_results import MAX_TOOL_RESULT_TOKENS
-from shared.wire.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
 
 DEMO_MODEL = "demo-model"
 DEMO_MODEL_BASE_URL = "http://127.0.0.1:8090/v1"

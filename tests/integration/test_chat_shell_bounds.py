@@ -15,8 +15,8 @@ from chat_shell.doors.http.listening import http_server
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from shared.errors import ChatShellUnavailable, InternalError
 from shared.listening import listening_socket
+from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from shared.request_timing import ReadLimits
-from shared.wire.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, connected, grpc_door, pair, shell_with
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying_all

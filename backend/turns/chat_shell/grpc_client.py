@@ -28,6 +28,7 @@ from shared.errors import (
     InvalidRequest,
     PayloadTooLarge,
 )
+from shared.message_size import MESSAGE_BYTES_KEY
 from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnEnd
 from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.models.served_tools import NO_TOOLS, OfferedTools
@@ -43,7 +44,6 @@ from shared.wire import (
     tool_result_from_proto,
 )
 from shared.wire.keepalive import asking_options
-from shared.wire.message_size import MESSAGE_BYTES_KEY
 
 DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell reports a passed deadline itself, as an event; the call's deadline is for a chat_shell that cannot."""

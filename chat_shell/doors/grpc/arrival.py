@@ -12,8 +12,8 @@ from grpc.aio import ServerInterceptor, ServicerContext
 from chat_shell.doors.grpc.statuses import grpc_status, trailers_of
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from shared.errors import BallastError, InvalidRequest, Unauthenticated, Unavailable
+from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from shared.shares import RETRY_AFTER_SECONDS, Lease
-from shared.wire.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 
 Handler: TypeAlias = "RpcMethodHandler[object, object] | None"  # the class has its parameters in its stubs only
 Continuation: TypeAlias = "Callable[[HandlerCallDetails], Awaitable[Handler]]"

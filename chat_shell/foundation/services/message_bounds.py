@@ -1,7 +1,7 @@
 """The bytes of requests: how long one may be, how many may be held at a time, and how many requests may be arriving."""
 
+from shared.message_size import SHORT_MESSAGE_BYTES
 from shared.shares import Lease, SharedBudget
-from shared.wire.message_size import SHORT_MESSAGE_BYTES
 
 SHORT_SHARE = 8
 """Short messages that arrive may take such a part of all room, in bytes."""
