@@ -44,6 +44,9 @@ from tests.fakes.store_waiting import FakeWaitingTurnStore
 
 T0 = datetime(2026, 11, 22, 9, 30, 15, 123456, tzinfo=UTC)
 HOLD = Hold(response_id="resp_a", conversation_id="conv_a", fence=0)
+POOL_WAIT_SECONDS = 25.0
+"""Many who come at once wait for connections for longer than they do in the product: the machine may be slow."""
+
 KINDS = ("fake", "sqlite", "postgresql")
 
 
@@ -71,7 +74,7 @@ def empty_database_url(kind: str, request: pytest.FixtureRequest, directory: Pat
 
 @asynccontextmanager
 async def migrated(url: str) -> AsyncGenerator[Database]:
-    database = open_database(url)
+    database = open_database(url, pool_wait_seconds=POOL_WAIT_SECONDS)
     try:
         await migrate(database)
         yield database

@@ -29,6 +29,7 @@ from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailabl
 from tests.contract.store_cases import (
     FIXED_TOOLS,
     HOLD,
+    POOL_WAIT_SECONDS,
     T0,
     database_url,
     make_conversation,
@@ -407,7 +408,7 @@ async def test_no_plan_of_a_takeover_goes_beyond_its_limit(postgres_url: str) ->
 
 async def test_a_lease_is_renewed_and_turns_are_taken_beside_any_number_of_slow_calls(postgres_url: str) -> None:
     async with migrated(postgres_url) as database:
-        stores, terms = sql_stores(database), LeaseTerms(seconds=9.0)
+        stores, terms = sql_stores(database), LeaseTerms(seconds=90.0)
         turn = make_turn()
         await stores.turns.begin(turn)
         await stores.turns.release(turn.response.hold)
@@ -416,7 +417,7 @@ async def test_a_lease_is_renewed_and_turns_are_taken_beside_any_number_of_slow_
             for _ in range(50)
         ]
         await asyncio.sleep(0.2)
-        async with asyncio.timeout(5):  # as long as a call waits for a connection of the pool
+        async with asyncio.timeout(POOL_WAIT_SECONDS):
             await stores.turns.renew("replica-b", terms)
             assert len(await stores.turns.take_abandoned("replica-b", terms, 9)) == 1
         for task in slow:
@@ -426,7 +427,7 @@ async def test_a_lease_is_renewed_and_turns_are_taken_beside_any_number_of_slow_
 
 async def test_a_renewal_that_hangs_fails_before_the_lease_has_ended(postgres_url: str) -> None:
     async with migrated(postgres_url) as database:
-        turns, terms = sql_stores(database).turns, LeaseTerms(seconds=3.0)
+        turns, terms = sql_stores(database).turns, LeaseTerms(seconds=6.0)
         await turns.renew("replica-a", terms)
         locked, done = asyncio.Event(), asyncio.Event()
 

@@ -5,14 +5,16 @@ import sqlite3
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from backend.foundation.sql.database import Database
+from backend.foundation.sql.database import POOL_WAIT_SECONDS, Database
 from shared.environment import cause_of, shown_address
 from shared.errors import Unavailable
 from shared.tracing import is_tracing
 
 
-def open_database(url: str) -> Database:
+def open_database(url: str, *, pool_wait_seconds: float = POOL_WAIT_SECONDS) -> Database:
     """Open `sqlite+aiosqlite:///path` or `postgresql+asyncpg://…`; connections are made at first use.
+
+    Work for which PostgreSQL has no free connection waits for one, and fails after `pool_wait_seconds`.
 
     Raises:
         ValueError: the address is malformed or names another database, or SQLite is given no file.
@@ -29,7 +31,7 @@ def open_database(url: str) -> Database:
         case "postgresql":
             from backend.foundation.sql.postgres import PostgresDatabase
 
-            return PostgresDatabase(parsed)
+            return PostgresDatabase(parsed, pool_wait_seconds)
         case other:
             raise ValueError(f"the database must be sqlite or postgresql, not {other}")
 

@@ -15,6 +15,7 @@ from backend.foundation.sql.statements import Change, Parameters, Row, Statement
 
 Result = TypeVar("Result")
 
+POOL_WAIT_SECONDS = 5.0
 DEFAULT_TIMEOUT_SECONDS = 30.0
 FIND_TIMEOUT_SECONDS = 10.0
 """The calls of a database that has frozen end so late; nothing else ends them."""

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, FIND_TIMEOUT_SECONDS
+from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, FIND_TIMEOUT_SECONDS, POOL_WAIT_SECONDS
 from backend.foundation.sql.driver_errors import sql_errors_translated, withhold_values
 from backend.foundation.sql.statements import (
     Change,
@@ -35,7 +35,6 @@ _CONNECTIONS = 20
 _CONNECTIONS_APART = 2
 """One renews the lease of the process, the other takes turns over: neither waits for callers, nor for the other."""
 
-_POOL_WAIT_SECONDS = 5
 _CONNECTION_AGE_SECONDS = 1800
 _STATEMENTS_KEPT = 500
 """Prepared statements a connection; all statements of the product fit."""
@@ -67,9 +66,9 @@ class PostgresDatabase:
     packets find out. A server that answers nothing is noticed by the timeout of each call.
     """
 
-    def __init__(self, url: URL) -> None:
-        self._engine = _engine(url, _CONNECTIONS)
-        self._apart = _engine(url, _CONNECTIONS_APART)
+    def __init__(self, url: URL, pool_wait_seconds: float = POOL_WAIT_SECONDS) -> None:
+        self._engine = _engine(url, _CONNECTIONS, pool_wait_seconds)
+        self._apart = _engine(url, _CONNECTIONS_APART, pool_wait_seconds)
         # Without a transaction around it a read costs two round trips less; each statement is its own snapshot
         # either way (READ COMMITTED).
         self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -145,13 +144,13 @@ class PostgresDatabase:
             await engine.dispose()
 
 
-def _engine(url: URL, connections: int) -> AsyncEngine:
+def _engine(url: URL, connections: int, wait_seconds: float) -> AsyncEngine:
     tls = {name: url.query[name] for name in _TLS_OPTIONS if name in url.query}
     engine = create_async_engine(
         url.difference_update_query(_TLS_OPTIONS).set(drivername="postgresql+asyncpg"),
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=_POOL_WAIT_SECONDS,
+        pool_timeout=wait_seconds,
         pool_recycle=_CONNECTION_AGE_SECONDS,
         connect_args={
             "timeout": _CONNECT_TIMEOUT_SECONDS,
