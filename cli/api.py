@@ -146,11 +146,14 @@ class Api:
         )
 
     def _read(self, answer: httpx2.Response) -> Answer:
+        """Read an answer; that of a backend says what kind of object it is, which hardly another program does."""
         try:
             body = json_object(answer.json())
         except ValueError:
             raise self._stranger(answer) from None
         if answer.status_code < 400:
+            if not text_at(body, "object"):
+                raise self._stranger(answer)
             return body
         error = part_at(body, "error")
         if not error:

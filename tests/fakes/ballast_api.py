@@ -17,12 +17,13 @@ KEY = "key-of-ann"
 
 
 def answer(body: Json, status: int = 200) -> httpx2.Response:
-    return httpx2.Response(status, json=body)
+    """Answer with an object of the API, which says of itself that it is one."""
+    return httpx2.Response(status, json={"object": "planted", **body})
 
 
 def refusal(status: int, message: str, kind: str = "invalid_request_error") -> httpx2.Response:
     error = {"message": message, "type": kind, "param": None, "code": None}
-    return answer({"error": error}, status)
+    return httpx2.Response(status, json={"error": error})
 
 
 def page(items: list[Json], request: httpx2.Request) -> httpx2.Response:

@@ -70,3 +70,14 @@ def test_wrong_use_ends_with_what_to_do(command: Command, arguments: list[str], 
 def test_the_command_tells_its_release(command: Command) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert command("--version").out == f"ballast {project['version']}\n"
+
+
+@pytest.mark.parametrize("arguments", [["bases", "list"], ["agents", "show", "cook"]])
+def test_json_of_another_program_is_no_answer(command: Command, backend: FakeBallast, arguments: list[str]) -> None:
+    def foreign(_request: httpx2.Request, _match: re.Match[str]) -> httpx2.Response:
+        return httpx2.Response(200, json={"keys": []})
+
+    backend.on("GET .*", foreign)
+    ran = command(*arguments)
+    assert (ran.exit_code, ran.out) == (3, "")
+    assert "answers, but not as a backend of Ballast does: 200 with application/json" in ran.err

@@ -52,9 +52,9 @@ def handbook(backend: FakeBallast) -> None:
 def test_a_command_makes_its_call_and_shows_the_answer(
     command: Command, backend: FakeBallast, line: str, call: str, body: dict[str, Any] | None
 ) -> None:
-    backend.on(call, lambda _, __: answer({"id": "x_1", "key": "shown once"}))
+    backend.on(call, lambda _, __: answer({"object": "thing", "id": "x_1", "key": "shown once"}))
     ran = command(*line.split(), "--json")
-    assert (ran.exit_code, ran.lines_of_json) == (0, [{"id": "x_1", "key": "shown once"}])
+    assert (ran.exit_code, ran.lines_of_json) == (0, [{"object": "thing", "id": "x_1", "key": "shown once"}])
     assert backend.calls[-1] == call
     assert backend.bodies[-1:] == ([body] if body is not None else [])
     assert command(*line.split()).exit_code == 0
@@ -130,6 +130,7 @@ def test_the_audit_is_narrowed_and_bounded(command: Command, backend: FakeBallas
 
 
 PROMPTS = {
+    "object": "list",
     "data": [
         {
             "call": 1, "epoch": 2, "epoch_reason": "tools_changed", "reused_tokens": 30, "cached_tokens": None,
