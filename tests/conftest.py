@@ -1,10 +1,8 @@
 """What every test may ask for, and the order of the files."""
 
-import asyncio
 import gc
 import signal
 
-import grpc.aio
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -25,13 +23,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what it runs in the background so. Services of tests would inherit that, and ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-
-async def _keep_the_queue_of_grpc() -> None:
-    """Never undo it, as both services never do: tests open and close channels of their own."""
-    grpc.aio.init_grpc_aio()
-
-
-asyncio.run(_keep_the_queue_of_grpc())
 
 LONG_FILES = ("tests/integration/test_openapi_fuzz.py", "tests/e2e/test_chaos.py", "tests/leaks/test_leaks.py")
 """Those of one test that takes half a minute: a worker that begins it at the end lets the others wait for it."""

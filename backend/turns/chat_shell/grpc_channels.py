@@ -57,7 +57,6 @@ class CurrentChannel:
     """
 
     def __init__(self, target: str, options: tuple[tuple[str, str | int], ...], certificates: Certificates | None):
-        grpc.aio.init_grpc_aio()  # never undone: gRPC's queue ends with its last user, and a late event may crash it
         self._target = target
         self._options = options
         self._certificates = certificates

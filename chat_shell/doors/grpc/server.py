@@ -67,7 +67,6 @@ def create_grpc_server(
     Raises:
         RuntimeError: the address cannot be bound.
     """
-    grpc.aio.init_grpc_aio()  # never undone: gRPC's queue ends with its last user, and a late event may crash it
     server = grpc.aio.server(
         interceptors=(Arrivals(SERVICE_NAME, service_token, bounds),),
         options=(
