@@ -11,11 +11,12 @@ from shared.models.messages import AssistantMessage, Message, SystemMessage, Too
 from tests.bench.cache.generator import SMALL, conversation
 from tests.bench.cache.layouts import DURABLE, TAIL, Layout
 from tests.bench.cache.playing import Call, Played, play
+from tests.examples import of_many
 
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=2_000, database=None)
+@settings(max_examples=of_many(2_000), database=None)
 @given(seeds)
 def test_nothing_drifts(seed: int):
     note(f"seed {seed}")
@@ -29,7 +30,7 @@ def test_nothing_drifts(seed: int):
         assert_placement(call.messages)
 
 
-@settings(max_examples=500, database=None)
+@settings(max_examples=of_many(500), database=None)
 @given(seeds)
 def test_classic_moves_the_words_of_its_agent_and_nothing_else(seed: int):
     note(f"seed {seed}")
@@ -63,7 +64,7 @@ def test_classic_moves_something():
     assert moves(DURABLE, CLASSIC) > 0
 
 
-@settings(max_examples=100, database=None)
+@settings(max_examples=of_many(100), database=None)
 @given(seeds)
 def test_a_tail_is_placed_as_well(seed: int):
     for call in play(conversation(seed, SMALL), TAIL).calls:
