@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, cast
 
 from aiohttp import web
@@ -52,11 +53,12 @@ async def _complete(request: web.Request) -> web.StreamResponse:
     if not body.get("stream"):
         return web.json_response(answer.whole())
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
-    await response.prepare(request)
-    for frame in answer.frames():
-        await response.write(frame)
-        await asyncio.sleep(request.app[_pause_seconds])
-    await response.write_eof()
+    with suppress(ConnectionResetError):  # who stops an answer leaves in the middle of it
+        await response.prepare(request)
+        for frame in answer.frames():
+            await response.write(frame)
+            await asyncio.sleep(request.app[_pause_seconds])
+        await response.write_eof()
     return response
 
 

@@ -1,10 +1,13 @@
 """The demo model behind the chat-completions adapter."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import TestServer
+from aiohttp.typedefs import Handler
 
 from chat_shell.models.chat_completions.model import ChatCompletionsApi
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, TextFragment
@@ -81,3 +84,30 @@ async def test_models_and_answers_that_are_not_streamed(base_url: str):
         for wrong in (b"{", b"[]", b'{"messages": ["x"]}'):
             async with client.post(base_url + "/chat/completions", data=wrong) as response:
                 assert response.status == 400
+
+
+async def test_a_client_that_leaves_in_the_middle_is_no_error():
+    ended: asyncio.Queue[BaseException | None] = asyncio.Queue()
+
+    @web.middleware
+    async def noting(request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            answered = await handler(request)
+        except BaseException as error:
+            ended.put_nowait(error)
+            raise
+        ended.put_nowait(None)
+        return answered
+
+    app = application(pause_seconds=0.001)
+    app.middlewares.append(noting)
+    body = {"model": MODEL_NAME, "messages": [{"role": "user", "content": "Hello."}], "stream": True}
+    runner = web.AppRunner(app)  # the server of the tests would cancel the answer
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    async with aiohttp.ClientSession() as session:
+        begun = await session.post(f"http://127.0.0.1:{runner.addresses[0][1]}/v1/chat/completions", json=body)
+        await begun.content.readline()
+        begun.close()
+        assert await ended.get() is None
+    await runner.cleanup()
