@@ -5,10 +5,11 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import cast
+from typing import Literal, cast
 
 from pydantic import Field
 
+from backend.foundation.domain.paging import PageQuery
 from shared.errors import Unauthenticated
 from shared.models.values import Value
 
@@ -19,6 +20,7 @@ TOKEN_FORM = re.compile(r"ey[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
 
 MAX_RATE = 1_000_000_000
 """The largest limit that can be set; Redis and both databases know numbers of this size."""
+MOST_KEYS_OF_PAGE = 1000
 
 
 class KeyRole(StrEnum):
@@ -27,6 +29,13 @@ class KeyRole(StrEnum):
     USER = "user"
     ADMIN = "admin"
     SERVICE = "service"
+
+
+class KeyPageQuery(PageQuery):
+    """The request for a page of keys, which takes all of most installations."""
+
+    limit: int = Field(MOST_KEYS_OF_PAGE, ge=1, le=MOST_KEYS_OF_PAGE)
+    order: Literal["asc", "desc"] = "asc"
 
 
 class RateLimits(Value):

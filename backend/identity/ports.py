@@ -39,8 +39,12 @@ class ApiKeyStore(Protocol):
         """Return the key with this hash, an expired one too, or None."""
         ...
 
-    async def list(self) -> tuple[ApiKey, ...]:
-        """Return all keys, oldest first."""
+    async def find(self, key_id: str) -> ApiKey | None:
+        """Return the key with this id, or None."""
+        ...
+
+    async def page(self, after: ApiKey | None, limit: int, *, descending: bool) -> tuple[ApiKey, ...]:
+        """Return up to `limit` keys behind another one, or the first ones: the oldest, or else the newest first."""
         ...
 
     async def delete(self, key_id: str) -> bool:

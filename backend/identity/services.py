@@ -18,6 +18,7 @@ from backend.identity.domain import (
     Caller,
     ClaimNames,
     KeyOrigin,
+    KeyPageQuery,
     KeyRole,
     RateLimits,
     caller_of_claims,
@@ -268,9 +269,17 @@ class KeyAdministration:
             raise Conflict("The API key has just been replaced or revoked.", param="key_id")
         return replacement, secret
 
-    async def all(self) -> tuple[ApiKey, ...]:
-        """Return all keys, oldest first."""
-        return await self._store.list()
+    async def page(self, query: KeyPageQuery) -> tuple[tuple[ApiKey, ...], bool]:
+        """Return a page of keys, and whether more follow.
+
+        Raises:
+            NotFound: no key has the id that the page is to follow.
+        """
+        after = await self._store.find(query.after) if query.after is not None else None
+        if query.after is not None and after is None:
+            raise NotFound(f"There is no API key '{query.after}'.", param="after")
+        found = await self._store.page(after, query.limit + 1, descending=query.descending)
+        return found[: query.limit], len(found) > query.limit
 
     async def find(self, key_id: str) -> ApiKey:
         """Return one key.
@@ -278,7 +287,7 @@ class KeyAdministration:
         Raises:
             NotFound: no key has this id.
         """
-        found = next((key for key in await self._store.list() if key.id == key_id), None)
+        found = await self._store.find(key_id)
         if found is None:
             raise NotFound(f"There is no API key '{key_id}'.", param="key_id")
         return found

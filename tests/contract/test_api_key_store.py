@@ -31,6 +31,10 @@ def make_key(name: str, age_seconds: int = 0, role: KeyRole = KeyRole.USER, **ch
     return key.model_copy(update=changes)
 
 
+async def listed(store: ApiKeyStore) -> tuple[ApiKey, ...]:
+    return await store.page(None, 100, descending=False)
+
+
 async def test_a_key_is_found_by_its_hash(store: ApiKeyStore) -> None:
     await store.add(make_key("a", role=KeyRole.SERVICE))
     assert await store.find_by_hash("hash-a") == make_key("a", role=KeyRole.SERVICE)
@@ -46,7 +50,20 @@ async def test_a_key_keeps_its_limits(store: ApiKeyStore) -> None:
 async def test_keys_are_listed_oldest_first(store: ApiKeyStore) -> None:
     for key in (make_key("b", 5), make_key("c"), make_key("a", 9)):
         await store.add(key)
-    assert await store.list() == (make_key("a", 9), make_key("b", 5), make_key("c"))
+    assert await listed(store) == (make_key("a", 9), make_key("b", 5), make_key("c"))
+
+
+async def test_pages_of_keys_follow_each_other(store: ApiKeyStore) -> None:
+    oldest, middle, newest = (make_key("b", 9), make_key("a", 5), make_key("c", 5))
+    for key in (newest, oldest, middle):
+        await store.add(key)
+    assert await store.find("key_a") == middle
+    assert await store.find("key_z") is None
+    assert await store.page(None, 2, descending=False) == (oldest, middle)
+    assert await store.page(middle, 2, descending=False) == (newest,)
+    assert await store.page(None, 1, descending=True) == (newest,)
+    assert await store.page(newest, 2, descending=True) == (middle, oldest)
+    assert await store.page(oldest, 2, descending=True) == ()
 
 
 async def test_a_deleted_key_is_gone_at_once(store: ApiKeyStore) -> None:
@@ -54,7 +71,7 @@ async def test_a_deleted_key_is_gone_at_once(store: ApiKeyStore) -> None:
     assert await store.delete("key_a")
     assert await store.find_by_hash("hash-a") is None
     assert not await store.delete("key_a")
-    assert await store.list() == ()
+    assert await listed(store) == ()
 
 
 def admin_key(name: str, origin: KeyOrigin | None = KeyOrigin.SETTING, **changes: Any) -> ApiKey:
@@ -71,7 +88,7 @@ async def test_all_that_is_known_of_a_key_is_kept(store: ApiKeyStore) -> None:
 async def test_the_first_key_is_one_however_many_try(store: ApiKeyStore) -> None:
     tries = [store.add_first(admin_key(name, KeyOrigin.GENERATED)) for name in "abcd"]
     assert sorted(await asyncio.gather(*tries)) == [False, False, False, True]
-    assert len(await store.list()) == 1
+    assert len(await listed(store)) == 1
 
 
 async def test_a_changed_setting_takes_the_place_of_the_key_before(store: ApiKeyStore) -> None:
@@ -80,9 +97,9 @@ async def test_a_changed_setting_takes_the_place_of_the_key_before(store: ApiKey
     for key in (issued, others, admin_key("generated", KeyOrigin.GENERATED), admin_key("old", None)):
         await store.add(key)
     await store.set_configured(admin_key("a"))
-    assert await store.list() == (others, issued, admin_key("a"))
+    assert await listed(store) == (others, issued, admin_key("a"))
     await store.set_configured(admin_key("b"))
-    assert await store.list() == (others, issued, admin_key("b"))
+    assert await listed(store) == (others, issued, admin_key("b"))
 
 
 async def test_the_same_setting_again_changes_nothing(store: ApiKeyStore) -> None:
@@ -92,19 +109,19 @@ async def test_the_same_setting_again_changes_nothing(store: ApiKeyStore) -> Non
         await store.add(key)
     starts = [store.set_configured(admin_key("a", id=f"key_{number}", expires_at=None)) for number in range(4)]
     await asyncio.gather(*starts)
-    assert await store.list() == (old.model_copy(update={"origin": KeyOrigin.SETTING}), issued_before)
+    assert await listed(store) == (old.model_copy(update={"origin": KeyOrigin.SETTING}), issued_before)
 
 
 async def test_a_new_setting_is_stored_once_however_many_start(store: ApiKeyStore) -> None:
     await asyncio.gather(*(store.set_configured(admin_key("a", id=f"key_{number}")) for number in range(4)))
-    assert [key.key_hash for key in await store.list()] == ["hash-a"]
+    assert [key.key_hash for key in await listed(store)] == ["hash-a"]
 
 
 async def test_a_key_is_replaced_once_until_its_replacement_is_deleted(store: ApiKeyStore) -> None:
     await store.add(make_key("a", 9))
     tries = [store.rotate("key_a", make_key(name), T0 + timedelta(hours=1)) for name in "bcd"]
     assert sorted(await asyncio.gather(*tries)) == [False, False, True]
-    old, new = await store.list()
+    old, new = await listed(store)
     assert (old.replaced_by, old.expires_at) == (new.id, T0 + timedelta(hours=1))
     assert not await store.rotate("key_none", make_key("e"), T0)
     assert await store.delete(new.id)
@@ -117,6 +134,6 @@ async def test_a_use_is_written_unless_one_is_known_from_just_before(store: ApiK
     for seconds, seen in ((0, 0), (59, 0), (61, 61), (30, 61)):
         at = T0 + timedelta(seconds=seconds)
         await store.note_uses({"key_a": at, "key_gone": at}, {"key_a": at - minute, "key_gone": at - minute})
-        (key,) = await store.list()
+        (key,) = await listed(store)
         assert key.last_used_at == T0 + timedelta(seconds=seen)
     await store.note_uses({}, {})

@@ -27,7 +27,7 @@ class FakeApiKeyStore:
     async def set_configured(self, key: ApiKey) -> None:
         """Store the key of the operator's setting, and delete those from before it."""
         same = await self.find_by_hash(key.key_hash)
-        for other in await self.list():
+        for other in tuple(self._state.api_keys.values()):
             is_older = other.origin in (KeyOrigin.SETTING, KeyOrigin.GENERATED) and other != same
             is_of_first_release = other.origin is None and _owner(other) == _owner(key)
             if is_older or (same is None and is_of_first_release):
@@ -55,16 +55,26 @@ class FakeApiKeyStore:
         """Return the key, or None."""
         return next((key for key in self._state.api_keys.values() if key.key_hash == key_hash), None)
 
-    async def list(self) -> tuple[ApiKey, ...]:
-        """Return all keys, oldest first."""
-        return tuple(sorted(self._state.api_keys.values(), key=lambda key: (key.created_at, key.id)))
+    async def find(self, key_id: str) -> ApiKey | None:
+        """Return the key, or None."""
+        return self._state.api_keys.get(key_id)
+
+    async def page(self, after: ApiKey | None, limit: int, *, descending: bool) -> tuple[ApiKey, ...]:
+        """Return keys behind another one, or the first ones."""
+        keys = sorted(self._state.api_keys.values(), key=_place, reverse=descending)
+        start = keys.index(after) + 1 if after is not None else 0
+        return tuple(keys[start : start + limit])
 
     async def delete(self, key_id: str) -> bool:
         """Delete a key; False when there was none."""
-        for key in await self.list():
+        for key in tuple(self._state.api_keys.values()):
             if key.replaced_by == key_id:
                 self._state.api_keys[key.id] = key.model_copy(update={"replaced_by": None})
         return self._state.api_keys.pop(key_id, None) is not None
+
+
+def _place(key: ApiKey) -> tuple[datetime, str]:
+    return (key.created_at, key.id)
 
 
 def _owner(key: ApiKey) -> tuple[str, str, KeyRole]:

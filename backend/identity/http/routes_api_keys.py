@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
-from fastapi import Body, Depends
+from fastapi import Body, Depends, Query
 from pydantic import BaseModel, Field
 
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody, unix_seconds
-from backend.identity.domain import MAX_RATE, ApiKey, KeyOrigin, KeyRole, RateLimits
+from backend.identity.domain import MAX_RATE, ApiKey, KeyOrigin, KeyPageQuery, KeyRole, RateLimits
 from backend.identity.http.caller import AdminDep
 from backend.identity.services import DEFAULT_TENANT, IdentityServices
 
@@ -71,9 +71,7 @@ class IssuedKey(ShownKey):
 
 
 class KeyList(ListPage[ShownKey]):
-    """All keys, oldest first, in one page."""
-
-    has_more: bool = False
+    """A page of keys, the oldest first unless asked otherwise."""
 
 
 @router.post("/v1/api_keys", status_code=201, summary="Issue an API key")
@@ -86,10 +84,11 @@ async def create_key(body: CreateKey, services: ServicesDep, admin: AdminDep) ->
 
 
 @router.get("/v1/api_keys", summary="List the API keys")
-async def list_keys(services: ServicesDep, admin: AdminDep) -> KeyList:
-    """Return all keys without their secrets."""
-    keys = [_shown(key) for key in await services.api_keys.all()]
-    return KeyList.of(keys, [key.id for key in keys])
+async def list_keys(services: ServicesDep, admin: AdminDep, page: Annotated[KeyPageQuery, Query()]) -> KeyList:
+    """Return keys without their secrets."""
+    found, has_more = await services.api_keys.page(page)
+    keys = [_shown(key) for key in found]
+    return KeyList.of(keys, [key.id for key in keys], has_more=has_more)
 
 
 @router.get("/v1/api_keys/{key_id}", summary="Retrieve an API key")

@@ -1,9 +1,10 @@
 """The store of API keys in SQL."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import cast
 
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select, text, update
+from sqlalchemy import Connection, bindparam, delete, insert, literal, or_, select, text, tuple_, update
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.schema import Instant
@@ -16,7 +17,8 @@ _HAS_HASH = api_key.c.key_hash == bindparam("where_hash")
 
 _INSERT = Statement(insert(api_key))
 _FIND = Statement(select(api_key).where(_HAS_HASH))
-_ALL = Statement(select(api_key).order_by(api_key.c.created_at, api_key.c.id))
+_FIND_BY_ID = Statement(select(api_key).where(_HAS_ID))
+_PLACE = (api_key.c.created_at, api_key.c.id)
 _ANY = Statement(select(api_key.c.id).limit(1))
 _DELETE = Statement(delete(api_key).where(_HAS_ID))
 _FORGET_REPLACEMENT = Statement(update(api_key).where(api_key.c.replaced_by == bindparam("where_id")))
@@ -110,9 +112,19 @@ class SqlApiKeyStore:
         row = await self._database.find(_FIND, {"where_hash": key_hash})
         return _to_key(row) if row is not None else None
 
-    async def list(self) -> tuple[ApiKey, ...]:
-        """Return all keys, oldest first."""
-        return tuple(map(_to_key, await self._database.read(lambda connection: _ALL.rows(connection, {}))))
+    async def find(self, key_id: str) -> ApiKey | None:
+        """Return the key with this id, or None."""
+        row = await self._database.find(_FIND_BY_ID, {"where_id": key_id})
+        return _to_key(row) if row is not None else None
+
+    async def page(self, after: ApiKey | None, limit: int, *, descending: bool) -> tuple[ApiKey, ...]:
+        """Return up to `limit` keys behind another one, or the first ones."""
+        query = select(api_key).order_by(*(each.desc() if descending else each for each in _PLACE)).limit(limit)
+        if after is not None:
+            here, there = tuple_(*_PLACE), tuple_(literal(after.created_at, api_key.c.created_at.type), after.id)
+            query = query.where(here < there if descending else here > there)
+        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
+        return tuple(map(_to_key, cast(Sequence[Row], rows)))
 
     async def delete(self, key_id: str) -> bool:
         """Delete a key; return False where there is none with this id."""

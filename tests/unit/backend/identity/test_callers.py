@@ -146,3 +146,31 @@ async def test_the_first_admin_key_is_made_once() -> None:
     (only,) = state.api_keys.values()
     assert (only.role, only.key_hash) == (KeyRole.ADMIN, hash_of("chosen by the operator"))
     assert "chosen" not in only.model_dump_json()
+
+
+async def test_keys_are_listed_page_by_page(admin: httpx2.AsyncClient) -> None:
+    made = [(await admin.post("/v1/api_keys", json={"user_id": f"user {number}"})).json()["id"] for number in range(3)]
+    whole = (await admin.get("/v1/api_keys")).json()
+    ids = [key["id"] for key in whole["data"]]
+    assert set(made) < set(ids)
+    assert whole["has_more"] is False
+    first = (await admin.get("/v1/api_keys?limit=2")).json()
+    rest = (await admin.get(f"/v1/api_keys?after={first['last_id']}")).json()
+    assert (first["has_more"], rest["has_more"]) == (True, False)
+    assert [key["id"] for key in (*first["data"], *rest["data"])] == ids
+    newest = (await admin.get("/v1/api_keys?order=desc")).json()
+    assert [key["id"] for key in newest["data"]] == ids[::-1]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "param"),
+    [
+        ("limit=0", 400, "limit"),
+        ("limit=1001", 400, "limit"),
+        ("order=up", 400, "order"),
+        ("after=key_z", 404, "after"),
+    ],
+)
+async def test_a_wrong_page_of_keys_is_refused(admin: httpx2.AsyncClient, query: str, status: int, param: str) -> None:
+    answer = await admin.get(f"/v1/api_keys?{query}")
+    assert (answer.status_code, answer.json()["error"]["param"]) == (status, param)
