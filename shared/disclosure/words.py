@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, filterfalse, groupby, pairwise
+from itertools import chain, filterfalse, groupby, pairwise, takewhile
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of
@@ -182,15 +182,16 @@ def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
 
 
 def _bare_lists(of: Sequence[Piece], clauses: Sequence[tuple[str, ...]]) -> Iterator[Sequence[str]]:
-    """Yield the longest row of clauses of one word, if it is a list, and each sentence that has no others."""
+    """Yield the longest row of clauses of one word, if it is a list, and each with which a sentence begins."""
     rows = [[word for (word,) in row] for length, row in groupby(clauses, key=len) if length == 1]
     longest = max(rows, key=len, default=list[str]())
     if len(longest) >= LONE_CLAUSES:
         yield longest
     for _, sentence in groupby(of, key=lambda piece: piece.kind in SENTENCES):
-        told = [tuple(words_of(clause)) for clause in parts_of(sentence, CLAUSES)]
-        if len(told) > 1 and all(len(clause) == 1 for clause in told):
-            yield [word for (word,) in told]
+        told = (tuple(words_of(clause)) for clause in parts_of(sentence, CLAUSES))
+        lone = list(chain(*takewhile(lambda clause: len(clause) == 1, told)))
+        if len(lone) > 1:
+            yield lone
 
 
 def rejoined_words(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:

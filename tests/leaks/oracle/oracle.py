@@ -23,8 +23,9 @@ NAMING_KINDS = frozenset({"name", "code", "acronym", "term", "title"})
 _OPAQUE = re.compile(r"[a-z]{1,8}_[0-9a-f]{32}|20\d\d-\d\d-\d\d[ T][\d:.]+(?:Z|[+-]\d\d:?\d\d)?")
 """Random ids of services, and instants: they say nothing."""
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-"""A keyed hash: one in some millions begins with the digits of a planted figure. What it may encode is looked for."""
+_DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""A keyed hash: one in a hundred thousand holds the digits of a planted figure, as it stands or as bytes. Words that it
+may encode are looked for."""
 
 _Scan = tuple[str, bool]
 _SHORTEST = 3
@@ -124,7 +125,7 @@ class Oracle:
             found = words(hidden)
             yield from (Found(via, secret=secret) for secret in self.secrets.phrases(found))
             yield from (Found(via, run=run) for run in self.passages.runs(found))
-            if (is_dense or via == AS_IT_STANDS) and not _DIGEST.fullmatch(hidden):
+            if (is_dense or via == AS_IT_STANDS) and not _DIGEST.fullmatch(text):
                 yield from (Found(via, secret=secret) for secret in self.secrets.structures(found))
                 yield from (Found(via, secret=secret) for secret in self.secrets.figures(hidden, is_prose=is_dense))
             if is_dense:

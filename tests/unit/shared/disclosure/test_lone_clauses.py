@@ -13,3 +13,9 @@ def test_a_bare_list_is_told_as_it_reads():
 def test_a_sentence_of_two_single_words_is_a_list():
     assert list(repeated_words(pieces("Practice is uneven. Pair, none."))) == [Finding(GateCode.DECODERS, "pair, none")]
     assert not list(repeated_words(pieces("Pair newcomers with others. Slowly, this helps.")))
+
+
+def test_two_single_words_before_a_sentence_are_a_list():
+    found = list(repeated_words(pieces("Practice is uneven. Pair, single, pair this deserves attention.")))
+    assert found == [Finding(GateCode.DECODERS, "pair, single")]
+    assert not list(repeated_words(pieces("Owners drift, wait, guess.")))
