@@ -15,12 +15,15 @@ import orjson
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """The limits of one request, and how many connections may wait for the end of their headers.
+    """The limits of one request, and how many connections may wait for one, or for the end of its headers.
 
     A body may take `seconds`, and more the longer it is: it is slow when it comes with less than `bytes_a_second`.
     Of one that is answered before it has come, `unread_bytes` more are taken, so that its client comes to read the
     answer. Behind a request that is not answered yet, `waiting_requests` of the same connection are taken; what comes
     then is not read, and the connection closed behind the last answer.
+
+    Between two requests a connection may be idle for `idle_seconds`: longer than proxies and clients keep one (60
+    seconds and less), because a request that meets a connection as it closes is lost, and not all may be sent again.
     """
 
     seconds: float = 30.0
@@ -29,6 +32,7 @@ class ReadLimits:
     unfinished_heads: int = 1024
     unread_bytes: int = 2**30
     waiting_requests: int = 64
+    idle_seconds: int = 75
 
 
 class RequestClock:

@@ -16,7 +16,12 @@ from tests.fakes.http_door import FakeHouse
 
 UNREAD_BYTES = 1_000_000
 LIMITS = ReadLimits(
-    seconds=0.5, bytes_a_second=1000, head_bytes=4096, unfinished_heads=3, unread_bytes=UNREAD_BYTES, waiting_requests=9
+    seconds=0.5,
+    bytes_a_second=1000,
+    head_bytes=4096,
+    unfinished_heads=3,
+    unread_bytes=UNREAD_BYTES,
+    waiting_requests=9,
 )
 WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 PATIENCE_SECONDS = 30.0
@@ -147,7 +152,7 @@ async def test_a_refused_body_without_an_end_is_taken_for_a_while_and_then_its_c
 async def test_requests_sent_behind_a_refused_one_are_refused_one_after_the_other(address: Address) -> None:
     one = REFUSED + b"Content-Length: 0\r\n\r\n"
     began_at = asyncio.get_running_loop().time()
-    answer = await answer_to(address, 5 * one)
+    answer = await answer_to(address, 4 * one + REFUSED + b"Connection: close\r\nContent-Length: 0\r\n\r\n")
     assert answer.count(b"HTTP/1.1 401 ") == 5
     assert asyncio.get_running_loop().time() - began_at >= 5 * 0.2
 
@@ -205,3 +210,25 @@ async def test_of_too_many_half_requests_the_oldest_is_closed_and_others_are_ser
     assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
     for _, opened in (*others, (reader, writer)):
         opened.close()
+
+
+async def test_of_too_many_idle_connections_the_one_that_was_idle_longest_is_closed(address: Address) -> None:
+    opened = [await asyncio.open_connection(*address) for _ in range(LIMITS.unfinished_heads)]
+    for reader, writer in (*opened, opened[0]):
+        await answered(reader, writer)
+    one_more = await asyncio.open_connection(*address)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert await opened[1][0].read() == b""
+    for reader, writer in (opened[0], opened[2], one_more):
+        await answered(reader, writer)
+    for _, writer in (*opened, one_more):
+        writer.close()
+
+
+async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send a request over an open connection and read its answer."""
+    writer.write(WHOLE)
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+    await reader.readexactly(length)

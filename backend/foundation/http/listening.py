@@ -17,9 +17,6 @@ from shared.tls_door import TlsDoor
 SLOW_READER_SECONDS = 10
 """How long open connections may take to end after the shutdown of the application."""
 
-KEEP_ALIVE_SECONDS = 5
-"""How long a connection may be idle between two requests."""
-
 DEFAULT_LIMITS = ReadLimits()
 
 
@@ -88,7 +85,7 @@ def http_server(
             app,
             loop="uvloop",
             http=cast(type[TimedProtocol], protocol),
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_keep_alive=limits.idle_seconds,
             lifespan="off",
             access_log=False,
             log_config=None,

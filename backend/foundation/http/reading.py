@@ -55,14 +55,15 @@ class DiscardPace:
 
 
 class UnfinishedHeads:
-    """The connections of which no whole request has come yet, the oldest first."""
+    """The connections of which no whole request has come yet, or no next one, the oldest first."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._waiting: dict[TimedProtocol, None] = {}
 
     def add(self, protocol: "TimedProtocol") -> None:
-        """Note a connection; where there are too many, the oldest is closed."""
+        """Note a connection as the newest; where there are too many, the oldest is closed."""
+        self.discard(protocol)
         self._waiting[protocol] = None
         if len(self._waiting) > self._limit:
             next(iter(self._waiting)).refuse_late()
@@ -185,6 +186,12 @@ class TimedProtocol(HttpToolsProtocol):
         self._in_body = False
         self._stop_timer()
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Begin the next request that has come already, or wait for one."""
+        super().on_response_complete()
+        if self.timeout_keep_alive_task is not None:
+            self._heads.add(self)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, or whose headers are too long, in the form of all errors of this API.
