@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from shared.environment import WrongSetting
 from shared.tracing import choose_tracer
@@ -15,7 +16,7 @@ def wants_traces(environ: Mapping[str, str]) -> bool:
     """Return whether an address for traces is set, and nothing switches them off.
 
     Raises:
-        WrongSetting: they are to be sent in a way that is not offered.
+        WrongSetting: they are to be sent to what is no address, or in a way that is not offered.
     """
     is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
     if is_off or not any(environ.get(name) for name in ENDPOINTS):
@@ -23,10 +24,21 @@ def wants_traces(environ: Mapping[str, str]) -> bool:
     exporter = environ.get("OTEL_TRACES_EXPORTER") or "otlp"
     if exporter != "otlp":
         raise WrongSetting("OTEL_TRACES_EXPORTER: must be otlp or none")
+    for name in ENDPOINTS:
+        if (address := environ.get(name)) and not _is_web_address(address):
+            raise WrongSetting(f"{name}: must be an http or https address")
     for name in PROTOCOLS:
         if environ.get(name, HTTP_PROTOBUF) not in ("", HTTP_PROTOBUF):
             raise WrongSetting(f"{name}: must be {HTTP_PROTOBUF}, the only protocol by which traces are sent")
     return True
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 @contextmanager
@@ -34,7 +46,7 @@ def tracing(service: str, environ: Mapping[str, str]) -> Generator[None]:
     """Trace what the block does, where that is asked for; at its end what is left is exported, for seconds at most.
 
     Raises:
-        WrongSetting: traces are to be sent in a way that is not offered.
+        WrongSetting: traces are to be sent to what is no address, or in a way that is not offered.
     """
     if not wants_traces(environ):
         yield

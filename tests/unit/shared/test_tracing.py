@@ -172,6 +172,9 @@ def test_the_standard_variables_decide(environ: dict[str, str], wanted: bool) ->
     [
         ("OTEL_TRACES_EXPORTER", "console"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[collector"),
         ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
     ],
 )
