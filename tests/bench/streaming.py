@@ -99,11 +99,10 @@ def load(
     direct: bool = False,
     chat: bool = False,
     key: str = ADMIN_KEY,
-    headers: Sequence[str] = (),
     varied: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Run the load generator as a process of its own and return what it saw; see `load_command`."""
-    command = load_command(pair, flow, direct=direct, chat=chat, key=key, headers=headers, varied=varied)
+    command = load_command(pair, flow, direct=direct, chat=chat, key=key, varied=varied)
     finished = subprocess.run(command, check=True, capture_output=True, text=True)
     seen: dict[str, Any] = json.loads(finished.stdout)
     if seen["ended"] != flow.total:
