@@ -225,10 +225,29 @@ async def test_of_too_many_idle_connections_the_one_that_was_idle_longest_is_clo
         writer.close()
 
 
+async def test_a_connection_whose_body_came_behind_its_refusal_is_idle_like_others(address: Address) -> None:
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(REFUSED + b"Content-Length: 4\r\n\r\n")
+    assert await status_of_answer(reader) == b"401"
+    writer.write(b"late")
+    await writer.drain()
+    await asyncio.sleep(0.1)  # until the server has read it: only later connections are newer
+    others = [await asyncio.open_connection(*address) for _ in range(LIMITS.unfinished_heads)]
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert await reader.read() == b""
+    for _, opened in (*others, (reader, writer)):
+        opened.close()
+
+
 async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Send a request over an open connection and read its answer."""
     writer.write(WHOLE)
+    assert await status_of_answer(reader) == b"200"
+
+
+async def status_of_answer(reader: asyncio.StreamReader) -> bytes:
+    """Read an answer to its end."""
     head = await reader.readuntil(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200 ")
     length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
     await reader.readexactly(length)
+    return head.split(b" ")[1]

@@ -182,15 +182,21 @@ class TimedProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
-        """End the wait: the request is whole."""
+        """End the wait: the request is whole, and may be answered already."""
         self._in_body = False
         self._stop_timer()
         super().on_message_complete()
+        if self.cycle.response_complete and not self.transport.is_closing():
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+            self._heads.add(self)
 
     def on_response_complete(self) -> None:
-        """Begin the next request that has come already, or wait for one."""
+        """Begin the next request that has come already, or wait for the rest of this one or for another."""
         super().on_response_complete()
-        if self.timeout_keep_alive_task is not None:
+        if self.timeout_keep_alive_task is not None and not self._in_body:
             self._heads.add(self)
 
     def send_400_response(self, msg: str) -> None:
