@@ -2,9 +2,9 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from shared.environment import WrongSetting
+from shared.outgoing import is_web_address
 from shared.tracing import choose_tracer
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -25,20 +25,12 @@ def wants_traces(environ: Mapping[str, str]) -> bool:
     if exporter != "otlp":
         raise WrongSetting("OTEL_TRACES_EXPORTER: must be otlp or none")
     for name in ENDPOINTS:
-        if (address := environ.get(name)) and not _is_web_address(address):
+        if (address := environ.get(name)) and not is_web_address(address):
             raise WrongSetting(f"{name}: must be an http or https address")
     for name in PROTOCOLS:
         if environ.get(name, HTTP_PROTOBUF) not in ("", HTTP_PROTOBUF):
             raise WrongSetting(f"{name}: must be {HTTP_PROTOBUF}, the only protocol by which traces are sent")
     return True
-
-
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, ValidationError
 
+from shared.outgoing import is_web_address
 from shared.setting_names import SERVICE_LINKS_HINT, is_injected, nearest_name, typing_error_of, unknown_names
 
 MIN_SECRET_CHARS = 16
@@ -77,9 +78,9 @@ def web_address(value: str) -> str:
     Raises:
         ValueError: the address is no such address, or has credentials, a query or a fragment, which logs must not show.
     """
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not is_web_address(value):
         raise ValueError("must be an http or https address")
+    parts = urlsplit(value)
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError("must hold neither credentials nor a query")
     return value

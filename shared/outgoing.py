@@ -9,9 +9,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
+def is_web_address(text: str) -> bool:
+    """Tell whether a text is an http or https address with a host."""
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
 def _proxy_address(value: SecretStr) -> SecretStr:
-    parts = urlsplit(value.get_secret_value())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not is_web_address(value.get_secret_value()):
         raise ValueError("must be the http or https address of a proxy, such as http://proxy.example.com:3128")
     return value
 

@@ -2,7 +2,8 @@
 
 import re
 from string import ascii_letters, digits
-from urllib.parse import urlsplit
+
+from shared.outgoing import is_web_address
 
 DATA_URL = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
 _ALPHABET = f"{ascii_letters}{digits}+/".encode()
@@ -19,7 +20,7 @@ def check_image_url(url: str) -> None:
     head = DATA_URL.match(url)
     if head is not None:
         _check_base64(url, head.end())
-    elif not _is_web_address(url):
+    elif not is_web_address(url) or any(character.isspace() for character in url):
         raise ValueError("must be an http(s) address or a data:image/…;base64 address")
 
 
@@ -35,11 +36,3 @@ def _check_base64(url: str, start: int) -> None:
 
 def _has_strange(text: str) -> bool:
     return bool(text.encode("utf-8", "surrogatepass").translate(None, _ALPHABET))
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and not any(c.isspace() for c in url)
