@@ -275,13 +275,11 @@ class KeyAdministration:
         Raises:
             NotFound: no key has the id that the page is to follow.
         """
-        after = await self._store.find(query.after) if query.after is not None else None
-        if query.after is not None and after is None:
-            raise NotFound(f"There is no API key '{query.after}'.", param="after")
+        after = await self.find(query.after, param="after") if query.after is not None else None
         found = await self._store.page(after, query.limit + 1, descending=query.descending)
         return found[: query.limit], len(found) > query.limit
 
-    async def find(self, key_id: str) -> ApiKey:
+    async def find(self, key_id: str, *, param: str = "key_id") -> ApiKey:
         """Return one key.
 
         Raises:
@@ -289,7 +287,7 @@ class KeyAdministration:
         """
         found = await self._store.find(key_id)
         if found is None:
-            raise NotFound(f"There is no API key '{key_id}'.", param="key_id")
+            raise NotFound(f"There is no API key '{key_id}'.", param=param)
         return found
 
     async def revoke(self, key_id: str) -> None:

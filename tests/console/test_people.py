@@ -22,12 +22,17 @@ async def both_ended(tab: Tab) -> None:
     await expect(tab.page.locator("[data-status=completed]")).to_have_count(2)
 
 
-async def test_one_question_is_answered_to_one_and_refused_to_the_other(tab: Tab):
+async def analyst_asked(tab: Tab, question: str) -> Locator:
+    """Ask a suggested question as both; return the analyst's side when both are answered."""
     await tab.open("people")
-    await tab.page.get_by_role("button", name=EXACT).click()
+    await tab.page.get_by_role("button", name=question).click()
     await both_ended(tab)
+    return side(tab, "The restricted analyst")
+
+
+async def test_one_question_is_answered_to_one_and_refused_to_the_other(tab: Tab):
+    analyst = await analyst_asked(tab, EXACT)
     await expect(side(tab, "The reader")).to_contain_text("0.62 euros a parcel")
-    analyst = side(tab, "The restricted analyst")
     await expect(analyst).to_contain_text("Refused before anything was searched: it asks for an exact value.")
     await expect(analyst).to_contain_text("Nothing was released.")
     assert "0.62" not in await analyst.inner_text()
@@ -36,10 +41,7 @@ async def test_one_question_is_answered_to_one_and_refused_to_the_other(tab: Tab
 
 
 async def test_what_is_released_comes_with_the_decision_and_without_text(tab: Tab):
-    await tab.open("people")
-    await tab.page.get_by_role("button", name=OPEN).click()
-    await both_ended(tab)
-    analyst = side(tab, "The restricted analyst")
+    analyst = await analyst_asked(tab, OPEN)
     await expect(analyst).to_contain_text("The question passed")
     await expect(analyst).to_contain_text("A summary may leave: risks.")
     await expect(analyst).to_contain_text("The relationship looks workable")
@@ -65,10 +67,7 @@ async def test_what_is_released_comes_with_the_decision_and_without_text(tab: Ta
 
 
 async def test_a_summary_that_quotes_is_seen_to_be_stopped(tab: Tab):
-    await tab.open("people")
-    await tab.page.get_by_role("button", name=DETAILS).click()
-    await both_ended(tab)
-    analyst = side(tab, "The restricted analyst")
+    analyst = await analyst_asked(tab, DETAILS)
     await expect(analyst).to_contain_text("The gate blocked the first summary; it was written once more.")
     await expect(analyst).to_contain_text("Checks that it failed:")
     await expect(analyst).to_contain_text("A summary may leave: advice.")
