@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import Connection, bindparam, delete, insert, literal, or_, select, text, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, insert, or_, select, text, update
 
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.paging import follows_row, rows_in_order
 from backend.foundation.sql.schema import Instant
 from backend.foundation.sql.statements import Row, Statement
 from backend.identity.domain import ApiKey, KeyOrigin, KeyRole, RateLimits
@@ -119,10 +120,9 @@ class SqlApiKeyStore:
 
     async def page(self, after: ApiKey | None, limit: int, *, descending: bool) -> tuple[ApiKey, ...]:
         """Return up to `limit` keys behind another one, or the first ones."""
-        query = select(api_key).order_by(*(each.desc() if descending else each for each in _PLACE)).limit(limit)
+        query = select(api_key).order_by(*rows_in_order(_PLACE, descending=descending)).limit(limit)
         if after is not None:
-            here, there = tuple_(*_PLACE), tuple_(literal(after.created_at, api_key.c.created_at.type), after.id)
-            query = query.where(here < there if descending else here > there)
+            query = query.where(follows_row(_PLACE, after.created_at, after.id, descending=descending))
         rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return tuple(map(_to_key, cast(Sequence[Row], rows)))
 

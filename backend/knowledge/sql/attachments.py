@@ -15,7 +15,6 @@ from sqlalchemy import (
     literal,
     null,
     select,
-    tuple_,
     union_all,
     update,
 )
@@ -23,6 +22,7 @@ from sqlalchemy import (
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import take_key
+from backend.foundation.sql.paging import follows_row, rows_in_order
 from backend.foundation.sql.parameters import to_json
 from backend.foundation.sql.short_transactions import SLICE_SECONDS, DivisibleWork, run_in_short_transactions
 from backend.knowledge.domain.attachments import (
@@ -240,7 +240,7 @@ def _page(connection: Connection, query: AttachedQuery) -> tuple[AttachedFile, .
     descending = query.descending != is_backward
     if cursor is not None:
         found = found.where(_is_behind(connection, files, cursor, name, descending=descending))
-    order = [column.desc() if descending else column for column in (files.c.created_at, files.c.id)]
+    order = rows_in_order((files.c.created_at, files.c.id), descending=descending)
     page = connection.execute(found.order_by(*order).limit(query.limit + 1)).mappings().all()
     return tuple(_to_attached(query.base_id, row) for row in page)
 
@@ -251,8 +251,7 @@ def _is_behind(
     row = connection.execute(select(files.c.created_at, files.c.id).where(files.c.id == cursor)).first()
     if row is None:
         raise NotFound("There is no such file in the vector store.", param=name)
-    here, there = tuple_(files.c.created_at, files.c.id), tuple_(literal(row[0], files.c.created_at.type), row[1])
-    return here < there if descending else here > there
+    return follows_row((files.c.created_at, files.c.id), row[0], row[1], descending=descending)
 
 
 def _counts(connection: Connection, base_ids: Sequence[str], batch_id: str | None = None) -> dict[str, FileCounts]:
