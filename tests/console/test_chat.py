@@ -17,6 +17,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 QUESTION = "How soon must a page be acknowledged, and what happens when nobody answers?"
 JSON = {"content-type": "application/json"}
 WORDS = tuple(f"w{number} " for number in range(60))
+FOCUSED_ON_OPENING = """(opener, opened) => new Promise(resolve => {
+    new MutationObserver((_, observer) => {
+        const found = document.querySelector(opened);
+        if (!found) return;
+        observer.disconnect();
+        resolve(found.contains(document.activeElement));
+    }).observe(document.body, {childList: true, subtree: true});
+    opener.click();
+})"""
 
 
 async def ask(tab: Tab, text: str) -> None:
@@ -120,6 +129,16 @@ async def test_an_answer_opens_the_passage_that_it_rests_on(tab: Tab):
     await expect(tab.page.get_by_role("navigation", name="Conversations").get_by_role("link").first).to_have_text(
         QUESTION
     )
+
+
+async def test_what_opens_has_the_focus_before_the_next_key(tab: Tab):
+    await tab.open()
+    await tab.page.get_by_role("button", name=QUESTION, exact=True).click()
+    await wait_ended(tab)
+    for opener, opened in (("button.cite", "aside.passages"), ("button[aria-label=Code]", "dialog")):
+        assert await tab.page.locator(opener).first.evaluate(FOCUSED_ON_OPENING, opened), opened
+        await tab.page.keyboard.press("Escape")
+        await expect(tab.page.locator(opened)).to_have_count(0)
 
 
 async def test_another_key_shows_nothing_of_the_one_before(tab: Tab):

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { spoken } from "../words";
 import { Button } from "./button";
 
@@ -17,7 +17,8 @@ interface DialogProps {
 export function Dialog({ title, children, onClose, place = "middle" }: DialogProps): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // Before the next key or click, which would otherwise still go to the page behind.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
     return () => dialog?.close();

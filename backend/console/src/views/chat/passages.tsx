@@ -1,6 +1,6 @@
 // The passage behind a citation, beside the answer.
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { SearchResult } from "../../api/types";
 import { Button } from "../../components/button";
 import { MarkedPassage, sharedCount } from "../../components/marked_passage";
@@ -20,7 +20,8 @@ export function Passages({ source, onClose }: { source: Source; onClose: () => v
   const words = spoken(CHAT_WORDS);
   const ref = useRef<HTMLElement>(null);
   const [best, ...others] = passagesOf(source);
-  useEffect(() => {
+  // Before the next key: an Escape that comes ahead of the focus would close nothing.
+  useLayoutEffect(() => {
     ref.current?.focus();
     ref.current?.querySelector("mark")?.scrollIntoView({ block: "center" });
   }, [source]);
