@@ -119,6 +119,17 @@ def _is_loopback(address: str) -> bool:
     return urlsplit(address).hostname in LOOPBACK_HOSTS
 
 
+_WHOLES: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("jwt_",): ("jwt_issuer", "jwt_audience", "jwt_jwks_url"),
+    ("embedding_base_", "embedding_model", "embedding_api_", "embedding_query_", "embedding_passage_"): (
+        "embedding_base_url",
+        "embedding_model",
+    ),
+    ("rerank_model", "rerank_api_"): ("rerank_base_url",),
+}
+"""Beginnings of the names of fields that mean nothing unless those behind them are set: alone they would be ignored."""
+
+
 class DatabaseSettings(ServiceSettings):
     """What the commands need that change the schema and end; the settings of the service may be there as well."""
 
@@ -248,12 +259,18 @@ class Settings(DatabaseSettings):
         return OutgoingProxy(address=self.https_proxy, direct_hosts=self.no_proxy)
 
     @model_validator(mode="after")
-    def _whole_trust(self) -> Self:
-        given = {name: field.alias for name, field in type(self).model_fields.items() if name in self.model_fields_set}
-        tokens = [alias for name, alias in given.items() if name.startswith("jwt_")]
-        for name in ("jwt_issuer", "jwt_audience", "jwt_jwks_url"):
-            if tokens and not getattr(self, name):
-                raise ValueError(f"{type(self).model_fields[name].alias}: must be set where {tokens[0]} is")
+    def _wholes(self) -> Self:
+        fields = type(self).model_fields
+        for parts, needed in _WHOLES.items():
+            set_here = (name for name in fields if name in self.model_fields_set and name.startswith(parts))
+            given = [fields[name].alias for name in set_here]
+            for name in needed:
+                if given and not getattr(self, name):
+                    raise ValueError(f"{fields[name].alias}: must be set where {given[0]} is")
+        return self
+
+    @model_validator(mode="after")
+    def _roles_have_a_claim(self) -> Self:
         if (self.jwt_admin_role or self.jwt_service_role) and not self.jwt_roles_claim:
             raise ValueError("BACKEND_JWT_ROLES_CLAIM: must name the claim in which a token lists its roles")
         return self
@@ -277,14 +294,6 @@ class Settings(DatabaseSettings):
     def _one_body_fits(self) -> Self:
         if self.max_bodies_bytes < self.max_body_bytes:
             raise ValueError("BACKEND_MAX_BODIES_BYTES: must be at least BACKEND_MAX_BODY_BYTES")
-        return self
-
-    @model_validator(mode="after")
-    def _embedder_is_whole(self) -> Self:
-        if bool(self.embedding_base_url) != bool(self.embedding_model):
-            missing = "BACKEND_EMBEDDING_MODEL" if self.embedding_base_url else "BACKEND_EMBEDDING_BASE_URL"
-            other = "BACKEND_EMBEDDING_BASE_URL" if self.embedding_base_url else "BACKEND_EMBEDDING_MODEL"
-            raise ValueError(f"{missing}: must be set where {other} is")
         return self
 
     @property

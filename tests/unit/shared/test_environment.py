@@ -244,6 +244,20 @@ def test_an_embedder_is_set_wholly_or_not_at_all():
         assert complaint(BackendSettings, {**SECRETS, **given}).startswith(f"{missing}: must be set where BACKEND_EMB")
 
 
+@pytest.mark.parametrize(
+    ("alone", "needed"),
+    [
+        ("BACKEND_EMBEDDING_API_KEY", "BACKEND_EMBEDDING_BASE_URL"),
+        ("BACKEND_EMBEDDING_QUERY_PREFIX", "BACKEND_EMBEDDING_BASE_URL"),
+        ("BACKEND_EMBEDDING_PASSAGE_INPUT_TYPE", "BACKEND_EMBEDDING_BASE_URL"),
+        ("BACKEND_RERANK_API_KEY", "BACKEND_RERANK_BASE_URL"),
+        ("BACKEND_RERANK_MODEL", "BACKEND_RERANK_BASE_URL"),
+    ],
+)
+def test_what_belongs_to_a_provider_is_not_ignored_where_its_address_is_missing(alone: str, needed: str):
+    assert complaint(BackendSettings, {**SECRETS, alone: "given"}) == f"{needed}: must be set where {alone} is"
+
+
 def test_prefixes_of_an_embedder_keep_their_blanks_and_its_key_stays_unseen():
     given = EMBEDDER | {"BACKEND_EMBEDDING_QUERY_PREFIX": "query: ", "BACKEND_EMBEDDING_API_KEY": "key-of-the-embedder"}
     embedder = read_settings(BackendSettings, {**SECRETS, **given}).embedder
