@@ -56,6 +56,11 @@ class RequestClock:
         self._began_at = 0.0
         self._body_bytes = 0
 
+    @property
+    def is_running(self) -> bool:
+        """Whether something of a request is waited for."""
+        return self._timer is not None
+
     def expect_head(self) -> None:
         """Begin to wait for the headers of a request."""
         self._start(self._on_late)

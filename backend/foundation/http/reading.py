@@ -130,6 +130,24 @@ class TimedProtocol(HttpToolsProtocol):
             self._discard(len(data) - self._kept_bytes, len(data))
         if self._in_head and self._head_bytes > self._limits.head_bytes:
             self.send_400_response("")
+        self._be_idle()
+
+    @property
+    def _latest(self) -> RequestResponseCycle | None:
+        """The latest exchange; there is none before the first request."""
+        return cast(RequestResponseCycle | None, self.cycle)
+
+    def _be_idle(self) -> None:
+        """Wait for another request where nothing of one is expected; uvicorn has ended that wait with what came now.
+
+        It may have been the body of a request that was answered before, or no more than a blank line.
+        """
+        is_over = self._latest is not None and self._latest.response_complete and not self._clock.is_running
+        if is_over and self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+            self._heads.add(self)
 
     def on_message_begin(self) -> None:
         """Begin to read a request."""
@@ -182,22 +200,19 @@ class TimedProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
-        """End the wait: the request is whole, and may be answered already."""
+        """End the wait: the request is whole."""
         self._in_body = False
         self._stop_timer()
         super().on_message_complete()
-        if self.cycle.response_complete and not self.transport.is_closing():
-            self._unset_keepalive_if_required()
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
-            self._heads.add(self)
 
     def on_response_complete(self) -> None:
         """Begin the next request that has come already, or wait for the rest of this one or for another."""
         super().on_response_complete()
-        if self.timeout_keep_alive_task is not None and not self._in_body:
-            self._heads.add(self)
+        if self.timeout_keep_alive_task is None or self._in_body:
+            return
+        self._heads.add(self)
+        if self._in_head:
+            self._clock.expect_head()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no HTTP, or whose headers are too long, in the form of all errors of this API.
@@ -223,11 +238,13 @@ class TimedProtocol(HttpToolsProtocol):
         return marks_for(origin) if origin and self._allows(origin) else {}
 
     def _expect_head(self) -> None:
+        """Begin with a head. Behind an unanswered request it may take its time: the answer would end with it."""
         self._in_head = True
         self._has_begun = False
         self._head_bytes = 0
-        self._heads.add(self)
-        self._clock.expect_head()
+        if self._latest is None or self._latest.response_complete:
+            self._heads.add(self)
+            self._clock.expect_head()
 
     def _stop_timer(self) -> None:
         self._heads.discard(self)
@@ -237,7 +254,7 @@ class TimedProtocol(HttpToolsProtocol):
         self._stop_timer()
         if self.transport.is_closing():
             return
-        cycle = cast(RequestResponseCycle | None, self.cycle)  # there is none before the first request
+        cycle = self._latest
         # While an answer to an earlier request of this connection runs, or where one has begun, none can be put in.
         is_waiting = self._has_begun and self._in_head and (cycle is None or cycle.response_complete)
         is_unanswered = not self._in_head and cycle is not None and not cycle.response_started

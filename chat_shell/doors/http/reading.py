@@ -18,6 +18,7 @@ class TimedRequests(HttpToolsProtocol):
         self._limits = limits
         self._clock = RequestClock(limits, self.loop, self._refuse_late, lambda: self.flow.read_paused)
         self._head_bytes: int | None = 0
+        self._has_begun = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Expect the headers of the first request, and note whether the client has shown a certificate."""
@@ -41,16 +42,36 @@ class TimedRequests(HttpToolsProtocol):
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             message = f"The headers are longer than {self._limits.head_bytes} bytes."
             self._refuse(raw_refusal(status, message, "invalid_request"))
+        self._be_idle()
+
+    @property
+    def _latest(self) -> RequestResponseCycle | None:
+        """The latest exchange; there is none before the first request."""
+        return cast(RequestResponseCycle | None, self.cycle)
+
+    def _be_idle(self) -> None:
+        """Wait for another request where nothing of one is expected; uvicorn has ended that wait with what came now.
+
+        It may have been the body of a request that was answered before, or no more than a blank line.
+        """
+        is_over = self._latest is not None and self._latest.response_complete and not self._clock.is_running
+        if is_over and self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def on_message_begin(self) -> None:
-        """Begin to read a request."""
+        """Begin to read a request. Behind an unanswered one it may take its time: the answer would end with it."""
         super().on_message_begin()
+        self._has_begun = True
         if self._head_bytes is None:
             self._head_bytes = 0
-            self._clock.expect_head()
+            if not self._is_answering():
+                self._clock.expect_head()
 
     def on_headers_complete(self) -> None:
         """Expect the body."""
+        self._has_begun = False
         self._head_bytes = None
         self._clock.expect_body()
         super().on_headers_complete()
@@ -65,6 +86,15 @@ class TimedRequests(HttpToolsProtocol):
         self._clock.stop()
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """Begin the next request that has come already, or wait for the rest of its headers, or for another."""
+        super().on_response_complete()
+        if self.timeout_keep_alive_task is not None and self._head_bytes is not None:
+            self._clock.expect_head()
+
+    def _is_answering(self) -> bool:
+        return self._latest is not None and not self._latest.response_complete
+
     def _refuse_late(self) -> None:
         self._refuse(late_refusal())
 
@@ -72,10 +102,11 @@ class TimedRequests(HttpToolsProtocol):
         self._clock.stop()
         if self.transport.is_closing():
             return
-        cycle = cast(RequestResponseCycle | None, self.cycle)  # there is none before the first request
-        is_answering = cycle is not None and cycle.response_started and not cycle.response_complete
-        # Behind a whole answer, a connection on which nothing has come since is closed without a word.
-        if not is_answering and self._head_bytes != 0:
+        cycle = self._latest
+        # While an answer to an earlier request of this connection runs, or where one has begun, none can be put in.
+        is_waiting = self._has_begun and not self._is_answering()
+        is_unanswered = self._head_bytes is None and cycle is not None and not cycle.response_started
+        if is_waiting or is_unanswered:
             self.transport.write(refusal)
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
