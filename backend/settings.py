@@ -1,5 +1,6 @@
 """The backend's settings; docs/settings.md explains each."""
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
@@ -44,9 +45,9 @@ class RestrictedBudgets(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    conversation: int = Field(ge=0)
-    day: int = Field(ge=0)
-    month: int = Field(ge=0)
+    conversation: int = Field(ge=0, le=MAX_RATE)
+    day: int = Field(ge=0, le=MAX_RATE)
+    month: int = Field(ge=0, le=MAX_RATE)
 
 
 def _with_scheme(*schemes: str) -> AfterValidator:
@@ -77,9 +78,9 @@ def _split_budgets(value: object) -> object:
     if not isinstance(value, str):
         return value
     pairs = [pair.partition("=") for pair in value.split(",")]
-    if any(not separator or not number.strip().isdigit() for _, separator, number in pairs):
+    if any(not separator or not re.fullmatch("[0-9]+", number.strip()) for _, separator, number in pairs):
         raise ValueError(f"must look like {BUDGETS_EXAMPLE}")
-    budgets = [(name.strip(), int(number)) for name, _, number in pairs]
+    budgets = [(name.strip(), number.strip()) for name, _, number in pairs]
     if sorted(name for name, _ in budgets) != sorted(RestrictedBudgets.model_fields):
         raise ValueError(f"must give conversation, day and month, such as {BUDGETS_EXAMPLE}")
     return dict(budgets)

@@ -33,6 +33,18 @@ def test_a_setting_that_is_missing_is_told_from_one_that_lacks_a_part():
     )
 
 
+@pytest.mark.parametrize(
+    ("month", "words"),
+    [
+        ("1000000001", "month: Input should be less than or equal to 1000000000"),
+        ("²", "must look like conversation=8,day=20,month=60"),
+    ],
+)
+def test_a_budget_is_a_number_and_has_a_highest_value(month: str, words: str):
+    given = {**SECRETS, "BACKEND_RESTRICTED_BUDGETS": f"conversation=8,day=20,month={month}"}
+    assert complaint(BackendSettings, given) == f"BACKEND_RESTRICTED_BUDGETS: {words}"
+
+
 def test_a_secret_and_a_file_for_it_exclude_each_other(tmp_path: Path):
     (tmp_path / "secret").write_text("secret-of-the-tests", encoding="utf-8")
     both = {**SECRETS, "BACKEND_SECRET_FILE": str(tmp_path / "secret")}
