@@ -27,6 +27,7 @@ LONE_RANK, LONE_CHARACTERS, LONE_MEAN = 1_001, 3, 3_000
 """Lone characters that are each rarer than this rank as a word are no words of the language: where more of them stand
 in a row, and where so many have this rank in the geometric mean."""
 
+_JOINING = (("and",), ("or",))
 LONE_CLAUSES = 3
 """So many clauses of one word each are a list without a sentence."""
 
@@ -188,9 +189,11 @@ def _bare_lists(of: Sequence[Piece], clauses: Sequence[tuple[str, ...]]) -> Iter
     if len(longest) >= LONE_CLAUSES:
         yield longest
     for _, sentence in groupby(of, key=lambda piece: piece.kind in SENTENCES):
-        told = (tuple(words_of(clause)) for clause in parts_of(sentence, CLAUSES))
+        told = [tuple(words_of(clause)) for clause in parts_of(sentence, CLAUSES)]
         lone = list(chain(*takewhile(lambda clause: len(clause) == 1, told)))
-        if len(lone) > 1:
+        behind = told[len(lone)][:1] if len(lone) < len(told) else ()
+        # "a, b, and c" says what "a, b and c" says, where the last comma is not written
+        if len(lone) > (2 if behind in _JOINING else 1):
             yield lone
 
 

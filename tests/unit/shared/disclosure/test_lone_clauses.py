@@ -1,5 +1,7 @@
 """What is said of a bare list of single words."""
 
+import pytest
+
 from shared.disclosure.canonical import pieces
 from shared.disclosure.words import Finding, repeated_words
 from shared.models.safe_summary import GateCode
@@ -19,3 +21,11 @@ def test_two_single_words_before_a_sentence_are_a_list():
     found = list(repeated_words(pieces("Practice is uneven. Pair, single, pair this deserves attention.")))
     assert found == [Finding(GateCode.DECODERS, "pair, single")]
     assert not list(repeated_words(pieces("Owners drift, wait, guess.")))
+
+
+@pytest.mark.parametrize("joining", ["and", "or"])
+def test_a_list_with_a_comma_before_its_last_item_is_told_as_one_without(joining: str):
+    assert not list(repeated_words(pieces(f"Review, update, {joining} share the plan.")))
+    assert not list(repeated_words(pieces(f"Review, update {joining} share the plan.")))
+    for longer in (f"Pair, single, other, {joining} more of them.", f"Pair, single, other {joining} more of them."):
+        assert list(repeated_words(pieces(longer))), longer
