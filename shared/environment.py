@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, ValidationError
 
+from shared.models.invalid_fields import Complaint, plain_words
 from shared.outgoing import is_web_address
 from shared.setting_names import SERVICE_LINKS_HINT, is_injected, nearest_name, typing_error_of, unknown_names
 
@@ -148,4 +149,4 @@ def _first_complaint(error: ValidationError, model: type[ServiceSettings], envir
     if first["type"] == "missing" and len(place) == 1:
         similar = typing_error_of(place[0], environ, model.variables())
         return f"{place[0]}: is required and not set" + (f"; {similar} is: a typing error?" if similar else "")
-    return ": ".join([*place, first["msg"].removeprefix("Value error, ")])
+    return ": ".join([*place, plain_words(Complaint.of(first))])

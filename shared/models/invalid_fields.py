@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar, cast
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from shared.errors import InvalidRequest, UnsupportedValue
 from shared.models.values import Value
@@ -62,6 +63,11 @@ class Complaint(NamedTuple):
     message: str
     context: Mapping[str, object] = MappingProxyType({})
 
+    @classmethod
+    def of(cls, details: ErrorDetails) -> "Complaint":
+        """Return what pydantic's details of an error say."""
+        return cls(details["type"], details["loc"], details["msg"], details.get("ctx", {}))
+
 
 def place_of(root: str, path: Sequence[str | int]) -> str:
     """Return a path below `root` in the form that callers read, such as `input[3].role`."""
@@ -75,33 +81,41 @@ def place_of(root: str, path: Sequence[str | int]) -> str:
 
 
 def refusal_of(
-    error: ValidationError, root: str = "", given: object = None, *, tells_unsupported: bool = False
+    error: ValidationError,
+    root: str = "",
+    given: object = None,
+    *,
+    whole: str = "body",
+    tells_unsupported: bool = False,
 ) -> InvalidRequest:
     """Return the error for the first complaint about a field, or about the whole value where there is no other.
 
-    `root` and `given` are those of `refusal_among`. With `tells_unsupported`, a type or a field that OpenAI has and we
-    have not gives an `UnsupportedValue`.
+    `root`, `given` and `whole` are those of `refusal_among`. With `tells_unsupported`, a type or a field that OpenAI
+    has and we have not gives an `UnsupportedValue`.
     """
     found = error.errors(include_url=False, include_input=False)
     first = next((each for each in found if each["loc"]), found[0])
-    complaint = Complaint(first["type"], first["loc"], first["msg"], first.get("ctx", {}))
-    refusal = refusal_among([complaint], root, given)
+    complaint = Complaint.of(first)
+    refusal = refusal_among([complaint], root, given, whole=whole)
     if tells_unsupported and complaint.kind in _UNSUPPORTED:
         return UnsupportedValue(refusal.message, param=refusal.param)
     return refusal
 
 
-def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object = None) -> InvalidRequest:
+def refusal_among(
+    complaints: Sequence[Complaint], root: str = "", given: object = None, *, whole: str = "body"
+) -> InvalidRequest:
     """Return the error for the complaint with the longest path, the first of several with paths of equal length.
 
     For a union pydantic reports a complaint for each member; the member that the caller meant is taken to be the one
-    with the longest path. `root` is the path of the value. `given` is the JSON value as it was received: it serves to
-    distinguish the keys in pydantic's locations from the tags of unions; where it is None, all of a location are keys.
+    with the longest path. `root` is the path of the value, `whole` what it is called where that is empty. `given` is
+    the JSON value as it was received: it serves to distinguish the keys in pydantic's locations from the tags of
+    unions; where it is None, all of a location are keys.
     The message of one of our own validators may begin with the name of a field, such as `tools: …`.
     """
     paths = [_path(complaint, given) for complaint in complaints]
     complaint, path = max(zip(complaints, paths, strict=True), key=lambda found: len(found[1]))
-    kind, message = complaint.kind, _plain(complaint)
+    kind, message = complaint.kind, plain_words(complaint)
     field, colon, rest = message.partition(": ")
     if kind == "value_error" and colon and field.isidentifier():
         path, message = [*path, field], rest
@@ -109,7 +123,7 @@ def refusal_among(complaints: Sequence[Complaint], root: str = "", given: object
         path = [*path, "type"]
     param = place_of(root, path)
     sentence = _SENTENCES.get(kind, "{field}: {what}.")
-    text = sentence.format(field=param or "body", what=message[:1].lower() + message[1:])
+    text = sentence.format(field=param or whole, what=message[:1].lower() + message[1:])
     return InvalidRequest(text, param=param or None)
 
 
@@ -127,7 +141,8 @@ def read(kind: type[V], raw: object, place: str) -> V:
         raise refusal_of(error, place) from error
 
 
-def _plain(complaint: Complaint) -> str:
+def plain_words(complaint: Complaint) -> str:
+    """Say what is wrong with a value, as words that follow its name."""
     if complaint.kind in _PLAIN:
         return _PLAIN[complaint.kind].format(**complaint.context)
     if complaint.kind == "union_tag_invalid":

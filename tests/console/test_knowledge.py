@@ -93,7 +93,7 @@ async def test_a_folder_is_uploaded_through_a_reload_and_bad_files_are_named(
     await tab.picture("knowledge-upload")
     await tab.page.reload()
     await expect(tab.page.get_by_role("status").filter(has_text="not stored")).to_be_visible()
-    await expect(lines(tab, "waiting")).to_have_count(0, timeout=60_000)
+    await expect(lines(tab, "waiting")).to_have_count(0, timeout=240_000)
     await expect(lines(tab, "sending").or_(lines(tab, "reading"))).to_have_count(0)
     assert await tab.axe() == []
     for name, told, mend in (

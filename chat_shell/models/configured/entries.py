@@ -12,12 +12,14 @@ from chat_shell.models.anthropic_messages.thinking import ThinkingMode
 from chat_shell.models.chat_completions.encoder import TokenLimitName
 from chat_shell.models.configured.prices import Prices
 from shared.environment import HeaderSecret, WebAddress
-from shared.models.invalid_fields import place_of
+from shared.models.invalid_fields import refusal_of
 from shared.models.values import JsonValue
 
 DEFAULT_CONTEXT_WINDOW_TOKENS = 128_000
 """The window of most current models, hosted or open (model pages of OpenAI, Mistral, Meta, Qwen)."""
 DEFAULT_MAX_OUTPUT_TOKENS = 8_192
+MOST_TOKENS = 1_000_000_000
+"""No model's window is near it, and sums of it stay numbers that every protocol carries."""
 
 
 class ModelApi(StrEnum):
@@ -41,8 +43,8 @@ class _Fields(BaseModel):
     api: str = "chat_completions"
     base_url: WebAddress
     model: str | None = Field(default=None, min_length=1)
-    context_window_tokens: int = Field(default=DEFAULT_CONTEXT_WINDOW_TOKENS, gt=0)
-    max_output_tokens: int = Field(default=DEFAULT_MAX_OUTPUT_TOKENS, gt=0)
+    context_window_tokens: int = Field(default=DEFAULT_CONTEXT_WINDOW_TOKENS, ge=1, le=MOST_TOKENS)
+    max_output_tokens: int = Field(default=DEFAULT_MAX_OUTPUT_TOKENS, ge=1, le=MOST_TOKENS)
     max_tokens_field: TokenLimitName = "max_tokens"
     thinking: ThinkingMode = ThinkingMode.ADAPTIVE
     prices: Prices | None = None
@@ -111,8 +113,8 @@ def _validated(path: Path, parsed: JsonValue) -> list[_FileEntry]:
     try:
         return _FILE_ENTRIES.validate_python(parsed)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise ModelConfigurationError(f"{path}: {place_of('models', first['loc'])}: {first['msg']}") from error
+        refusal = refusal_of(error, "models")
+        raise ModelConfigurationError(f"{path}: {refusal.message}") from error
 
 
 def _with_key(path: Path, index: int, entry: _FileEntry, environment: Mapping[str, str]) -> ModelEntry:

@@ -9,6 +9,10 @@ from shared.models.events import Cost, Usage
 _PRICED_TOKENS = 1_000_000
 
 
+HIGHEST_PRICE = 1_000_000_000
+"""Of a currency's units for a million tokens: what is more is a typing error, or would end in an infinite sum."""
+
+
 class Prices(BaseModel):
     """Prices for a million tokens in units of `currency`, which is a code of ISO 4217.
 
@@ -17,10 +21,10 @@ class Prices(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
-    cache_write: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, le=HIGHEST_PRICE)
+    output: float = Field(ge=0, le=HIGHEST_PRICE)
+    cached_input: float | None = Field(default=None, ge=0, le=HIGHEST_PRICE)
+    cache_write: float | None = Field(default=None, ge=0, le=HIGHEST_PRICE)
     currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$")
 
     @model_validator(mode="after")

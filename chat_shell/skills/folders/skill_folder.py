@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chat_shell.skills.services import MAIN_FILE
-from shared.models.invalid_fields import place_of
+from shared.models.invalid_fields import refusal_of
 from shared.models.served_tools import SkillCard
 
 MAX_SKILLS = 200
@@ -84,8 +84,8 @@ def _front_matter(path: Path) -> _FrontMatter:
     except yaml.YAMLError as error:
         raise SkillsError(f"{path}: the front matter is not YAML") from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise SkillsError(f"{path}: {place_of('', first['loc'])}: {first['msg']}") from error
+        refusal = refusal_of(error, whole="front matter")
+        raise SkillsError(f"{path}: {refusal.message}") from error
 
 
 def _text_in(folder: Path, file: str) -> str | None:

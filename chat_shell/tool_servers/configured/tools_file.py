@@ -17,7 +17,7 @@ from chat_shell.tool_servers.domain.server_entry import (
     WebServer,
 )
 from shared.environment import HeaderSecret, WebAddress
-from shared.models.invalid_fields import place_of
+from shared.models.invalid_fields import refusal_of
 from shared.models.served_tools import SKILLS_SERVER, model_name
 from shared.models.values import JsonValue
 
@@ -120,9 +120,8 @@ def _validated(path: Path, parsed: JsonValue) -> _File:
     try:
         return _File.model_validate(parsed or {})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        problem = first["msg"].removeprefix("Value error, ")
-        raise ToolsFileError(f"{path}: {place_of('', first['loc'])}: {problem}") from error
+        refusal = refusal_of(error, whole="file")
+        raise ToolsFileError(f"{path}: {refusal.message}") from error
 
 
 def _check_names(path: Path, servers: list[_Server]) -> None:

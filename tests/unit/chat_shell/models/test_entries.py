@@ -79,7 +79,15 @@ def test_a_bare_list(tmp_path: Path):
         ("- {name: a, base_url: 'http://u:p@x'}", ["models[0].base_url", "credentials"]),
         ("- {name: a, base_url: 'http://x', api: telepathy}", ["models[0].api", "telepathy", "chat_completions"]),
         ("- {name: a, base_url: 'http://x', api_key: sk-1}", ["models[0].api_key"]),
-        ("- {name: a, base_url: 'http://x', context_window_tokens: 0}", ["models[0].context_window_tokens"]),
+        (
+            "- {name: a, base_url: 'http://x', context_window_tokens: 0}",
+            ["models[0].context_window_tokens: must be at least 1."],
+        ),
+        (
+            f"- {{name: a, base_url: 'http://x', max_output_tokens: 1{'0' * 30}}}",
+            ["max_output_tokens: must be at most"],
+        ),
+        ("- {name: a, base_url: 'http://x', prices: {input: 1, output: 1.0e+10}}", ["prices.output: must be at most"]),
         ("- {name: a, base_url: 'http://x', api_key_env: ABSENT}", ["models[0].api_key_env", "ABSENT"]),
         ("- {name: a, base_url: 'http://x', api_key_env: BAD}", ["models[0].api_key_env", "BAD"]),
         ("- {name: a, base_url: 'http://x'}\n- {name: a, base_url: 'http://x'}", ["'a'", "twice"]),

@@ -59,7 +59,7 @@ def test_a_whole_file_is_read(tmp_path: Path):
         ("servers: [{name: a}]", "servers[0]: must have either an address or a command"),
         ("servers: [{name: a, address: 'ftp://x'}]", "servers[0].address: must be an http or https address"),
         ("servers: [{name: a, command: x, address: 'http://x'}]", "servers[0]: must have either"),
-        ("servers: [{name: a, command: x, headers: {K: V}}]", "servers[0]: headers: only"),
+        ("servers: [{name: a, command: x, headers: {K: V}}]", "servers[0].headers: only"),
         ("servers: [{name: a__b, command: x}]", "servers[0].name: "),
         ("servers: [{name: skills, command: x}]", "servers[0].name: 'skills' is taken"),
         ("servers: [{name: a, command: x}, {name: a, command: y}]", "servers[1].name: 'a' stands twice"),
@@ -67,9 +67,13 @@ def test_a_whole_file_is_read(tmp_path: Path):
         (f"servers: [{{name: a, command: x, tools: [{'t' * 62}]}}]", "has more than 64 characters"),
         ("servers: [{name: a, command: x, environment: [NOT_SET]}]", "servers[0].environment[0]: NOT_SET is not set"),
         ("servers: [{name: a, address: 'http://x', headers: {K: NOT_SET}}]", "servers[0].headers.K: NOT_SET"),
-        ("servers: [{name: a, command: x, timeout_seconds: 0}]", "servers[0].timeout_seconds: "),
-        ("servers: [{name: a, command: x, colour: red}]", "servers[0].colour: "),
-        ("skills: {}", "skills.folder: "),
+        ("servers: [{name: a, command: x, timeout_seconds: 0}]", "servers[0].timeout_seconds: must be greater than 0."),
+        (
+            "servers: [{name: a, command: x, colour: red}]",
+            "servers[0].colour: there is no such field here; leave it out.",
+        ),
+        ("skills: {}", "skills.folder: this field is required; add it."),
+        ("[1]", "tools.yaml: file: must be an object."),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, complaint: str):
