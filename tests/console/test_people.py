@@ -66,6 +66,16 @@ async def test_what_is_released_comes_with_the_decision_and_without_text(tab: Ta
     assert await tab.axe() == []
 
 
+async def test_a_question_about_nothing_in_the_base_is_told_so(tab: Tab):
+    await tab.open("people")
+    await tab.page.get_by_label("Question", exact=True).fill("How could our telescopes see fainter comets?")
+    await tab.page.keyboard.press("Enter")
+    await both_ended(tab)
+    analyst = side(tab, "The restricted analyst")
+    await expect(analyst).to_contain_text("No passage was found that tells of this.")
+    await expect(analyst).to_contain_text("Nothing may leave: too little was found.")
+
+
 async def test_a_summary_that_quotes_is_seen_to_be_stopped(tab: Tab):
     analyst = await analyst_asked(tab, DETAILS)
     await expect(analyst).to_contain_text("The gate blocked the first summary; it was written once more.")

@@ -67,6 +67,12 @@ export function AnalystSide({ turn, records }: { turn: Turn; records: AuditRecor
   );
 }
 
+function searched(record: AuditRecord): string {
+  const words = spoken(PEOPLE_WORDS);
+  if (record.is_cached) return words.stored;
+  return record.chunks_found > 0 ? words.searchedSealed(record.chunks_found, record.chunks_sent) : words.foundNothing;
+}
+
 function Judged({ record }: { record: AuditRecord }): JSX.Element {
   const words = spoken(PEOPLE_WORDS);
   const reason = reasonText(record.reason);
@@ -79,7 +85,7 @@ function Judged({ record }: { record: AuditRecord }): JSX.Element {
       </Step>
       {!isEarly && (
         <Step title={words.decision} verdict={record.decision === "answer" ? "passed" : "refused"}>
-          <p>{record.is_cached ? words.stored : words.searchedSealed(record.chunks_found, record.chunks_sent)}</p>
+          <p>{searched(record)}</p>
           {record.rewrites > 0 && <p>{words.rewritten}</p>}
           {record.gate_codes.length > 0 && <p>{words.gates(record.gate_codes.map(checkText).join(", "))}</p>}
           <p>{record.decision === "answer" ? words.answered(reason) : words.refused(reason)}</p>
