@@ -51,7 +51,7 @@ def _chunks(document: dict[str, Any]) -> list[ProtectedChunk]:
 
 def main(*, is_verbose: bool) -> None:
     """Print the tables of all sets in both languages."""
-    for of, language in product(("first", "second", "third"), ("en", "zh")):
+    for of, language in product(("first", "second", "third", "fourth"), ("en", "zh")):
         lines = (f"{of} set", *_hostile(of, language, is_verbose), *_honest(of, language, is_verbose))
         sys.stdout.writelines(f"{line}\n" for line in lines)
 
