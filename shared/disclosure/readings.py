@@ -22,7 +22,7 @@ OF_MANY, AT_A_START, OF_FEW = 7, 6, 5
 """Letters of a word that count: in a reading of many letters, at the beginning of one, and in a reading of few."""
 
 NAMES_SHORTER = 1
-"""Names count with a letter less than other words."""
+"""Names, and words that no dictionary holds, count with a letter less than other words."""
 
 ACROSS = 5
 """Letters of a name or a rare word that count where they run over the end of a word of the reply: shorter names, such
@@ -77,9 +77,9 @@ class HiddenTerms:
         rare = {row for each in readings for row in each.rare}
         han = rare.union(*(each.persons for each in both), (term.han for term in terms if len(term.han) <= LONGEST))
         sought = {word for word in names | words if not own.holds(word) and not english.is_quantity(word)}
-        unknown = (word for word in sought if word in names or not english.is_known(word))
+        unknown = {word for word in sought if word in names or not english.is_known(word)}
         cut = {part: len(part) for name in unknown for part in _cut(name)}
-        counted = cut | {word: len(word) + NAMES_SHORTER * (word in names) for word in sought}
+        counted = cut | {word: len(word) + NAMES_SHORTER * (word in unknown) for word in sought}
         telling = frozenset(word for word in sought if word in names or not english.is_everyday(word))
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
         sounds = grouped((_sounds(name), name) for name in kept)

@@ -29,6 +29,13 @@ def test_a_name_is_found_in_first_and_last_letters_and_capitals(said: str):
     assert not _hidden(said, asked="Who is Werner?")
 
 
+def test_a_short_word_that_no_dictionary_holds_counts_as_a_name():
+    said = "Work ends late. Owners wait. Bugs stay. Others drift."
+    assert _hidden(said, "The list was made by Zelma Wobo. It is run with care.")
+    assert _hidden(said, "The list goes to wobo. It is run with care.")
+    assert not _hidden(said, "The list goes to them. It is run with care.")
+
+
 def test_a_name_is_found_in_the_first_letters_of_items():
     items = ["Worries grow here.", "Each team waits.", "Reviews slip.", "Nobody asks why."]
     risks = ["Errors are seen late.", "Rules fade over time."]
