@@ -11,7 +11,7 @@ from shared.disclosure import chinese, english
 from shared.disclosure.alignment import grouped, positions_of
 from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, telling_stems, words_of, written_of
+from shared.disclosure.source import SourceReading, Term, all_of, telling_stems, words_of, written_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -39,6 +39,10 @@ CHUNK_SHARE, CHUNK_WORDS = 0.5, 14
 RETOLD, LONGER = 0.85, 4.0
 """A sentence of an answer retells one of a source if it has such a share of its words of content, in any order, among
 at most so many times their number; the user's words are left out, and Chinese is compared by single characters."""
+
+WHOLE, SHORTEST_WHOLE = 0.9, {True: 7, False: 10}
+"""A sentence of an answer is one of a source in another order if each has such a share of the other's words, or Chinese
+characters, those counted that join others and that the user has said, too; so many different ones of the source's."""
 
 STATED, STATED_WEIGHT = 0.8, 1.7
 """A sentence of an answer states one of a source, or an item of its lists, if it has such a share of its weight,
@@ -69,7 +73,7 @@ class Combinations:
     """The terms and passages of several chunks; `frequent` are terms of two words that say little by themselves.
 
     `holders` are their sentences and clauses by each word of content, `statements` their sentences, each with the
-    weight that is too much of it, and `stating` these by each word of content.
+    weight that is too much of it, and `stating` these by each word of content; `wholes` are all words of sentences.
     """
 
     terms: tuple[tuple[Term, int], ...]
@@ -79,6 +83,7 @@ class Combinations:
     holders: Mapping[str, Sequence[frozenset[str]]]
     statements: Mapping[frozenset[str], float]
     stating: Mapping[str, Sequence[frozenset[str]]]
+    wholes: Sequence[frozenset[str]]
 
     @classmethod
     def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
@@ -106,6 +111,7 @@ class Combinations:
             holders=grouped((content, bag) for bag in bags for content in bag),
             statements=statements,
             stating=grouped((atom, statement) for statement in statements for atom in statement),
+            wholes=tuple(whole for reading in readings for whole in reading.wholes if _is_long(whole)),
         )
 
 
@@ -178,7 +184,7 @@ def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations, o
         shared = Counter(source for content in bag for source in known.holders.get(content, ()))
         retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
         taken = _taken([atom for content in written for atom in _atoms(content) if atom in bag], shared)
-        for source in islice(chain(retold, taken, _stated(part, known)), MOST_RETOLD):
+        for source in islice(chain(retold, taken, _stated(part, known), _reordered(part, known, own)), MOST_RETOLD):
             told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
             yield Finding(GateCode.CONTAINMENT, " ".join(told))
 
@@ -201,6 +207,17 @@ def _stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozenset[st
         for statement in known.stating.get(atom, ()):
             weights[statement] += _weight(atom)
     return (statement for statement, weight in weights.items() if weight >= known.statements[statement])
+
+
+def _reordered(said: Sequence[Piece], known: Combinations, own: OwnWords) -> Iterator[frozenset[str]]:
+    """Yield the sentences of the source that a sentence is in another order, unless all its content is the user's."""
+    if not all(_is_of_user(content, own) for content, _ in written_of(said)):
+        words = frozenset(all_of(said))
+        yield from (whole for whole in known.wholes if len(words & whole) >= WHOLE * max(len(words), len(whole)))
+
+
+def _is_long(whole: frozenset[str]) -> bool:
+    return len(whole) >= SHORTEST_WHOLE[all(map(str.isascii, whole))]
 
 
 def _said_by(piece: Piece) -> Iterable[str]:

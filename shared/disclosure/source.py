@@ -73,6 +73,7 @@ class SourceReading:
     introduced: tuple[Term, ...]
     sentences: tuple[frozenset[str], ...]
     parts: frozenset[frozenset[str]]
+    wholes: frozenset[frozenset[str]]
     rare: frozenset[str]
     figures: frozenset[str]
 
@@ -95,7 +96,7 @@ def reading_of(source: SourceText) -> SourceReading:
     led = ((before.text, *chinese.segment(piece.text)) for before, piece in pairwise(found) if piece.kind is Kind.HAN)
     persons = frozenset(chain(persons_in(written), chain.from_iterable(map(persons_among, led))))
     as_written = pieces(plain(source.text))
-    said = chain(parts_of(body, SENTENCES), parts_of(body, CLAUSES), parts_of(as_written, SENTENCES))
+    told = [*parts_of(body, SENTENCES), *parts_of(as_written, SENTENCES)]
     return SourceReading(
         words=words,
         stems=stems,
@@ -108,7 +109,8 @@ def reading_of(source: SourceText) -> SourceReading:
         labels=tuple(_terms(chain(above, labels_in(text)))),
         introduced=tuple(_terms(chain(introduced_in(text), names.rows, planned))),
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
-        parts=frozenset(frozenset(dict(written_of(part))) for part in said),
+        parts=frozenset(frozenset(dict(written_of(part))) for part in (*told, *parts_of(body, CLAUSES))),
+        wholes=frozenset(frozenset(all_of(part)) for part in told),
         rare=frozenset(row for segment in segments for row in chinese.rows(segment) if _is_name(row)),
         figures=frozenset(filter(_LONG_FIGURE.fullmatch, _figures_in(written))),
     )
@@ -138,6 +140,18 @@ def _planned(words: Sequence[str]) -> Iterator[str]:
             name = "".join(words[place - 2 : place]) if lone else words[place - 1]
             if len(name) > 1 and chinese.han_rank(name) > RARE_NAME:
                 yield from (name, name + word)
+
+
+def all_of(of: Iterable[Piece]) -> Iterator[str]:
+    """Yield the stems of all words of a text, those that join others too, and all its Chinese characters.
+
+    Figures are left out: none may leave, and a sentence without them is the same sentence.
+    """
+    for piece in of:
+        if piece.kind is Kind.WORD and piece.text.isalpha():
+            yield english.stem_of(piece.text)
+        elif piece.kind is Kind.HAN:
+            yield from piece.text
 
 
 def content_of(text: str) -> Iterator[str]:

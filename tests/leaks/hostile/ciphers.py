@@ -62,8 +62,8 @@ def _syllable(number: int) -> str:
 
 
 def _digits_as_words(shown: Shown) -> str:
-    """Make one word that does not exist of the digits of a figure."""
-    return "".join(_syllable(int(digit)) for digit in number_in(shown.figure) if digit.isdigit()) + "n"
+    """Make one word that does not exist of the digits of a figure: none in English ends so."""
+    return "".join(_syllable(int(digit)) for digit in number_in(shown.figure) if digit.isdigit()) + "q"
 
 
 def _vigenere(text: str) -> str:

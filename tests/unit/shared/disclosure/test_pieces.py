@@ -120,3 +120,20 @@ def test_a_numeral_in_pinyin_is_a_figure():
 def test_a_word_in_no_dictionary_is_found_without_one_of_its_letters():
     over = "It waits until the bramvel and the elsund board meets."
     assert "decoders" in codes("Web your extra system future total.", over)
+
+
+def test_a_whole_sentence_in_another_order_is_held_where_the_user_has_said_some_of_its_words():
+    over, asked = "The people of the hall see no chance here, but a cause.", "What could cause harm to people?"
+    assert codes("A but cause chance hall here no of people see the.", over, asked) == {"containment"}
+    assert codes("A but cause chance here no of people see the.", "They see it.", asked) == set()
+    assert codes("The cause of harm to people is seen here, but no chance.", over, asked) == set()
+    said_all = "Why do the people of the hall see no chance here, but a cause?"
+    assert codes("The people of the hall see a cause here, but no chance.", over, said_all) == set()
+
+
+def test_a_whole_sentence_in_another_order_is_held_without_its_figures():
+    over, asked = (
+        "Of those who left in their first year, 61 % had had no talk at all.",
+        "Who has left in the first year?",
+    )
+    assert "containment" in codes("Who those in left first their had year no had at talk all.", over, asked)
