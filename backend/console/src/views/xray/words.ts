@@ -21,7 +21,7 @@ export const XRAY_WORDS = {
   en: {
     title: "Prompt x-ray",
     promise: "The beginning of a prompt never moves.",
-    lead: "You see what the model was sent: each bar is one call of it, and what is pale had been sent before, byte for byte at the same place. A provider reads that part from its cache, at about a tenth of the price and sooner; one byte that moves would cost the full price from there on.",
+    lead: "You see what the model was sent: each bar is one call of it, and what is pale had been sent before, byte for byte at the same place. A provider reads that part from its cache, at about a tenth of the price and sooner, mostly from 1,024 tokens on; one byte that moves would cost the full price from there on.",
     conversation: "Conversation",
     none: "No conversation yet",
     noneText: "Ask twice in the same chat; then this view shows what the model was sent for them, and how little of it was new.",
@@ -56,7 +56,7 @@ export const XRAY_WORDS = {
   zh: {
     title: "提示词透视",
     promise: "提示词的开头从不移动。",
-    lead: "这里显示发给模型的内容：每一条是一次模型调用，浅色部分此前已在同一位置逐字节发送过。服务商从缓存读取这一部分，价格约为十分之一，而且更快；只要有一个字节移动，其后的内容就要按全价计费。",
+    lead: "这里显示发给模型的内容：每一条是一次模型调用，浅色部分此前已在同一位置逐字节发送过。服务商从缓存读取这一部分，价格约为十分之一，而且更快，多从 1,024 个 token 起；只要有一个字节移动，其后的内容就要按全价计费。",
     conversation: "对话",
     none: "还没有对话",
     noneText: "在同一个对话中问两次，这里就会显示模型收到了什么，其中新的内容有多么少。",
