@@ -13,9 +13,9 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 pyth
 PYTEST := $(BIN)/python -m pytest
 # compiled tests are kept: compiling takes half of what collecting them does
 unexport PYTHONDONTWRITEBYTECODE
-# Each worker has servers of its own, and waits for processes for a third of its time: three keep two cores busy. Tests
+# Each worker has servers of its own, and waits for processes for nearly half of its time: four keep two cores busy. Tests
 # are handed out by stealing: of the ways that keep files together it is the one that goes on when a worker has crashed
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 4
 PROTO_FILES := $(wildcard protos/execution/v1/*.proto)
 PROTOC := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I.
 PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1)
