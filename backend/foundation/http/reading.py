@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from backend.foundation.http.cross_origin import marks_for
 from shared.certificates import HAS_CERTIFICATE
-from shared.request_timing import ReadLimits, RequestClock, late_refusal, raw_refusal
+from shared.request_timing import ReadLimits, RequestClock, begin_to_idle, late_refusal, raw_refusal
 
 CLIENT_LEFT = "client_left"
 """Where the state of a request holds an event that is set when its client has left, be anything of it read or not."""
@@ -130,24 +130,13 @@ class TimedProtocol(HttpToolsProtocol):
             self._discard(len(data) - self._kept_bytes, len(data))
         if self._in_head and self._head_bytes > self._limits.head_bytes:
             self.send_400_response("")
-        self._be_idle()
+        if begin_to_idle(self, self._latest, self._clock):
+            self._heads.add(self)
 
     @property
     def _latest(self) -> RequestResponseCycle | None:
         """The latest exchange; there is none before the first request."""
         return cast(RequestResponseCycle | None, self.cycle)
-
-    def _be_idle(self) -> None:
-        """Wait for another request where nothing of one is expected; uvicorn has ended that wait with what came now.
-
-        It may have been the body of a request that was answered before, or no more than a blank line.
-        """
-        is_over = self._latest is not None and self._latest.response_complete and not self._clock.is_running
-        if is_over and self.timeout_keep_alive_task is None and not self.transport.is_closing():
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
-            self._heads.add(self)
 
     def on_message_begin(self) -> None:
         """Begin to read a request."""

@@ -7,7 +7,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from shared.certificates import HAS_CERTIFICATE
-from shared.request_timing import ReadLimits, RequestClock, late_refusal, raw_refusal
+from shared.request_timing import ReadLimits, RequestClock, begin_to_idle, late_refusal, raw_refusal
 
 
 class TimedRequests(HttpToolsProtocol):
@@ -42,23 +42,12 @@ class TimedRequests(HttpToolsProtocol):
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             message = f"The headers are longer than {self._limits.head_bytes} bytes."
             self._refuse(raw_refusal(status, message, "invalid_request"))
-        self._be_idle()
+        begin_to_idle(self, self._latest, self._clock)
 
     @property
     def _latest(self) -> RequestResponseCycle | None:
         """The latest exchange; there is none before the first request."""
         return cast(RequestResponseCycle | None, self.cycle)
-
-    def _be_idle(self) -> None:
-        """Wait for another request where nothing of one is expected; uvicorn has ended that wait with what came now.
-
-        It may have been the body of a request that was answered before, or no more than a blank line.
-        """
-        is_over = self._latest is not None and self._latest.response_complete and not self._clock.is_running
-        if is_over and self.timeout_keep_alive_task is None and not self.transport.is_closing():
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
 
     def on_message_begin(self) -> None:
         """Begin to read a request. Behind an unanswered one it may take its time: the answer would end with it."""
