@@ -184,7 +184,9 @@ def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations, o
         shared = Counter(source for content in bag for source in known.holders.get(content, ()))
         retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
         taken = _taken([atom for content in written for atom in _atoms(content) if atom in bag], shared)
-        for source in islice(chain(retold, taken, _stated(part, known), _reordered(part, known, own)), MOST_RETOLD):
+        for source in islice(
+            chain(retold, taken, _stated(part, known), _reordered(part, written, known, own)), MOST_RETOLD
+        ):
             told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
             yield Finding(GateCode.CONTAINMENT, " ".join(told))
 
@@ -209,9 +211,11 @@ def _stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozenset[st
     return (statement for statement, weight in weights.items() if weight >= known.statements[statement])
 
 
-def _reordered(said: Sequence[Piece], known: Combinations, own: OwnWords) -> Iterator[frozenset[str]]:
+def _reordered(
+    said: Sequence[Piece], contents: Iterable[str], known: Combinations, own: OwnWords
+) -> Iterator[frozenset[str]]:
     """Yield the sentences of the source that a sentence is in another order, unless all its content is the user's."""
-    if not all(_is_of_user(content, own) for content, _ in written_of(said)):
+    if not all(_is_of_user(content, own) for content in contents):
         words = frozenset(all_of(said))
         yield from (whole for whole in known.wholes if len(words & whole) >= WHOLE * max(len(words), len(whole)))
 

@@ -149,7 +149,7 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
 
 
 def _complaint(error: ErrorDetails, location: tuple[int | str, ...]) -> Complaint:
-    return Complaint(error["type"], location, error["msg"], error.get("ctx", {}))
+    return Complaint.of(error)._replace(location=location)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
