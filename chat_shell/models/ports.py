@@ -54,6 +54,7 @@ class ModelAnswerEnd(Value):
     """The last item of every stream that did not fail: complete tool calls, reason and usage.
 
     `reasoning` goes into the log with the answer, of which it tells its places; `cost` is None without prices.
+    `left_out` says in words what the answer held beside that, which no value can hold.
     """
 
     tool_calls: tuple[ToolCall, ...]
@@ -61,6 +62,7 @@ class ModelAnswerEnd(Value):
     usage: Usage
     reasoning: ProviderReasoning | None = None
     cost: Cost | None = None
+    left_out: tuple[str, ...] = ()
 
 
 ModelFragment = TextFragment | ReasoningFragment | RefusalFragment | ModelAnswerEnd

@@ -16,6 +16,9 @@ from shared.models.values import AttributeValue, Value
 REMINDERS_HEADER = "ballast-reminders"
 """Sent over HTTP by a backend that knows `ModelCallStarted.reminder`: one of the release before refuses the field."""
 
+NEWER_EVENTS_HEADER = "ballast-events"
+"""Sent by a backend that knows `ModelCallFinished.left_out`: over HTTP one of the release before refuses the field."""
+
 
 class FinishReason(StrEnum):
     """Why a model call or a turn ended."""
@@ -138,7 +141,8 @@ class CitationAdded(Value):
 class ModelCallFinished(Value):
     """Model call `call` has ended; `usage` and `cost` are those of this call alone.
 
-    `cost` is None where the operator has given no prices, or the provider no numbers of tokens.
+    `cost` is None where the operator has given no prices, or the provider no numbers of tokens. `left_out` says in
+    words what the answer held that no value can hold, or more of than counts.
     """
 
     type: Literal["model_call_finished"] = "model_call_finished"
@@ -146,6 +150,7 @@ class ModelCallFinished(Value):
     finish_reason: FinishReason
     usage: Usage
     cost: Cost | None = Field(default=None, exclude_if=is_none)
+    left_out: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
 
 class SearchStarted(Value):

@@ -126,7 +126,9 @@ def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
         case ModelCallFinished():
             reason, usage = REASON_TO_PROTO[event.finish_reason], pb.Usage(**dict(event.usage))
             cost = None if event.cost is None else pb.Cost(**dict(event.cost))
-            finished = pb.ModelCallFinished(call=event.call, finish_reason=reason, usage=usage, cost=cost)
+            finished = pb.ModelCallFinished(
+                call=event.call, finish_reason=reason, usage=usage, cost=cost, left_out=event.left_out
+            )
             return pb.ExecutionEvent(model_call_finished=finished)
         case MessagesAdded():
             added = pb.ExecutionEvent(messages_added=pb.MessagesAdded())
@@ -193,6 +195,7 @@ def _read_call_finished(event: pb.ExecutionEvent) -> ModelCallFinished:
         finish_reason=known(REASON_FROM_PROTO, finished.finish_reason, "model_call_finished.finish_reason"),
         usage=_usage_from_proto(finished.usage),
         cost=Cost.model_validate(scalar_fields(finished.cost)) if finished.HasField("cost") else None,
+        left_out=tuple(finished.left_out),
     )
 
 

@@ -124,6 +124,38 @@ async def test_an_answer_without_an_end_is_cut_and_its_connection_closed(
     assert messages_in(last_request)[-2] == {"role": "user", "content": COMPACTED}
 
 
+EDGES = (
+    rb'{"choices":[{"delta":{"content":"a\u0000b\ud83d"}}]}',
+    rb'{"choices":[{"delta":{"content":"\ude00c\ud83d."}}]}',
+    b'{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"","arguments":"{}"}}]}}]}',
+    b'{"choices":[{"delta":null,"finish_reason":"a new reason"}]}',
+    b'{"choices":[],"usage":{"prompt_tokens":1e400,"completion_tokens":2}}',
+    b"[DONE]",
+)
+LEFT_OUT = (
+    "characters that no text can hold; counts of tokens that are no counts; "
+    "tool calls without a name or of an unknown shape"
+)
+
+
+async def test_what_no_value_can_hold_is_left_out_and_said(pair: Pair, model: FakeModelControl) -> None:
+    await model.script(frames(*EDGES), frames(*EDGES), Reply(text=("Fine.",)))
+    async with bare_client(pair, "edges") as client:
+        events = await streamed_turn(client, QUESTION, metadata={"mine": "1"})
+        ended = events[-1]["response"]
+        stored = (await client.get(f"/v1/responses/{ended['id']}")).json()
+        body = {"messages": [{"role": "user", "content": QUESTION}], "store": False}
+        completion = (await client.post("/v1/chat/completions", json=body)).json()
+        after = await turn(client, "Again", previous_response_id=ended["id"])
+
+    assert ended == stored
+    assert (stored["status"], text_of(stored)) == ("completed", "a\ufffdb😀c\ufffd.")
+    assert stored["metadata"] == {"mine": "1", "ballast_left_out": LEFT_OUT}
+    assert completion["choices"][0]["message"]["content"] == "a\ufffdb😀c\ufffd."
+    assert completion["metadata"] == {"ballast_left_out": LEFT_OUT}
+    assert (text_of(after), after["metadata"]) == ("Fine.", {})
+
+
 async def check(pair: Pair, provider: FakeModelControl, case: Case) -> None:
     """Run a fault in a stream and in a plain call, and look at all that is left of both."""
     await provider.script(case.reply, case.reply, Reply(text=("Fine.",)))

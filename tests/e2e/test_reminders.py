@@ -61,7 +61,7 @@ async def test_a_backend_of_the_release_before_is_told_of_no_reminder(
     small_pair: Pair, small_model: FakeModelControl
 ) -> None:
     await small_model.script(Reply(text=("Hello.",)))
-    told = await through_http(small_pair, plain_request(reminder="Be kind."), knows_reminders=False)
+    told = await through_http(small_pair, plain_request(reminder="Be kind."), is_newest=False)
     assert told.events[0] == ModelCallStarted(call=1)
     assert reminder_in((await small_model.requests())[0]) == reminder_text(("Be kind.",))
 

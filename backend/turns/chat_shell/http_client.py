@@ -15,7 +15,14 @@ from backend.turns.chat_shell.refusals import BROKEN_OFF, TOO_LATE, TOO_OLD, UNR
 from backend.turns.chat_shell.sse import SseDecoder
 from shared.clock import Clock
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, PayloadTooLarge
-from shared.models.events import REMINDERS_HEADER, ErrorReport, ExecutionEvent, ModelCard, TurnEnd
+from shared.models.events import (
+    NEWER_EVENTS_HEADER,
+    REMINDERS_HEADER,
+    ErrorReport,
+    ExecutionEvent,
+    ModelCard,
+    TurnEnd,
+)
 from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
@@ -87,7 +94,7 @@ class HttpChatShell:
             async with self._session.post(
                 f"{self._base_url}/v1/responses",
                 data=self._encode(OpenAIRequestConverter.from_execution_request(request)),
-                headers={"content-type": "application/json", REMINDERS_HEADER: "1"},
+                headers={"content-type": "application/json", REMINDERS_HEADER: "1", NEWER_EVENTS_HEADER: "1"},
                 timeout=_timeout(left_seconds + DEADLINE_GRACE_SECONDS),
             ) as response:
                 await _raise_refusal(response)

@@ -1,6 +1,6 @@
 """The response object as clients get it: all of OpenAI's keys at every stage of a turn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -23,6 +23,11 @@ RESPONSE_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invali
 """The codes of OpenAI's closed list that we use; the class of our own error is in `error.type`."""
 
 INCOMPLETE_REASONS = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
+LEFT_OUT = "ballast_left_out"
+"""The key of a response's metadata that says what of the model's output could not be kept."""
+MOST_METADATA_PAIRS = 16
+MOST_METADATA_CHARACTERS = 512
+
 DEFAULT_TEMPERATURE = 1.0
 DEFAULT_TOP_P = 1.0
 
@@ -121,10 +126,19 @@ def ended_body(body: ResponseBody, output: Sequence[ItemBody], ending: Ending, n
     }
 
 
+def with_left_out(body: ResponseBody, left_out: Iterable[str]) -> ResponseBody:
+    """Say in the metadata what was left out, where the caller's own leave a place for it."""
+    metadata, said = cast("dict[str, str]", body["metadata"]), "; ".join(left_out)
+    if not said or len(metadata) >= MOST_METADATA_PAIRS:
+        return body
+    return {**body, "metadata": {**metadata, LEFT_OUT: said[:MOST_METADATA_CHARACTERS]}}
+
+
 def created_body(body: ResponseBody) -> ResponseBody:
     """Return the object as it was when the turn began, for a replay whose events are no longer kept."""
+    metadata = {name: value for name, value in cast("dict[str, str]", body["metadata"]).items() if name != LEFT_OUT}
     empty: ResponseBody = {"completed_at": None, "incomplete_details": None, "error": None, "output": [], "usage": None}
-    return {**body, **empty, "status": ResponseStatus.IN_PROGRESS.value}
+    return {**body, **empty, "metadata": metadata, "status": ResponseStatus.IN_PROGRESS.value}
 
 
 def shown_body(body: ResponseBody, *, with_results: bool) -> ResponseBody:

@@ -24,7 +24,7 @@ from backend.turns.domain.response_events import (
     encode_event,
     error_event,
 )
-from backend.turns.domain.response_object import Ending, ResponseBody, ended_body, shown_body
+from backend.turns.domain.response_object import Ending, ResponseBody, ended_body, shown_body, with_left_out
 from backend.turns.domain.shown_output import ShownOutput
 from shared.ids import IdPrefix
 from shared.models.events import (
@@ -59,6 +59,7 @@ class ResponseProjection:
         self._reasoning: OpenText | None = None
         self._searches: dict[str, OpenSearch] = {}
         self._served_calls: dict[str, OpenServedCall] = {}
+        self._left_out: dict[str, None] = {}
 
     def restore(self, shown: ShownOutput) -> None:
         """Continue behind the events that another process has sent; `feed` and `finish` then number onward."""
@@ -97,6 +98,7 @@ class ResponseProjection:
             case ModelCallStarted():
                 return self._numbered(self._close_call("completed"))
             case ModelCallFinished():
+                self._left_out.update(dict.fromkeys(event.left_out))
                 cut = event.finish_reason in CUT_REASONS
                 return self._numbered(self._close_call("incomplete" if cut else "completed"))
             case _:
@@ -120,7 +122,8 @@ class ResponseProjection:
         """
         status: ItemStatus = "completed" if ending.status is ResponseStatus.COMPLETED else "incomplete"
         events = [*self._close_call(status), *self._close_tool_calls()]
-        body = ended_body(self._body, self.output(), ending, now_seconds)
+        begun = with_left_out(self._body, self._left_out)
+        body = ended_body(begun, self.output(), ending, now_seconds)
         if ending.error is not None:
             events.append(error_event(ending.error))
         shown = shown_body(body, with_results=self._with_results)

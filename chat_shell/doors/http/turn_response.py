@@ -1,7 +1,7 @@
 """Stream a turn as server-sent events. When the client disconnects, the turn is cancelled."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -10,7 +10,13 @@ from chat_shell.doors.http.errors import error_response
 from chat_shell.turns.services.event_buffer import EventBuffer
 from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError
-from shared.models.events import REMINDERS_HEADER, ExecutionEvent, ModelCallStarted
+from shared.models.events import (
+    NEWER_EVENTS_HEADER,
+    REMINDERS_HEADER,
+    ExecutionEvent,
+    ModelCallFinished,
+    ModelCallStarted,
+)
 from shared.models.execution import ExecutionRequest
 
 HEARTBEAT = b": heartbeat\n\n"
@@ -35,11 +41,11 @@ class TurnResponse(Response):
         self._request = request
         self._heartbeat_seconds = heartbeat_seconds
         self._at_end = at_end
-        self._frame_of = _frame_without_reminder
+        self._frame_of = frame_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream until the turn ends or the client disconnects."""
-        self._frame_of = frame_of if REMINDERS_HEADER.encode() in dict(scope["headers"]) else _frame_without_reminder
+        self._frame_of = _frames_for(dict(scope["headers"]))
         try:
             async with asyncio.TaskGroup() as group:
                 streaming = group.create_task(self._stream(scope, receive, send))
@@ -80,8 +86,20 @@ def frame_of(event: ExecutionEvent) -> bytes:
     return f"event: {event.type}\ndata: {event.model_dump_json()}\n\n".encode()
 
 
-def _frame_without_reminder(event: ExecutionEvent) -> bytes:
-    return frame_of(event.model_copy(update={"reminder": ""}) if isinstance(event, ModelCallStarted) else event)
+def _frames_for(headers: Mapping[bytes, bytes]) -> Callable[[ExecutionEvent], bytes]:
+    """Return what writes events for a caller, who knows of the newer fields what its headers say."""
+    knows_reminders, knows_newer = (name.encode() in headers for name in (REMINDERS_HEADER, NEWER_EVENTS_HEADER))
+    if knows_reminders and knows_newer:
+        return frame_of
+
+    def known(event: ExecutionEvent) -> bytes:
+        if isinstance(event, ModelCallStarted) and not knows_reminders:
+            event = event.model_copy(update={"reminder": ""})
+        elif isinstance(event, ModelCallFinished) and not knows_newer:
+            event = event.model_copy(update={"left_out": ()})
+        return frame_of(event)
+
+    return known
 
 
 async def _send_body(send: Send, body: bytes) -> None:

@@ -8,14 +8,14 @@ import orjson
 from chat_shell.models.anthropic_messages.thinking import ANTHROPIC_MESSAGES
 from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, TextFragment
 from chat_shell.models.transport.assembling import FrameAssembler
-from chat_shell.models.transport.frames import expect_array, expect_object
+from chat_shell.models.transport.frames import LeftOut, expect_array, expect_object
 from chat_shell.models.transport.kept_items import MAX_KEPT_CHARACTERS, KeptItems
 from chat_shell.models.transport.provider_errors import error_of_frame
-from chat_shell.models.transport.usage import read_count
+from chat_shell.models.transport.usage import Counts
 from shared.errors import ModelContextOverflow, ModelProtocolViolated, ModelStreamCut
 from shared.models.events import FinishReason, Usage
 from shared.models.messages import ToolCall
-from shared.models.values import JsonObject, JsonValue
+from shared.models.values import JsonObject
 
 _REASONS = {
     "end_turn": FinishReason.STOP,
@@ -42,13 +42,14 @@ class MessageAssembler(FrameAssembler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._blocks: dict[JsonValue, _Block] = {}
+        self._blocks: dict[str, _Block] = {}
         self._calls: list[ToolCall] = []
         self._kept = KeptItems(ANTHROPIC_MESSAGES)
         self._characters = 0
         self._reason = ""
         self._usage: JsonObject = {}
-        self._events: Mapping[JsonValue, Callable[[JsonObject], None]] = {
+        self._counts = Counts(self.left_out)
+        self._events: Mapping[str, Callable[[JsonObject], None]] = {
             "message_start": self._begin,
             "content_block_start": self._begin_block,
             "content_block_delta": self._extend_block,
@@ -56,15 +57,14 @@ class MessageAssembler(FrameAssembler):
             "message_delta": self._end,
             "message_stop": self._stop,
         }
-        self._deltas: Mapping[JsonValue, Callable[[_Block, JsonObject], None]] = {
+        self._deltas: Mapping[str, Callable[[_Block, JsonObject], None]] = {
             "text_delta": self._add_answer,
             "thinking_delta": self._add_thinking,
             "signature_delta": self._add_signature,
             "input_json_delta": self._add_arguments,
         }
 
-    def finish(self) -> ModelAnswerEnd:
-        """Return the end of the answer; see the base class."""
+    def _end_of_answer(self) -> ModelAnswerEnd:
         if not (self.ended or self.done):
             raise ModelStreamCut("the model's provider broke off before the end of the answer")
         if self._reason == "pause_turn":
@@ -80,7 +80,7 @@ class MessageAssembler(FrameAssembler):
         return ModelAnswerEnd(
             tool_calls=tuple(self._calls),
             finish_reason=reason,
-            usage=usage_of(self._usage),
+            usage=usage_of(self._usage, self._counts),
             reasoning=self._kept.reasoning(),
         )
 
@@ -88,7 +88,7 @@ class MessageAssembler(FrameAssembler):
         kind = frame.get("type")
         if kind == "error" or frame.get("error"):
             raise error_of_frame(frame)
-        handle = self._events.get(kind) if isinstance(kind, str) else None
+        handle = self._events.get(str(kind))
         if handle is not None:
             handle(frame)
 
@@ -107,7 +107,7 @@ class MessageAssembler(FrameAssembler):
 
     def _begin_block(self, frame: JsonObject) -> None:
         block = _Block(expect_object(frame.get("content_block")))
-        self._blocks[frame.get("index")] = block
+        self._blocks[_place(frame)] = block
         kind, start = block.start.get("type"), block.start
         if kind == "text":
             self._add_answer(block, start)
@@ -116,25 +116,33 @@ class MessageAssembler(FrameAssembler):
             self._add_signature(block, start)
 
     def _extend_block(self, frame: JsonObject) -> None:
-        block = self._blocks.get(frame.get("index"))
+        block = self._blocks.get(_place(frame))
         if block is None:
             raise ModelProtocolViolated("the model's provider sent a piece of a block that has not begun")
         delta = expect_object(frame.get("delta"))
-        handle = self._deltas.get(delta.get("type"))
+        handle = self._deltas.get(str(delta.get("type")))
         if handle is not None:
             handle(block, delta)
 
     def _end_block(self, frame: JsonObject) -> None:
-        block = self._blocks.pop(frame.get("index"), None)
+        block = self._blocks.pop(_place(frame), None)
         kind = block.start.get("type") if block is not None else None
         if block is None:
             return
         if kind == "tool_use":
-            self._calls.append(_call(block))
+            self._add_call(block)
         elif kind == "thinking" and block.signature:
             self._keep({"type": "thinking", "thinking": "".join(block.pieces), "signature": block.signature})
         elif kind == "redacted_thinking":
             self._keep({"type": "redacted_thinking", "data": block.start.get("data")})
+
+    def _add_call(self, block: _Block) -> None:
+        call_id, name = _given(block.start, "id"), _given(block.start, "name")
+        if not name:
+            self.left_out.add(LeftOut.CALLS)
+            return
+        arguments = "".join(block.pieces) or orjson.dumps(block.start.get("input") or {}).decode()
+        self._calls.append(ToolCall(call_id=call_id, name=name, arguments=arguments))
 
     def _keep(self, block: JsonObject) -> None:
         self._end_fragment()
@@ -152,7 +160,7 @@ class MessageAssembler(FrameAssembler):
 
     def _note_usage(self, holder: JsonObject) -> None:
         """Take counts, which are cumulative: a later one replaces the earlier."""
-        reported = expect_object(holder.get("usage") or {})
+        reported = self._counts.report(holder.get("usage"))
         self._usage |= {name: value for name, value in reported.items() if value is not None}
 
     def _add_answer(self, block: _Block, given: JsonObject) -> None:
@@ -186,24 +194,25 @@ def _text(given: JsonObject, name: str) -> str:
     return text
 
 
-def _call(block: _Block) -> ToolCall:
-    name = _text(block.start, "name")
-    if not name:
-        raise ModelProtocolViolated("the model's provider sent a tool call without a name")
-    arguments = "".join(block.pieces) or orjson.dumps(block.start.get("input") or {}).decode()
-    return ToolCall(call_id=_text(block.start, "id"), name=name, arguments=arguments)
+def _given(start: JsonObject, name: str) -> str:
+    value = start.get(name)
+    return value if isinstance(value, str) else ""
 
 
-def usage_of(reported: JsonObject) -> Usage:
+def _place(frame: JsonObject) -> str:
+    return str(frame.get("index"))
+
+
+def usage_of(reported: JsonObject, counts: Counts) -> Usage:
     """Read a `usage` object, in which input read from the cache or written to it does not count as input."""
     fresh, cached, written = (
-        read_count(reported, (name,))
+        counts.read(reported, (name,))
         for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     )
     return Usage(
         input_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
         cached_tokens=cached,
         cache_write_tokens=written,
-        output_tokens=read_count(reported, ("output_tokens",)),
-        reasoning_tokens=read_count(reported, ("output_tokens_details", "thinking_tokens")),
+        output_tokens=counts.read(reported, ("output_tokens",)),
+        reasoning_tokens=counts.read(reported, ("output_tokens_details", "thinking_tokens")),
     )

@@ -5,7 +5,7 @@ from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, RefusalFr
 from chat_shell.models.transport.assembling import FrameAssembler, TextKind
 from chat_shell.models.transport.frames import expect_array, expect_object
 from chat_shell.models.transport.provider_errors import error_of_frame
-from chat_shell.models.transport.usage import read_usage
+from chat_shell.models.transport.usage import Counts, read_usage
 from shared.errors import ModelProtocolViolated, ModelStreamCut, ModelUnavailable
 from shared.models.events import FinishReason
 from shared.models.values import JsonObject, JsonValue
@@ -36,11 +36,12 @@ class AnswerAssembler(FrameAssembler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls = ToolCallAssembler()
+        self._calls = ToolCallAssembler(self.left_out)
+        self._counts = Counts(self.left_out)
         self._reason = ""
         self._usage: JsonObject = {}
 
-    def finish(self) -> ModelAnswerEnd:
+    def _end_of_answer(self) -> ModelAnswerEnd:
         """Return the end of the answer.
 
         Raises:
@@ -57,7 +58,8 @@ class AnswerAssembler(FrameAssembler):
         reason = self._finish_reason()
         if not self._has_text and not self._calls and reason is FinishReason.STOP:
             raise ModelProtocolViolated("the model's provider sent an empty answer")
-        return ModelAnswerEnd(tool_calls=self._calls.calls(), finish_reason=reason, usage=read_usage(self._usage))
+        usage = read_usage(self._usage, self._counts)
+        return ModelAnswerEnd(tool_calls=self._calls.calls(), finish_reason=reason, usage=usage)
 
     def _feed_answer(self, answer: JsonObject) -> None:
         if not (answer.get("choices") or answer.get("error")):
@@ -70,9 +72,9 @@ class AnswerAssembler(FrameAssembler):
             raise error_of_frame(frame)
         usage = frame.get("usage")
         if usage:
-            self._usage = expect_object(usage)
+            self._usage = self._counts.report(usage)
         if choices:
-            self._feed_choice(expect_object(expect_array(choices)[0]))
+            self._feed_choice(expect_object(expect_array(choices)[0] or {}))
 
     def _feed_choice(self, choice: JsonObject) -> None:
         given = choice.get("delta") or choice.get("message")
@@ -95,10 +97,9 @@ class AnswerAssembler(FrameAssembler):
             if name != "reasoning" or not delta.get("reasoning_content"):
                 self._add_content(kind, value)
         elif name == "tool_calls":
-            for call in expect_array(value):
-                self._calls.feed(expect_object(call))
+            self._calls.feed(value)
         elif name == "function_call":
-            self._calls.feed_function(expect_object(value), index=-1)
+            self._calls.feed([{"function": value, "index": -1}])
 
     def _add_content(self, kind: TextKind, content: JsonValue) -> None:
         if isinstance(content, str):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from chat_shell.models.transport.frames import expect_object
+from chat_shell.models.transport.frames import LeftOut
 from shared.errors import ModelProtocolViolated
 from shared.models.messages import ToolCall
 from shared.models.values import JsonObject, JsonValue
@@ -38,25 +38,30 @@ class ToolCallAssembler:
     out, give every call the index 0, send the name again, or send a new id with each delta; `_find` handles them all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, left_out: set[LeftOut]) -> None:
+        self._left_out = left_out
         self._calls: list[_PartialCall] = []
         self._by_index: dict[int, _PartialCall] = {}
         self._characters = 0
 
     def __bool__(self) -> bool:
-        return bool(self._calls)
+        return any(call.name for call in self._calls)
 
-    def feed(self, delta: JsonObject) -> None:
-        """Take one item of a frame's `tool_calls`."""
-        function = expect_object(delta.get("function") or {})
-        self.feed_function(function, call_id=_text(delta.get("id")), index=delta.get("index"))
-
-    def feed_function(self, function: JsonObject, call_id: str = "", index: JsonValue = None) -> None:
-        """Take a name and a piece of the arguments, which some servers send as an object and not as text.
+    def feed(self, deltas: JsonValue) -> None:
+        """Take a frame's `tool_calls`; what has another shape than a call is left out.
 
         Raises:
             ModelProtocolViolated: the arguments are too long.
         """
+        for delta in deltas if isinstance(deltas, list) else [deltas]:
+            function = delta.get("function") or {} if isinstance(delta, dict) else None
+            if isinstance(delta, dict) and isinstance(function, dict):
+                self._feed_function(function, call_id=_text(delta.get("id")), index=delta.get("index"))
+            else:
+                self._left_out.add(LeftOut.CALLS)
+
+    def _feed_function(self, function: JsonObject, call_id: str, index: JsonValue) -> None:
+        """Take a name and a piece of the arguments, which some servers send as an object and not as text."""
         name = _text(function.get("name"))
         call = self._find(index, call_id, name)
         call.call_id = call.call_id or call_id
@@ -73,12 +78,11 @@ class ToolCallAssembler:
             raise ModelProtocolViolated("the model's provider sent tool calls without an end")
 
     def calls(self) -> tuple[ToolCall, ...]:
-        """Return the calls; an id is "" where the server sent none, and empty arguments become `{}`.
-
-        Raises:
-            ModelProtocolViolated: a call has no name.
-        """
-        return tuple(_call(call) for call in self._calls)
+        """Return the calls that have a name; an id is "" where the server sent none, empty arguments become `{}`."""
+        named = tuple(_call(call) for call in self._calls if call.name)
+        if len(named) < len(self._calls):
+            self._left_out.add(LeftOut.CALLS)
+        return named
 
     def _find(self, index: JsonValue, call_id: str, name: str) -> _PartialCall:
         if isinstance(index, int):
@@ -100,8 +104,6 @@ class ToolCallAssembler:
 
 
 def _call(call: _PartialCall) -> ToolCall:
-    if not call.name:
-        raise ModelProtocolViolated("the model's provider sent a tool call without a name")
     return ToolCall(call_id=call.call_id, name=call.name, arguments="".join(call.arguments) or "{}")
 
 

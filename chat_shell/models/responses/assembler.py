@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
 from chat_shell.models.responses.encoder import RESPONSES
 from chat_shell.models.transport.assembling import FrameAssembler, TextKind
-from chat_shell.models.transport.frames import expect_array, expect_object
+from chat_shell.models.transport.frames import LeftOut, expect_array, expect_object
 from chat_shell.models.transport.kept_items import KeptItems
 from chat_shell.models.transport.provider_errors import error_of_frame
-from chat_shell.models.transport.usage import read_usage
+from chat_shell.models.transport.usage import Counts, read_usage
 from shared.errors import ModelProtocolViolated, ModelStreamCut
 from shared.models.events import FinishReason
 from shared.models.messages import ToolCall
@@ -39,19 +39,19 @@ class ResponseAssembler(FrameAssembler):
         super().__init__()
         self._calls: list[ToolCall] = []
         self._kept = KeptItems(RESPONSES)
-        self._streamed: set[JsonValue] = set()
+        self._streamed: set[str] = set()
         self._reason: FinishReason | None = None
         self._usage: JsonObject = {}
+        self._counts = Counts(self.left_out)
         self._events: Mapping[str, Callable[[JsonObject], None]] = {
             "response.reasoning_summary_part.added": self._begin_part,
             "response.output_item.added": self._begin_item,
             "response.output_item.done": lambda event: self._end_item(
-                _object(event, "item"), event.get("output_index")
+                _object(event, "item"), str(event.get("output_index"))
             ),
         }
 
-    def finish(self) -> ModelAnswerEnd:
-        """Return the end of the answer; see the base class."""
+    def _end_of_answer(self) -> ModelAnswerEnd:
         reason = self._reason
         if reason is None:
             raise ModelStreamCut("the model's provider broke off before the end of the answer")
@@ -62,7 +62,7 @@ class ResponseAssembler(FrameAssembler):
         return ModelAnswerEnd(
             tool_calls=tuple(self._calls),
             finish_reason=reason,
-            usage=read_usage(self._usage),
+            usage=read_usage(self._usage, self._counts),
             reasoning=self._kept.reasoning(),
         )
 
@@ -73,7 +73,7 @@ class ResponseAssembler(FrameAssembler):
             delta = frame.get("delta")
             if not isinstance(delta, str):
                 raise ModelProtocolViolated("the model's provider sent a frame of an unknown shape")
-            self._streamed.add(frame.get("output_index") if text_kind is not ReasoningFragment else None)
+            self._streamed.add(str(frame.get("output_index")) if text_kind is not ReasoningFragment else "")
             self._add_text(text_kind, delta)
         elif kind == "error" or frame.get("error"):
             raise error_of_frame(frame)
@@ -96,16 +96,23 @@ class ResponseAssembler(FrameAssembler):
     def _begin_item(self, event: JsonObject) -> None:
         self._keep_phase(_object(event, "item"))
 
-    def _end_item(self, item: JsonObject, index: JsonValue) -> None:
+    def _end_item(self, item: JsonObject, index: str) -> None:
         kind = item.get("type")
         if kind == "message" and index not in self._streamed:
             self._keep_phase(item)
             for part in objects_in(item.get("content")):
                 self._add_whole_part(part)
         elif kind == "function_call":
-            self._calls.append(_call(item))
+            self._add_call(item)
         elif kind == "reasoning":
             self._keep({name: item[name] for name in _REASONING_FIELDS if item.get(name) is not None})
+
+    def _add_call(self, item: JsonObject) -> None:
+        call_id, name, arguments = (_text(item.get(field)) for field in ("call_id", "name", "arguments"))
+        if name:
+            self._calls.append(ToolCall(call_id=call_id, name=name, arguments=arguments or "{}"))
+        else:
+            self.left_out.add(LeftOut.CALLS)
 
     def _add_whole_part(self, part: JsonObject) -> None:
         name, kind = _TEXT_OF_PART.get(str(part.get("type")), ("", TextFragment))
@@ -131,12 +138,12 @@ class ResponseAssembler(FrameAssembler):
             raise ModelStreamCut("the model's provider cancelled the answer")
         if not self._streamed and not self._calls:
             for index, item in enumerate(expect_array(response.get("output") or [])):
-                self._end_item(expect_object(item), index)
+                self._end_item(expect_object(item), str(index))
         details = response.get("incomplete_details")
         named = str(details.get("reason")) if isinstance(details, dict) else ""
         is_whole = status == "completed"
         self._reason = FinishReason.STOP if is_whole else _REASONS.get(named, FinishReason.LENGTH)
-        self._usage = expect_object(response.get("usage") or {})
+        self._usage = self._counts.report(response.get("usage"))
         self.ended = self.done = True
 
 
@@ -144,9 +151,5 @@ def _object(frame: JsonObject, name: str) -> JsonObject:
     return expect_object(frame.get(name))
 
 
-def _call(item: JsonObject) -> ToolCall:
-    call_id, name, arguments = (item.get(field) for field in ("call_id", "name", "arguments"))
-    if not isinstance(name, str) or not name:
-        raise ModelProtocolViolated("the model's provider sent a tool call without a name")
-    given = arguments if isinstance(arguments, str) else ""
-    return ToolCall(call_id=call_id if isinstance(call_id, str) else "", name=name, arguments=given or "{}")
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""

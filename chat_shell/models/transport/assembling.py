@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
-from chat_shell.models.transport.frames import parse_frame
+from chat_shell.models.transport.frames import FrameParser, LeftOut
 from shared.errors import ModelError
 from shared.models.values import JsonObject
 
@@ -15,13 +15,16 @@ class FrameAssembler(ABC):
     """Converts frames to fragments: text at once, and tool calls, finish reason and usage at the end.
 
     `ended` is true once the reason of the end has arrived, `done` once nothing can follow. `frame_count` is the number
-    of frames, by which a caller can distinguish a frame from a comment.
+    of frames, by which a caller can distinguish a frame from a comment. `left_out` says what was no value that an
+    answer can hold.
     """
 
     def __init__(self) -> None:
         self.done = False
         self.ended = False
         self.frame_count = 0
+        self.left_out = set[LeftOut]()
+        self._parser = FrameParser(self.left_out)
         self._said_characters = 0
         self._has_text = False
         self._kind: TextKind = TextFragment
@@ -41,23 +44,29 @@ class FrameAssembler(ABC):
             raise
         yield from self._take_fragments()
 
-    def feed_whole(self, answer: JsonObject) -> list[ModelFragment]:
+    def feed_whole(self, body: bytes) -> list[ModelFragment]:
         """Take an answer that was not streamed.
 
         Raises:
             ModelError: it has another shape, or reports a failure.
         """
-        self._feed_answer(answer)
+        self._feed_answer(self._parser.parse(body))
         self.done = True
         return self._take_fragments()
 
-    @abstractmethod
     def finish(self) -> ModelAnswerEnd:
-        """Return the end of the answer.
+        """Return the end of the answer, and what was left out of it.
 
         Raises:
             ModelError: the answer is incomplete, empty or failed.
         """
+        self._parser.end()
+        end = self._end_of_answer()
+        return end.model_copy(update={"left_out": tuple(sorted(self.left_out))}) if self.left_out else end
+
+    @abstractmethod
+    def _end_of_answer(self) -> ModelAnswerEnd:
+        """Return the end of the answer; see `finish`."""
 
     @abstractmethod
     def _feed_frame(self, frame: JsonObject) -> None:
@@ -75,7 +84,7 @@ class FrameAssembler(ABC):
                 self.done = True
             elif payload:
                 self.frame_count += 1
-                self._feed_frame(parse_frame(payload))
+                self._feed_frame(self._parser.parse(payload))
 
     def _add_text(self, kind: TextKind, text: str) -> None:
         if kind is not self._kind:

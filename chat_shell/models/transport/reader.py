@@ -2,13 +2,10 @@
 
 from collections.abc import Iterable
 
-import orjson
-
 from chat_shell.models.ports import ModelFragment
 from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.sse import MAX_EVENT_BYTES, EventDecoder
 from shared.errors import ModelProtocolViolated, ModelStreamCut
-from shared.models.values import JsonValue
 
 
 class AnswerReader:
@@ -59,7 +56,7 @@ class AnswerReader:
         Raises:
             ModelError: the answer is incomplete, malformed or empty, or reports a failure.
         """
-        rest = self._end_of_stream() if self._whole is None else self._end_of_whole(bytes(self._whole))
+        rest = self._end_of_stream() if self._whole is None else self._assembler.feed_whole(bytes(self._whole))
         return [*rest, self._assembler.finish()]
 
     def _start(self, received: bytes) -> bytes:
@@ -80,12 +77,3 @@ class AnswerReader:
         if self._started and not self._assembler.frame_count and not self.done:
             raise ModelProtocolViolated("the model's provider answered with something that is no stream")
         return rest
-
-    def _end_of_whole(self, body: bytes) -> list[ModelFragment]:
-        try:
-            answer: JsonValue = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
-            raise ModelProtocolViolated("the model's provider sent an answer that is not JSON") from error
-        if not isinstance(answer, dict):
-            raise ModelProtocolViolated("the model's provider sent an answer of an unknown shape")
-        return self._assembler.feed_whole(answer)

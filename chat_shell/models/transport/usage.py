@@ -1,5 +1,6 @@
 """Read token usage in the forms in which providers report it; what a provider does not report stays unknown."""
 
+from chat_shell.models.transport.frames import LeftOut
 from shared.models.events import Usage
 from shared.models.values import JsonObject, JsonValue
 
@@ -26,26 +27,43 @@ MAX_COUNT = 10**12
 """No call has more tokens; a larger number counts as not reported."""
 
 
-def read_usage(reported: JsonObject) -> Usage:
+class Counts:
+    """Reads the counts of a provider's report; where it holds something else, `left_out` says so."""
+
+    def __init__(self, left_out: set[LeftOut]) -> None:
+        self._left_out = left_out
+
+    def report(self, given: JsonValue) -> JsonObject:
+        """Return a report, or an empty one where it is no object."""
+        if given is not None and not isinstance(given, dict):
+            self._left_out.add(LeftOut.COUNTS)
+        return given if isinstance(given, dict) else {}
+
+    def read(self, reported: JsonObject, path: tuple[str, ...]) -> int | None:
+        """Return the count at a path; None where there is none."""
+        value: JsonValue = reported
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT:
+            count = int(value)
+            if count == value:
+                return count
+        self._left_out.add(LeftOut.COUNTS)
+        return None
+
+
+def read_usage(reported: JsonObject, counts: Counts) -> Usage:
     """Read a `usage` object."""
     return Usage(
-        input_tokens=_first(reported, _INPUT),
-        cached_tokens=_first(reported, _CACHED),
-        cache_write_tokens=_first(reported, _CACHE_WRITE),
-        output_tokens=_first(reported, _OUTPUT),
-        reasoning_tokens=_first(reported, _REASONING),
+        input_tokens=_first(reported, _INPUT, counts),
+        cached_tokens=_first(reported, _CACHED, counts),
+        cache_write_tokens=_first(reported, _CACHE_WRITE, counts),
+        output_tokens=_first(reported, _OUTPUT, counts),
+        reasoning_tokens=_first(reported, _REASONING, counts),
     )
 
 
-def _first(reported: JsonObject, paths: tuple[tuple[str, ...], ...]) -> int | None:
-    return next((count for path in paths if (count := read_count(reported, path)) is not None), None)
-
-
-def read_count(reported: JsonObject, path: tuple[str, ...]) -> int | None:
-    """Return the count at a path; None where there is none."""
-    value: JsonValue = reported
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_COUNT:
-        return None
-    return int(value) if value == int(value) else None
+def _first(reported: JsonObject, paths: tuple[tuple[str, ...], ...], counts: Counts) -> int | None:
+    return next((count for path in paths if (count := counts.read(reported, path)) is not None), None)

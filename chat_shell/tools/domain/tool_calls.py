@@ -1,6 +1,7 @@
 """Tool calls as models write them: their arguments are decoded and checked, and each gets an id of its own."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, cast
 
@@ -11,6 +12,12 @@ from shared.models.values import JsonObject
 from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT, ARGUMENTS_REJECTED
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
+
+MAX_ID_CHARACTERS = 256
+"""The longest id that the API takes back with the result of a call."""
+
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL as JSON writes it, behind backslashes that stand for themselves."""
 
 MAX_ENCODINGS = 2
 """Some models encode the arguments' JSON text once more as a JSON string."""
@@ -77,22 +84,25 @@ def _decode(text: str) -> object:
 
 
 def _check_text(decoded: JsonObject) -> None:
-    """Refuse an escape that is half of a surrogate pair: no encoding can carry it (RFC 8259, section 8.2)."""
+    """Refuse what no text can hold: an escape that is half of a surrogate pair (RFC 8259, section 8.2), or a NUL."""
     try:
-        json.dumps(decoded, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
+        encoded = json.dumps(decoded, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError) as error:
         raise ArgumentsRejected(ARGUMENTS_NO_JSON) from error
+    if _NUL.search(encoded):
+        raise ArgumentsRejected(ARGUMENTS_NO_JSON)
 
 
 def with_distinct_ids(calls: Sequence[ToolCall], call_number: int, taken: Iterable[str]) -> tuple[ToolCall, ...]:
-    """Give each call an id of its own: a missing one is generated, a repeated one gets a suffix.
+    """Give each call an id of its own: a missing or an overlong one is replaced, a repeated one gets a suffix.
 
     `taken` are the ids used before in this turn. The same answer always gets the same ids.
     """
     seen = set(taken)
     distinct: list[ToolCall] = []
     for place, call in enumerate(calls, start=1):
-        call_id = _free_id(call.call_id or f"call_{call_number}_{place}", seen)
+        is_usable = 0 < len(call.call_id) <= MAX_ID_CHARACTERS
+        call_id = _free_id(call.call_id if is_usable else f"call_{call_number}_{place}", seen)
         seen.add(call_id)
         distinct.append(call if call_id == call.call_id else call.model_copy(update={"call_id": call_id}))
     return tuple(distinct)

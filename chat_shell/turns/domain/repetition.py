@@ -28,6 +28,6 @@ def _key(call: ToolCall) -> tuple[str, str]:
     """Return what equal calls have in common: blanks and the order of keys make no difference."""
     try:
         arguments = json.dumps(decode_arguments(call.arguments), sort_keys=True)
-    except ArgumentsRejected:
+    except (ArgumentsRejected, RecursionError):
         arguments = call.arguments
     return call.name, arguments

@@ -22,6 +22,8 @@ MAX_DEMANDS = 3
 
 MAX_CALLS_IN_ANSWER = 128
 """Calls of one answer that count; a model that goes on was meant to end its answer long before."""
+TOO_MANY_CALLS = f"tool calls behind the first {MAX_CALLS_IN_ANSWER} of an answer"
+DROPPED_CALLS = "tool calls of an answer that may have none, or that was cut off"
 
 _ENDED_EARLY = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
@@ -102,6 +104,7 @@ class ModelAnswered:
     usage: Usage
     reasoning: ProviderReasoning | None = None
     cost: Cost | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,13 @@ def record(state: TurnState, observation: Observation) -> TurnState:
     if isinstance(observation, ModelAnswered):
         return _record_answer(state, observation)
     return _record_results(state, observation)
+
+
+def left_out_of(state: TurnState, answer: ModelAnswered) -> tuple[str, ...]:
+    """Say what of an answer the state behind it does not hold."""
+    if answer.tool_calls and state.answer is None:
+        return (*answer.left_out, DROPPED_CALLS)
+    return (*answer.left_out, TOO_MANY_CALLS) if len(answer.tool_calls) > MAX_CALLS_IN_ANSWER else answer.left_out
 
 
 def _is_too_long(prompt_tokens: int | None, limit_tokens: int | None) -> bool:

@@ -109,8 +109,11 @@ class PartialAnswer:
         end = self._end
         written = self._written_calls(end)
         if written:
-            return ModelAnswered("", written, FinishReason.TOOL_CALLS, end.usage, cost=end.cost)
-        return ModelAnswered(self.text, end.tool_calls, end.finish_reason, end.usage, end.reasoning, end.cost)
+            reason = FinishReason.TOOL_CALLS
+            return ModelAnswered("", written, reason, end.usage, cost=end.cost, left_out=end.left_out)
+        return ModelAnswered(
+            self.text, end.tool_calls, end.finish_reason, end.usage, end.reasoning, end.cost, end.left_out
+        )
 
     def _written_calls(self, end: ModelAnswerEnd) -> tuple[ToolCall, ...]:
         is_plain = not end.tool_calls and end.finish_reason is FinishReason.STOP

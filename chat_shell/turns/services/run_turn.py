@@ -27,6 +27,7 @@ from chat_shell.turns.domain.turn import (
     ToolsAnswered,
     TurnState,
     decide,
+    left_out_of,
     record,
 )
 from chat_shell.turns.ports import TurnObserver
@@ -195,6 +196,7 @@ class RunTurn:
             finish_reason=observation.finish_reason,
             usage=observation.usage,
             cost=observation.cost,
+            left_out=left_out_of(turn.state, observation),
         )
 
     async def _run_tools(self, turn: _Turn, step: RunTools) -> AsyncGenerator[ExecutionEvent]:

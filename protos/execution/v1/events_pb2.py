@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from protos.execution.v1 import messages_pb2 as protos_dot_execution_dot_v1_dot_messages__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/execution/v1/events.proto\x12\x0c\x65xecution.v1\x1a\"protos/execution/v1/messages.proto\"\xfb\x01\n\x05Usage\x12\x19\n\x0cinput_tokens\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x1a\n\rcached_tokens\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x1f\n\x12\x63\x61\x63he_write_tokens\x18\x03 \x01(\x03H\x02\x88\x01\x01\x12\x1a\n\routput_tokens\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x1d\n\x10reasoning_tokens\x18\x05 \x01(\x03H\x04\x88\x01\x01\x42\x0f\n\r_input_tokensB\x10\n\x0e_cached_tokensB\x15\n\x13_cache_write_tokensB\x10\n\x0e_output_tokensB\x13\n\x11_reasoning_tokens\"7\n\x04\x43ost\x12\x10\n\x08\x63urrency\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\x01\x12\r\n\x05saved\x18\x03 \x01(\x01\"k\n\x0b\x45rrorReport\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\x05param\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x11\n\tretryable\x18\x05 \x01(\x08\x42\x08\n\x06_param\"\x86\x01\n\x0cSearchResult\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05score\x18\x04 \x01(\x01\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x17\n\nattributes\x18\x06 \x01(\tH\x00\x88\x01\x01\x42\r\n\x0b_attributes\"2\n\x10ModelCallStarted\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\x03\x12\x10\n\x08reminder\x18\x02 \x01(\t\"Q\n\rCitationAdded\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05index\x18\x04 \x01(\x03\"\x9a\x01\n\x11ModelCallFinished\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\x03\x12\x31\n\rfinish_reason\x18\x02 \x01(\x0e\x32\x1a.execution.v1.FinishReason\x12\"\n\x05usage\x18\x03 \x01(\x0b\x32\x13.execution.v1.Usage\x12 \n\x04\x63ost\x18\x04 \x01(\x0b\x32\x12.execution.v1.Cost\"1\n\rSearchStarted\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0f\n\x07queries\x18\x02 \x03(\t\"^\n\x0eSearchFinished\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x01(\x08\x12+\n\x07results\x18\x03 \x03(\x0b\x32\x1a.execution.v1.SearchResult\"U\n\x11ServedCallStarted\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06server\x18\x02 \x01(\t\x12\x0c\n\x04tool\x18\x03 \x01(\t\x12\x11\n\targuments\x18\x04 \x01(\t\"E\n\x12ServedCallFinished\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06output\x18\x02 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x03 \x01(\x08\"I\n\x15\x46unctionCallRequested\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"8\n\rMessagesAdded\x12\'\n\x08messages\x18\x01 \x03(\x0b\x32\x15.execution.v1.Message\"e\n\x0cTurnFinished\x12\x31\n\rfinish_reason\x18\x01 \x01(\x0e\x32\x1a.execution.v1.FinishReason\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"K\n\x0eTurnHandedBack\x12\x15\n\rprompt_tokens\x18\x01 \x01(\x03\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"Z\n\nTurnFailed\x12(\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x19.execution.v1.ErrorReport\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"\xa9\x06\n\x0e\x45xecutionEvent\x12\x14\n\ntext_delta\x18\x01 \x01(\tH\x00\x12\x19\n\x0freasoning_delta\x18\x02 \x01(\tH\x00\x12\x17\n\rrefusal_delta\x18\x03 \x01(\tH\x00\x12<\n\x12model_call_started\x18\x04 \x01(\x0b\x32\x1e.execution.v1.ModelCallStartedH\x00\x12\x35\n\x0e\x63itation_added\x18\x05 \x01(\x0b\x32\x1b.execution.v1.CitationAddedH\x00\x12>\n\x13model_call_finished\x18\x06 \x01(\x0b\x32\x1f.execution.v1.ModelCallFinishedH\x00\x12\x35\n\x0esearch_started\x18\x07 \x01(\x0b\x32\x1b.execution.v1.SearchStartedH\x00\x12\x37\n\x0fsearch_finished\x18\x08 \x01(\x0b\x32\x1c.execution.v1.SearchFinishedH\x00\x12\x46\n\x17\x66unction_call_requested\x18\t \x01(\x0b\x32#.execution.v1.FunctionCallRequestedH\x00\x12\x35\n\x0emessages_added\x18\n \x01(\x0b\x32\x1b.execution.v1.MessagesAddedH\x00\x12\x33\n\rturn_finished\x18\x0b \x01(\x0b\x32\x1a.execution.v1.TurnFinishedH\x00\x12/\n\x0bturn_failed\x18\x0c \x01(\x0b\x32\x18.execution.v1.TurnFailedH\x00\x12\x38\n\x10turn_handed_back\x18\r \x01(\x0b\x32\x1c.execution.v1.TurnHandedBackH\x00\x12>\n\x13served_call_started\x18\x0e \x01(\x0b\x32\x1f.execution.v1.ServedCallStartedH\x00\x12@\n\x14served_call_finished\x18\x0f \x01(\x0b\x32 .execution.v1.ServedCallFinishedH\x00\x42\x07\n\x05\x65vent*\x9f\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12 \n\x1c\x46INISH_REASON_CONTENT_FILTER\x10\x03\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/execution/v1/events.proto\x12\x0c\x65xecution.v1\x1a\"protos/execution/v1/messages.proto\"\xfb\x01\n\x05Usage\x12\x19\n\x0cinput_tokens\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x1a\n\rcached_tokens\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x1f\n\x12\x63\x61\x63he_write_tokens\x18\x03 \x01(\x03H\x02\x88\x01\x01\x12\x1a\n\routput_tokens\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x1d\n\x10reasoning_tokens\x18\x05 \x01(\x03H\x04\x88\x01\x01\x42\x0f\n\r_input_tokensB\x10\n\x0e_cached_tokensB\x15\n\x13_cache_write_tokensB\x10\n\x0e_output_tokensB\x13\n\x11_reasoning_tokens\"7\n\x04\x43ost\x12\x10\n\x08\x63urrency\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\x01\x12\r\n\x05saved\x18\x03 \x01(\x01\"k\n\x0b\x45rrorReport\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\x05param\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x11\n\tretryable\x18\x05 \x01(\x08\x42\x08\n\x06_param\"\x86\x01\n\x0cSearchResult\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05score\x18\x04 \x01(\x01\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x17\n\nattributes\x18\x06 \x01(\tH\x00\x88\x01\x01\x42\r\n\x0b_attributes\"2\n\x10ModelCallStarted\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\x03\x12\x10\n\x08reminder\x18\x02 \x01(\t\"Q\n\rCitationAdded\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05index\x18\x04 \x01(\x03\"\xac\x01\n\x11ModelCallFinished\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\x03\x12\x31\n\rfinish_reason\x18\x02 \x01(\x0e\x32\x1a.execution.v1.FinishReason\x12\"\n\x05usage\x18\x03 \x01(\x0b\x32\x13.execution.v1.Usage\x12 \n\x04\x63ost\x18\x04 \x01(\x0b\x32\x12.execution.v1.Cost\x12\x10\n\x08left_out\x18\x05 \x03(\t\"1\n\rSearchStarted\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0f\n\x07queries\x18\x02 \x03(\t\"^\n\x0eSearchFinished\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x01(\x08\x12+\n\x07results\x18\x03 \x03(\x0b\x32\x1a.execution.v1.SearchResult\"U\n\x11ServedCallStarted\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06server\x18\x02 \x01(\t\x12\x0c\n\x04tool\x18\x03 \x01(\t\x12\x11\n\targuments\x18\x04 \x01(\t\"E\n\x12ServedCallFinished\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06output\x18\x02 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x03 \x01(\x08\"I\n\x15\x46unctionCallRequested\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"8\n\rMessagesAdded\x12\'\n\x08messages\x18\x01 \x03(\x0b\x32\x15.execution.v1.Message\"e\n\x0cTurnFinished\x12\x31\n\rfinish_reason\x18\x01 \x01(\x0e\x32\x1a.execution.v1.FinishReason\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"K\n\x0eTurnHandedBack\x12\x15\n\rprompt_tokens\x18\x01 \x01(\x03\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"Z\n\nTurnFailed\x12(\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x19.execution.v1.ErrorReport\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"\xa9\x06\n\x0e\x45xecutionEvent\x12\x14\n\ntext_delta\x18\x01 \x01(\tH\x00\x12\x19\n\x0freasoning_delta\x18\x02 \x01(\tH\x00\x12\x17\n\rrefusal_delta\x18\x03 \x01(\tH\x00\x12<\n\x12model_call_started\x18\x04 \x01(\x0b\x32\x1e.execution.v1.ModelCallStartedH\x00\x12\x35\n\x0e\x63itation_added\x18\x05 \x01(\x0b\x32\x1b.execution.v1.CitationAddedH\x00\x12>\n\x13model_call_finished\x18\x06 \x01(\x0b\x32\x1f.execution.v1.ModelCallFinishedH\x00\x12\x35\n\x0esearch_started\x18\x07 \x01(\x0b\x32\x1b.execution.v1.SearchStartedH\x00\x12\x37\n\x0fsearch_finished\x18\x08 \x01(\x0b\x32\x1c.execution.v1.SearchFinishedH\x00\x12\x46\n\x17\x66unction_call_requested\x18\t \x01(\x0b\x32#.execution.v1.FunctionCallRequestedH\x00\x12\x35\n\x0emessages_added\x18\n \x01(\x0b\x32\x1b.execution.v1.MessagesAddedH\x00\x12\x33\n\rturn_finished\x18\x0b \x01(\x0b\x32\x1a.execution.v1.TurnFinishedH\x00\x12/\n\x0bturn_failed\x18\x0c \x01(\x0b\x32\x18.execution.v1.TurnFailedH\x00\x12\x38\n\x10turn_handed_back\x18\r \x01(\x0b\x32\x1c.execution.v1.TurnHandedBackH\x00\x12>\n\x13served_call_started\x18\x0e \x01(\x0b\x32\x1f.execution.v1.ServedCallStartedH\x00\x12@\n\x14served_call_finished\x18\x0f \x01(\x0b\x32 .execution.v1.ServedCallFinishedH\x00\x42\x07\n\x05\x65vent*\x9f\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12 \n\x1c\x46INISH_REASON_CONTENT_FILTER\x10\x03\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.execution.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FINISHREASON']._serialized_start=2458
-  _globals['_FINISHREASON']._serialized_end=2617
+  _globals['_FINISHREASON']._serialized_start=2476
+  _globals['_FINISHREASON']._serialized_end=2635
   _globals['_USAGE']._serialized_start=87
   _globals['_USAGE']._serialized_end=338
   _globals['_COST']._serialized_start=340
@@ -47,25 +47,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CITATIONADDED']._serialized_start=695
   _globals['_CITATIONADDED']._serialized_end=776
   _globals['_MODELCALLFINISHED']._serialized_start=779
-  _globals['_MODELCALLFINISHED']._serialized_end=933
-  _globals['_SEARCHSTARTED']._serialized_start=935
-  _globals['_SEARCHSTARTED']._serialized_end=984
-  _globals['_SEARCHFINISHED']._serialized_start=986
-  _globals['_SEARCHFINISHED']._serialized_end=1080
-  _globals['_SERVEDCALLSTARTED']._serialized_start=1082
-  _globals['_SERVEDCALLSTARTED']._serialized_end=1167
-  _globals['_SERVEDCALLFINISHED']._serialized_start=1169
-  _globals['_SERVEDCALLFINISHED']._serialized_end=1238
-  _globals['_FUNCTIONCALLREQUESTED']._serialized_start=1240
-  _globals['_FUNCTIONCALLREQUESTED']._serialized_end=1313
-  _globals['_MESSAGESADDED']._serialized_start=1315
-  _globals['_MESSAGESADDED']._serialized_end=1371
-  _globals['_TURNFINISHED']._serialized_start=1373
-  _globals['_TURNFINISHED']._serialized_end=1474
-  _globals['_TURNHANDEDBACK']._serialized_start=1476
-  _globals['_TURNHANDEDBACK']._serialized_end=1551
-  _globals['_TURNFAILED']._serialized_start=1553
-  _globals['_TURNFAILED']._serialized_end=1643
-  _globals['_EXECUTIONEVENT']._serialized_start=1646
-  _globals['_EXECUTIONEVENT']._serialized_end=2455
+  _globals['_MODELCALLFINISHED']._serialized_end=951
+  _globals['_SEARCHSTARTED']._serialized_start=953
+  _globals['_SEARCHSTARTED']._serialized_end=1002
+  _globals['_SEARCHFINISHED']._serialized_start=1004
+  _globals['_SEARCHFINISHED']._serialized_end=1098
+  _globals['_SERVEDCALLSTARTED']._serialized_start=1100
+  _globals['_SERVEDCALLSTARTED']._serialized_end=1185
+  _globals['_SERVEDCALLFINISHED']._serialized_start=1187
+  _globals['_SERVEDCALLFINISHED']._serialized_end=1256
+  _globals['_FUNCTIONCALLREQUESTED']._serialized_start=1258
+  _globals['_FUNCTIONCALLREQUESTED']._serialized_end=1331
+  _globals['_MESSAGESADDED']._serialized_start=1333
+  _globals['_MESSAGESADDED']._serialized_end=1389
+  _globals['_TURNFINISHED']._serialized_start=1391
+  _globals['_TURNFINISHED']._serialized_end=1492
+  _globals['_TURNHANDEDBACK']._serialized_start=1494
+  _globals['_TURNHANDEDBACK']._serialized_end=1569
+  _globals['_TURNFAILED']._serialized_start=1571
+  _globals['_TURNFAILED']._serialized_end=1661
+  _globals['_EXECUTIONEVENT']._serialized_start=1664
+  _globals['_EXECUTIONEVENT']._serialized_end=2473
 # @@protoc_insertion_point(module_scope)

@@ -260,6 +260,7 @@ class ModelCallFinished(_message.Message):
     FINISH_REASON_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
     call: _builtins.int
     finish_reason: Global___FinishReason.ValueType
     @_builtins.property
@@ -268,6 +269,10 @@ class ModelCallFinished(_message.Message):
     def cost(self) -> Global___Cost:
         """Absent where the operator has given no prices."""
 
+    @_builtins.property
+    def left_out(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """In words, what the answer held that no value can hold, or more of than counts."""
+
     def __init__(
         self,
         *,
@@ -275,10 +280,11 @@ class ModelCallFinished(_message.Message):
         finish_reason: Global___FinishReason.ValueType = ...,
         usage: Global___Usage | None = ...,
         cost: Global___Cost | None = ...,
+        left_out: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "cost", b"cost", "finish_reason", b"finish_reason", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "cost", b"cost", "finish_reason", b"finish_reason", "left_out", b"left_out", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from backend.conversations.domain.responses import ResponseStatus
 from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished
+from backend.turns.domain.response_object import Ending, ResponseBody, created_body, failed, finished
 from backend.turns.domain.response_projection import ResponseProjection
 from shared.models.events import (
     CitationAdded,
@@ -53,6 +53,25 @@ def played(
 
 def types_of(events: list[dict[str, Any]]) -> list[str]:
     return [event["type"].removeprefix("response.") for event in events]
+
+
+def test_what_was_left_out_stands_beside_the_callers_metadata() -> None:
+    twice = DONE.model_copy(update={"left_out": ("a", "b" * 600)})
+    script = [TextDelta(text="Hello"), DONE, twice, twice]
+    events, body = played(script, finished(FinishReason.STOP, USAGE), projection(metadata={"mine": "1"}))
+
+    said = {"mine": "1", "ballast_left_out": f"a; {'b' * 509}"}
+    assert body["metadata"] == said
+    assert events[-1]["response"]["metadata"] == said
+    assert events[0]["response"]["metadata"] == created_body(body)["metadata"] == {"mine": "1"}
+
+
+def test_metadata_without_a_place_stay_the_callers() -> None:
+    given = {str(number): "x" for number in range(16)}
+    script = [TextDelta(text="Hello"), DONE.model_copy(update={"left_out": ("a",)})]
+    _, body = played(script, finished(FinishReason.STOP, USAGE), projection(metadata=given))
+
+    assert body["metadata"] == given
 
 
 def test_a_plain_answer_is_announced_from_the_outside_in() -> None:

@@ -371,7 +371,6 @@ def error(kind: str) -> bytes:
         (ended("pause_turn"), ModelStreamCut),
         (delta(7, type="text_delta", text="x"), ModelProtocolViolated),
         (delta(0, type="text_delta", text=7), ModelProtocolViolated),
-        (begun(1, type="tool_use", id="a", name="") + stopped(1), ModelProtocolViolated),
         (b"", ModelStreamCut),
     ],
 )

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from chat_shell.models.chat_completions.tool_calls import MAX_CHARACTERS, ToolCallAssembler
+from chat_shell.models.transport.frames import LeftOut
 from shared.errors import ModelProtocolViolated
 
 
 def collected(*deltas: dict[str, Any]) -> list[tuple[str, str, str]]:
-    assembler = ToolCallAssembler()
+    assembler = ToolCallAssembler(set())
     for delta in deltas:
-        assembler.feed(delta)
+        assembler.feed([delta])
     return [(call.call_id, call.name, call.arguments) for call in assembler.calls()]
 
 
@@ -39,11 +40,11 @@ def test_as_openai_sends_them():
 
 def test_calls_without_an_end_are_refused():
     piece = delta(0, None, None, "x" * (MAX_CHARACTERS // 2 - 1))
-    assembler = ToolCallAssembler()
+    assembler = ToolCallAssembler(set())
     for _ in range(2):
-        assembler.feed(piece)
+        assembler.feed([piece])
     with pytest.raises(ModelProtocolViolated):
-        assembler.feed(delta(0, None, None, ""))
+        assembler.feed([delta(0, None, None, "")])
 
 
 def test_interleaved():
@@ -98,12 +99,13 @@ def test_arguments_that_are_an_object_already_or_nothing():
     assert collected(delta(0, "a", "look", {"x": 1}), delta(1, "b", "find", None)) == TWO
 
 
-def test_a_call_without_a_name():
-    with pytest.raises(ModelProtocolViolated):
-        collected(delta(0, "a", None, "{}"))
+@pytest.mark.parametrize(
+    "nameless", [delta(0, "a", None, "{}"), {"function": 7}, {"function": "look"}, {"function": ["look"]}, 7, None]
+)
+def test_what_is_no_call_is_left_out_and_said(nameless: Any):
+    left_out = set[LeftOut]()
+    assembler = ToolCallAssembler(left_out)
+    assembler.feed([nameless, delta(1, "b", "find", "{}")])
 
-
-@pytest.mark.parametrize("function", [7, "look", ["look"]])
-def test_a_function_that_is_none(function: Any):
-    with pytest.raises(ModelProtocolViolated):
-        collected({"index": 0, "function": function})
+    assert [call.name for call in assembler.calls()] == ["find"]
+    assert left_out == {LeftOut.CALLS}

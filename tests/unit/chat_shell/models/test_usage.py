@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat_shell.models.transport.usage import read_usage
+from chat_shell.models.transport.usage import Counts, read_usage
 from shared.models.events import Usage
 
 
@@ -34,4 +34,4 @@ from shared.models.events import Usage
     ],
 )
 def test_usage(reported: dict[str, Any], usage: Usage):
-    assert read_usage(reported) == usage
+    assert read_usage(reported, Counts(set())) == usage

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.turns.domain.turn import (
+    DROPPED_CALLS,
     MAX_CALLS_IN_ANSWER,
+    TOO_MANY_CALLS,
     CallModel,
     Finish,
     HandBack,
@@ -16,6 +18,7 @@ from chat_shell.turns.domain.turn import (
     ToolsAnswered,
     TurnState,
     decide,
+    left_out_of,
     record,
 )
 from shared.errors import ModelProtocolViolated
@@ -85,6 +88,16 @@ def test_calls_without_end_are_cut_and_each_of_the_others_has_its_result():
     assert [message.role for message in ended.added] == ["assistant", *["tool"] * MAX_CALLS_IN_ANSWER]
     assert waiting.answer is not None
     assert waiting.answer.reasoning is None
+
+
+def test_calls_that_do_not_count_are_said():
+    calls = [call("ours")] * (MAX_CALLS_IN_ANSWER + 72)
+    all_of_them, too_many = (replace(answered("", *some), left_out=("x",)) for some in (calls[:-72], calls))
+    cut = answered("Hello", call("ours"), reason=FinishReason.LENGTH)
+
+    assert left_out_of(record(state(), all_of_them), all_of_them) == ("x",)
+    assert left_out_of(record(state(), too_many), too_many) == ("x", TOO_MANY_CALLS)
+    assert left_out_of(record(state(), cut), cut) == (DROPPED_CALLS,)
 
 
 def test_message_and_results_are_added_together():
