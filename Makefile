@@ -16,6 +16,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Each worker has servers of its own, and waits for processes for nearly half of its time: four keep two cores busy. Tests
 # are handed out by stealing: of the ways that keep files together it is the one that goes on when a worker has crashed
 TEST_WORKERS ?= 4
+PYTEST_SHARED = $(PYTEST) --numprocesses $(TEST_WORKERS) --dist worksteal --inline-snapshot=disable \
+	--ignore tests/console --ignore tests/guides
 PROTO_FILES := $(wildcard protos/execution/v1/*.proto)
 PROTOC := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I.
 PROTOC_OUT = --python_out=$(1) --grpc_python_out=$(1) --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1)
@@ -28,7 +30,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-console test-guides test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -37,9 +39,11 @@ help: ## this list
 run: setup-run ## start backend, chat_shell and, with no model configured, the demo model; Ctrl-C stops them
 	@exec $(BIN)/python -m deploy.demo.run
 
-test: setup ## run every test that needs nothing but Python, with servers of its own
-	@$(PYTEST) --numprocesses $(TEST_WORKERS) --dist worksteal --inline-snapshot=disable \
-	--ignore tests/console --ignore tests/guides
+test: setup ## try each behaviour once; needs nothing but Python, and starts servers of its own
+	@$(PYTEST_SHARED) -m "not combination and not whole"
+
+test-all: setup ## run every test that needs nothing but Python: also each form of a behaviour, and all that is long
+	@$(PYTEST_SHARED)
 
 test-console: setup ## drive the page in Chromium, which it needs
 	@$(PYTEST) --inline-snapshot=disable tests/console
@@ -48,7 +52,7 @@ test-guides: setup ## run every command of README and docs; needs bash, curl and
 	@$(PYTEST) --inline-snapshot=disable tests/guides
 
 test-thorough: setup ## run every test, and try each property on many more examples, as a nightly run should
-	@TESTS_THOROUGH=1 $(MAKE) --no-print-directory test
+	@TESTS_THOROUGH=1 $(MAKE) --no-print-directory test-all
 
 test-upgrade: setup ## run the last release beside this one through an upgrade and a rollback under load; needs the history
 	@$(PYTEST) tests/upgrade/epochs.py tests/upgrade/rolling.py -o timeout=900
@@ -65,7 +69,7 @@ test-clients: setup ## try foreign clients, each in its own environment, on the 
 test-failed: setup ## run the tests that failed last time once more, one after another
 	@$(PYTEST) --last-failed --last-failed-no-failures none --inline-snapshot=disable
 
-check: verify ## what CI runs before foreign clients: what `verify` does, then the tests, the page's and the guides'
+check: verify ## what `verify` does, then `make test`, the page's tests and the guides'
 	@$(MAKE) --no-print-directory test test-console test-guides
 
 verify: setup lint types floors protos-check manifests console-check ## lint, types, floors and generated code, without the tests

@@ -1,10 +1,12 @@
-"""How much is tried of what has no end: a little in `make test`, all of it in `make test-thorough`.
+"""How much is tried of what has no end, or many forms: a little in `make test`, all of it in `make test-thorough`.
 
-Fewer examples of the same strategies, never narrower strategies.
+Fewer examples of the same strategies, never narrower strategies. Of the forms of one behaviour `make test` tries the
+first, and `make test-all` each.
 """
 
 import os
 
+import pytest
 from hypothesis import settings
 
 IS_THOROUGH = os.environ.get("TESTS_THOROUGH") == "1"
@@ -20,3 +22,8 @@ def of_many(many: int, *, few: int | None = None) -> int:
 def examples(many: int, *, few: int | None = None) -> settings:
     """Return the budget of a property: `many` examples in a thorough run, else `few`, by default a fifth."""
     return settings(max_examples=of_many(many, few=few))
+
+
+def first_of(first: object, *others: object) -> list[object]:
+    """Return what to try a behaviour with, such as stores or doors: `make test` tries it with the first alone."""
+    return [first, *(pytest.param(other, marks=pytest.mark.combination) for other in others)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.pair import Pair, PairOptions, start_pair
+from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl
 from tests.servers.forks import ForkServers
 from tests.servers.postgres import PostgresServer
@@ -60,7 +61,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         yield pairs
 
 
-@pytest.fixture(params=[SMALL, LARGE])
+@pytest.fixture(params=first_of(SMALL, LARGE))
 def pair(request: pytest.FixtureRequest, pairs: Pairs) -> Pair:
     """A running pair of each kind; nothing is emptied between tests, so use names of your own."""
     return pairs.get(request.param)

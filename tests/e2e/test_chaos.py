@@ -12,7 +12,7 @@ SEED = 11
 SECONDS = 30
 
 
-@pytest.mark.timeout(290)
+@pytest.mark.whole
 def test_half_a_minute_of_faults_breaks_no_promise(tmp_path: Path) -> None:
     arguments = ["--seconds", str(SECONDS), "--seed", str(SEED), "--no-disk", "--forked", "--results", str(tmp_path)]
     done = subprocess.run(

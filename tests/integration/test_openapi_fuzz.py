@@ -146,7 +146,8 @@ def _stands(case: Any, fuzzed: FuzzedHouse) -> None:
         fuzzed.fill()
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.whole
+@pytest.mark.timeout(3600)
 def test_no_request_breaks_the_server(fuzzed: FuzzedHouse, subtests: pytest.Subtests) -> None:
     """Thousands of cases follow from the description: they are made here, by the one worker that tries them."""
     schema: Any = schemathesis.openapi.from_dict(APP.openapi())
