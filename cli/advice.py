@@ -49,6 +49,7 @@ ADVICE: tuple[Advice, ...] = (
     ),
     Advice("context_length_exceeded", "", _BEGIN_ANEW),
     Advice("payload_too_large", "", "split it into smaller parts"),
+    Advice("insufficient_quota", "", "pay the provider, or use another key"),
     Advice("conversation_locked", "", "wait until the running answer has ended, then give the command again"),
     Advice("content_filter", "", _INSIGHT),
     Advice("max_output_tokens", "", '`ballast ask --continue "Go on."` asks for the rest'),
@@ -68,6 +69,7 @@ ADVICE: tuple[Advice, ...] = (
     Advice("ModelProtocolViolated", "", "see that CHAT_SHELL_MODEL_API is the one that this server speaks"),
     Advice("ModelStreamCut", "", "give the command again: the provider broke off in the middle of its answer"),
     Advice("ModelContextOverflow", "", _BEGIN_ANEW),
+    Advice("ModelContentFiltered", "", "ask in other words: the provider's filter of contents refuses these"),
     Advice("ModelRequestRejected", "", "see chat_shell's log: the provider refuses what it is asked"),
     Advice("ChatShellUnavailable", "", "start chat_shell, or correct BACKEND_CHAT_SHELL_URL"),
     Advice(

@@ -30,13 +30,37 @@ BallastError
     ├── ModelAuthenticationFailed   401, 403: the operator has to correct the credential
     ├── ModelUnknownToProvider  404: the operator has to correct the name or the address
     ├── ModelRequestRejected    400 and other 4xx
-    │   └── ModelContextOverflow
+    │   ├── ModelContextOverflow
+    │   └── ModelContentFiltered
     ├── ModelStalled            no frame for the idle timeout
     ├── ModelStreamCut          the stream broke off before the end of the answer
     └── ModelProtocolViolated   a malformed frame, or an empty answer
 """
 
 from typing import ClassVar
+
+CONTEXT_EXCEEDED = (
+    "context_length_exceeded: the input exceeds the context window, this model's maximum context length is"
+)
+"""How messages about too long a prompt begin: clients look for the code, or for one of the two clauses."""
+
+IMAGE_CODES = (
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_base64_image",
+    "invalid_image_url",
+    "image_too_large",
+    "image_too_small",
+    "image_parse_error",
+    "image_content_policy_violation",
+    "invalid_image_mode",
+    "image_file_too_large",
+    "unsupported_image_media_type",
+    "empty_image_file",
+    "failed_to_download_image",
+    "image_file_not_found",
+)
+"""What OpenAI's Responses API says of images that it rejects."""
 
 
 class BallastError(Exception):
@@ -45,7 +69,7 @@ class BallastError(Exception):
     `code` is one of OpenAI's error codes, `retryable` says whether the same call may succeed later.
     """
 
-    code: ClassVar[str] = "server_error"
+    code: str = "server_error"
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, param: str | None = None, retry_after_seconds: float | None = None):
@@ -212,7 +236,7 @@ class ModelRateLimited(ModelError):
 class ModelQuotaExhausted(ModelError):
     """The quota at the provider is used up; waiting does not help."""
 
-    code = "rate_limit_exceeded"
+    code = "insufficient_quota"
 
 
 class ModelAuthenticationFailed(ModelError):
@@ -224,13 +248,21 @@ class ModelUnknownToProvider(ModelError):
 
 
 class ModelRequestRejected(ModelError):
-    """The provider rejects the content of the request."""
+    """The provider rejects the content of the request; for an image `code` is one of `IMAGE_CODES`."""
 
     code = "invalid_prompt"
 
 
 class ModelContextOverflow(ModelRequestRejected):
     """The prompt is longer than the model's context window."""
+
+    code = "context_length_exceeded"
+
+
+class ModelContentFiltered(ModelRequestRejected):
+    """The provider's filter of contents rejects the request."""
+
+    code = "content_filter"
 
 
 class ModelStalled(ModelError):

@@ -19,8 +19,14 @@ def report_of(error: BallastError) -> ErrorReport:
 
 def error_of(report: ErrorReport) -> BallastError:
     """Return the error that a report describes; where its class is unknown, an `InternalError`."""
-    found = next((cls for cls in _error_classes(BallastError) if cls.__name__ == report.type), InternalError)
-    return found(report.message, param=report.param)
+    error = class_named(report.type)(report.message, param=report.param)
+    error.code = report.code
+    return error
+
+
+def class_named(name: str) -> type[BallastError]:
+    """Return the class of an error by its name, which stored reports have; `InternalError` where there is none."""
+    return next((cls for cls in _error_classes(BallastError) if cls.__name__ == name), InternalError)
 
 
 def _error_classes(root: type[BallastError]) -> Iterator[type[BallastError]]:

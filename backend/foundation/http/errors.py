@@ -37,7 +37,7 @@ STATUS_BY_ERROR: Mapping[type[errors.BallastError], tuple[int, str]] = {
     errors.InternalError: (500, "server_error"),
     errors.ModelError: (502, "server_error"),
     errors.ModelRateLimited: (429, "rate_limit_error"),
-    errors.ModelQuotaExhausted: (429, "rate_limit_error"),
+    errors.ModelQuotaExhausted: (429, "insufficient_quota"),
     errors.ModelRequestRejected: (400, "invalid_request_error"),
     errors.ModelStalled: (504, "server_error"),
 }

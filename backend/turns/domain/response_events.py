@@ -68,6 +68,9 @@ def broken_off_events(body: ResponseBody, report: ErrorReport, after: int) -> tu
 
 
 def error_event(report: ErrorReport) -> UnnumberedEvent:
-    """Build an error event in both forms: nested as Open Responses demands, and flat as OpenAI's types declare."""
-    flat = {"code": response_error(report)["code"], "message": report.message, "param": report.param}
+    """Build an error event in both forms: nested as Open Responses demands, and flat as OpenAI's types declare.
+
+    Its code is a free text, other than that of the response's own error.
+    """
+    flat = {"code": report.code, "message": report.message, "param": report.param}
     return {"type": "error", **flat, "error": {"type": report.type, **flat}}

@@ -1,6 +1,6 @@
 """The response object as clients get it: all of OpenAI's keys at every stage of a turn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -14,13 +14,21 @@ from backend.turns.domain.turn_request import (
     JsonSchemaFormat,
     TurnRequest,
 )
+from shared.errors import IMAGE_CODES
+from shared.models.error_reports import class_named
 from shared.models.events import ErrorReport, FinishReason, Usage
 from shared.models.values import JsonObject, JsonValue, Value, objects_in
 
 ResponseBody = JsonObject
 
-RESPONSE_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt"})
-"""The codes of OpenAI's closed list that we use; the class of our own error is in `error.type`."""
+RESPONSE_ERROR_CODES: Mapping[str, str] = {
+    "context_length_exceeded": "invalid_prompt",
+    "content_filter": "invalid_prompt",
+    "insufficient_quota": "rate_limit_exceeded",
+    **{code: code for code in ("rate_limit_exceeded", "invalid_prompt", *IMAGE_CODES)},
+}
+"""What stands for a code in a response's own error, which knows those of OpenAI's closed list alone; for all others it
+is `server_error`. The class of our own error is in `error.type`."""
 
 INCOMPLETE_REASONS = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
 LEFT_OUT = "ballast_left_out"
@@ -150,17 +158,22 @@ def shown_body(body: ResponseBody, *, with_results: bool) -> ResponseBody:
 
 def response_error(report: ErrorReport) -> JsonObject:
     """Make a response's own `error`, whose code is one of OpenAI's closed list."""
-    code = report.code if report.code in RESPONSE_ERROR_CODES else "server_error"
-    return {"code": code, "message": report.message, "type": report.type}
+    return {"code": _listed(report.code), "message": report.message, "type": report.type}
+
+
+def _listed(code: str) -> str:
+    return RESPONSE_ERROR_CODES.get(code, "server_error")
 
 
 def report_in(body: ResponseBody) -> ErrorReport | None:
-    """Return the failure in a stored object, or None."""
+    """Return the failure in a stored object, or None; its code is that of its class where the object may not say it."""
     error = cast("dict[str, str] | None", body.get("error"))
     if error is None:
         return None
     kind = error.get("type") or "InternalError"
-    return ErrorReport(type=kind, code=error["code"], message=error["message"], param=None, retryable=False)
+    own = class_named(kind).code
+    code = own if _listed(own) == error["code"] else error["code"]
+    return ErrorReport(type=kind, code=code, message=error["message"], param=None, retryable=False)
 
 
 def total_tokens(body: ResponseBody) -> int:

@@ -16,7 +16,7 @@ from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.summarise import Summarise, Summary
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
-from shared.errors import ContextTooLong, ModelContextOverflow
+from shared.errors import CONTEXT_EXCEEDED, ContextTooLong, ModelContextOverflow
 from shared.models.events import ModelCard
 from shared.models.execution import ExecutionRequest
 from shared.tokens import estimate_tokens
@@ -131,7 +131,7 @@ class CompactHistory:
 def _overflow(tokens: int, card: ModelCard | None) -> ModelContextOverflow:
     takes = f"takes {input_budget_tokens(card)} in a request" if card is not None else "has a window that is not known"
     return ModelContextOverflow(
-        "The provider found the prompt too long, and not enough can be left out of it: this turn needs about "
-        f"{tokens} tokens; the model, as it is configured, {takes}; use a shorter input.",
+        f"{CONTEXT_EXCEEDED} shorter: the provider found the prompt too long, and not enough can be left out of it; "
+        f"this turn needs about {tokens} tokens; the model, as it is configured, {takes}; use a shorter input.",
         param="input",
     )

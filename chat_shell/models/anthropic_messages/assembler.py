@@ -12,7 +12,7 @@ from chat_shell.models.transport.frames import LeftOut, expect_array, expect_obj
 from chat_shell.models.transport.kept_items import MAX_KEPT_CHARACTERS, KeptItems
 from chat_shell.models.transport.provider_errors import error_of_frame
 from chat_shell.models.transport.usage import Counts
-from shared.errors import ModelContextOverflow, ModelProtocolViolated, ModelStreamCut
+from shared.errors import CONTEXT_EXCEEDED, ModelContextOverflow, ModelProtocolViolated, ModelStreamCut
 from shared.models.events import FinishReason, Usage
 from shared.models.messages import ToolCall
 from shared.models.values import JsonObject
@@ -71,7 +71,7 @@ class MessageAssembler(FrameAssembler):
             raise ModelStreamCut("the model's provider paused the answer")
         is_silent = not self._has_text and not self._calls
         if self._reason == "model_context_window_exceeded" and is_silent:
-            raise ModelContextOverflow("the prompt leaves no room for an answer in the model's context window")
+            raise ModelContextOverflow(f"{CONTEXT_EXCEEDED} shorter than prompt and answer")
         reason = _REASONS.get(self._reason, FinishReason.STOP)
         if reason in (FinishReason.STOP, FinishReason.TOOL_CALLS):
             if is_silent:

@@ -8,7 +8,10 @@ import re
 import orjson
 
 from shared.errors import (
+    CONTEXT_EXCEEDED,
+    IMAGE_CODES,
     ModelAuthenticationFailed,
+    ModelContentFiltered,
     ModelContextOverflow,
     ModelError,
     ModelProtocolViolated,
@@ -46,6 +49,7 @@ _QUOTA_WORDS = re.compile(
     r"|credit balance is too low|billing",
     re.IGNORECASE,
 )
+_QUOTA_SPENT = "insufficient_quota: the quota at the model's provider is used up"
 _SPENT = re.compile(r"credit balance is too low", re.IGNORECASE)
 """Anthropic says this with status 400."""
 _UNKNOWN_MODEL_CODES = {"model_not_found", "model_not_available", "deploymentnotfound"}  # OpenAI, Together, Azure
@@ -54,23 +58,7 @@ _UNKNOWN_MODEL_WORDS = re.compile(
     r"|not a valid model|invalid model|unknown model",  # OpenRouter, Mistral
     re.IGNORECASE,
 )
-_IMAGE_CODES = (
-    "invalid_image",
-    "invalid_image_format",
-    "invalid_base64_image",
-    "invalid_image_url",
-    "image_too_large",
-    "image_too_small",
-    "image_parse_error",
-    "image_content_policy_violation",
-    "invalid_image_mode",
-    "image_file_too_large",
-    "unsupported_image_media_type",
-    "empty_image_file",
-    "failed_to_download_image",
-    "image_file_not_found",
-)
-"""What a failed response of OpenAI's Responses API says of images."""
+_FILTER_CODES = {"content_filter", "content_policy_violation"}  # Azure, OpenAI
 _STATUS_OF_TYPE = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -93,7 +81,7 @@ _STATUS_OF_TYPE = {
     "bio_policy": 400,
     "misalignment_policy_violation": 400,
     "data_residency_mismatch": 400,
-    **dict.fromkeys(_IMAGE_CODES, 400),
+    **dict.fromkeys((*IMAGE_CODES, *_FILTER_CODES), 400),
 }
 _REFUSED_FIELD = re.compile(
     r"unsupported|not supported|unrecognized|unknown|unexpected|extra_forbidden|not (?:permitted|allowed|available)",
@@ -134,17 +122,28 @@ def _classify(status: int, codes: set[str], message: str, wait: float | None) ->
     if status in (401, 403):
         return ModelAuthenticationFailed(f"the model's provider refuses the configured credential (status {status})")
     if codes & _QUOTA_CODES or status == 402 or _SPENT.search(message):
-        return ModelQuotaExhausted(f"the quota at the model's provider is used up (status {status})")
+        return ModelQuotaExhausted(f"{_QUOTA_SPENT} (status {status})")
     if status == 429:
         return _too_many_requests(message, wait)
     if codes & _OVERFLOW_CODES or _OVERFLOW_WORDS.search(message):
-        return ModelContextOverflow(f"the prompt is longer than the model's context window (status {status})")
+        return ModelContextOverflow(f"{CONTEXT_EXCEEDED} shorter than the prompt (status {status})")
     if status >= 500 or status == 408:
         text = f"the model's provider failed (status {status})"
         return ModelUnavailable(text, retry_after_seconds=wait)
     if status >= 400:
-        return ModelRequestRejected(f"the model's provider rejected the request (status {status})")
+        return _rejection(status, codes)
     return ModelProtocolViolated(f"the model's provider answered with something else (status {status})")
+
+
+def _rejection(status: int, codes: set[str]) -> ModelError:
+    if codes & _FILTER_CODES:
+        return ModelContentFiltered(f"content_filter: the model's provider filters the request (status {status})")
+    of_image = next((code for code in IMAGE_CODES if code in codes), None)
+    if of_image is None:
+        return ModelRequestRejected(f"the model's provider rejected the request (status {status})")
+    error = ModelRequestRejected(f"{of_image}: the model's provider rejected an image (status {status})")
+    error.code = of_image
+    return error
 
 
 def _names_unknown_model(status: int, codes: set[str], message: str) -> bool:
@@ -155,7 +154,7 @@ def _names_unknown_model(status: int, codes: set[str], message: str) -> bool:
 def _too_many_requests(message: str, wait: float | None) -> ModelError:
     # Some providers mention a quota also where waiting helps; their answer then contains the time to wait.
     if wait is None and _QUOTA_WORDS.search(message):
-        return ModelQuotaExhausted("the quota at the model's provider is used up (status 429)")
+        return ModelQuotaExhausted(f"{_QUOTA_SPENT} (status 429)")
     return ModelRateLimited("the model's provider asks to slow down (status 429)", retry_after_seconds=wait)
 
 

@@ -44,6 +44,7 @@ EXPECTED = {
     "ModelUnknownToProvider": 502,
     "ModelRequestRejected": 400,
     "ModelContextOverflow": 400,
+    "ModelContentFiltered": 400,
     "ModelStalled": 504,
     "ModelStreamCut": 502,
     "ModelProtocolViolated": 502,

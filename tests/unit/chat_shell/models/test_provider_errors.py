@@ -21,6 +21,8 @@ from shared.errors import (
     ModelUnavailable,
     ModelUnknownToProvider,
 )
+from shared.models.error_reports import report_of
+from shared.models.values import JsonObject
 from shared.retries import retry_after_seconds
 
 NOW = datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
@@ -162,3 +164,19 @@ def test_retry_after(headers: dict[str, str], seconds: float | None):
 def test_refused_fields(status: int, content: str, field: str | None):
     fields = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "stream_options")
     assert refused_field(status, content.encode(), fields) == field
+
+
+@pytest.mark.parametrize("code", ["content_filter", "invalid_image_format", "image_too_large"])
+def test_a_code_that_clients_act_on_is_kept(code: str):
+    frame: JsonObject = {"error": {"code": code, "message": "secret words"}}
+    for error in (error_of_frame(frame), error_of_response(400, orjson.dumps(frame))):
+        assert isinstance(error, ModelRequestRejected)
+        assert report_of(error).code == code
+        assert error.message.startswith(f"{code}: ")
+        assert "secret" not in error.message
+
+
+def test_an_overflow_holds_the_words_that_clients_look_for():
+    message = error_of_response(400, b'{"error": {"code": "context_length_exceeded"}}').message
+    for words in ("context_length_exceeded", "exceeds the context window", "this model's maximum context length is"):
+        assert words in message
