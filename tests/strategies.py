@@ -205,7 +205,7 @@ def offered_tools() -> st.SearchStrategy[OfferedTools]:
 def execution_requests(draw: st.DrawFn) -> ExecutionRequest:
     """Any request that is valid at all."""
     history = tuple(draw(st.lists(history_messages(), max_size=5)))
-    may_continue = bool(history) and isinstance(history[-1], ToolMessage)
+    may_go_on = bool(history)
     tools = draw(st.lists(tool_definitions(), max_size=3, unique_by=lambda tool: tool.name))
     served = draw(st.lists(served_tools(), max_size=2, unique_by=lambda tool: tool.definition.name))
     names = {tool.name for tool in tools}
@@ -221,7 +221,7 @@ def execution_requests(draw: st.DrawFn) -> ExecutionRequest:
         history=history,
         kb_meta_prompt=draw(texts),
         dynamic_blocks=tuple(draw(st.lists(st.builds(DynamicBlock, name=texts, text=texts), max_size=2))),
-        prompt=draw(contents() | st.none() if may_continue else contents()),
+        prompt=draw(contents() | st.none() if may_go_on else contents()),
         sent_at=draw(instants),
         time_zone=draw(texts),
         knowledge=draw(knowledge()),

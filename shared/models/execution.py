@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from shared.models.messages import AssistantMessage, Content, HistoryMessage, ToolMessage, TurnMessage, is_none
+from shared.models.messages import AssistantMessage, Content, HistoryMessage, TurnMessage, is_none
 from shared.models.values import Count, Instant, Int64, JsonObject, PositiveCount, Value
 
 
@@ -163,7 +163,8 @@ class ExecutionRequest(Value):
     """A whole turn. Every field is required, so that no field that was forgotten permits anything.
 
     `history` holds the messages of the conversation log exactly as they were sent before. `prompt` is the current
-    message of the user without its date suffix; it is None when the turn continues from tool results. `added` holds
+    message of the user without its date suffix; it is None where no message of the user is the last: the turn continues
+    from tool results, or the model goes on. `added` holds
     what the turn has behind it, which is nothing unless it was begun before: complete exchanges with tools, and
     messages of the user that entered meanwhile. `reminder` is a text of an agent that stands at the end of each request
     and in no log. `reads_files` says that the tool is offered which reads attached files. Where the purpose is a
@@ -198,9 +199,9 @@ class ExecutionRequest(Value):
     served_tools: tuple[ServedTool, ...] = Field(default=(), exclude_if=not_)
 
     @model_validator(mode="after")
-    def _continues_from_a_result(self) -> Self:
-        if self.prompt is None and not (self.history and isinstance(self.history[-1], ToolMessage)):
-            raise ValueError("prompt: only a history that ends with a tool result may go without one")
+    def _says_something(self) -> Self:
+        if self.prompt is None and not self.history and not self.system_prompt:
+            raise ValueError("prompt: only behind a history or a system prompt may it be left out")
         return self
 
     @model_validator(mode="after")

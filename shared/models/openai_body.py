@@ -111,6 +111,7 @@ class Metadata(Value):
     limits: Json[TurnLimits]
     deadline: InstantText
     added: Json[tuple[TurnMessage, ...]] = ()
+    has_prompt: Json[bool] = True
     reminder: str = ""
     reads_files: Json[bool] = False
     purpose: PurposeText = Purpose.ANSWER

@@ -53,7 +53,7 @@ class OpenAIRequestConverter:
         """
         encode_json(dict(body))
         parsed = read(RequestBody, body, "")
-        history, prompt = decode_input(parsed.input)
+        history, prompt = decode_input(parsed.input, has_prompt=parsed.metadata.has_prompt)
         metadata = parsed.metadata
         fields = {
             **{name: value for name, value in metadata if name in ExecutionRequest.model_fields},
@@ -154,6 +154,7 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         "limits": _json_of(request.limits, "metadata.limits"),
         "deadline": request.deadline.isoformat(),
         **({"added": _json_of(request.added, "metadata.added")} if request.added else {}),
+        **({"has_prompt": "false"} if _ends_with_user(request) else {}),
         **({"reminder": request.reminder} if request.reminder else {}),
         **({"reads_files": "true"} if request.reads_files else {}),
         **({"purpose": request.purpose.value} if request.purpose is not Purpose.ANSWER else {}),
@@ -161,6 +162,11 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         **{key: repr(value) for key, value in numbers.items() if value is not None},
         **({"stop": encode_json(list(parameters.stop), "metadata.stop").decode()} if parameters.stop else {}),
     }
+
+
+def _ends_with_user(request: ExecutionRequest) -> bool:
+    """Return whether the last message would be taken for the prompt, which the request has not."""
+    return request.prompt is None and bool(request.history) and request.history[-1].role == "user"
 
 
 def _encode_served(request: ExecutionRequest) -> dict[str, str]:

@@ -96,16 +96,18 @@ def _encode_part(part: Part) -> JsonObject:
     return {"type": "input_image", "image_url": part.url, "detail": part.detail.value}
 
 
-def decode_input(raw: JsonValue) -> tuple[tuple[HistoryMessage, ...], Content | None]:
-    """Read the field `input`: the history, and the prompt, which is None where the last item is a tool's result.
+def decode_input(raw: JsonValue, *, has_prompt: bool = True) -> tuple[tuple[HistoryMessage, ...], Content | None]:
+    """Read the field `input`: the history, and the prompt, which is None where no message of the user is the last.
+
+    Without `has_prompt` such a message belongs to the history, too.
 
     Raises:
         InvalidRequest: an item is malformed or out of place; `param` names it.
     """
     if isinstance(raw, str):
         return (), raw
-    if not isinstance(raw, list | tuple) or not raw:
-        raise InvalidRequest("input: must be a string or a list that is not empty", param="input")
+    if not isinstance(raw, list | tuple):
+        raise InvalidRequest("input: must be a string or a list", param="input")
     messages: list[HistoryMessage] = []
     reasoning: ProviderReasoning | None = None
     for index, given in enumerate(raw):
@@ -118,12 +120,12 @@ def decode_input(raw: JsonValue) -> tuple[tuple[HistoryMessage, ...], Content | 
         else:
             _append_item(messages, item, f"input[{index}]", reasoning)
             reasoning = None
-    last = messages[-1] if messages and reasoning is None else None
-    if isinstance(last, UserMessage):
+    if reasoning is not None:
+        raise InvalidRequest("input: must not end with a reasoning item", param="input")
+    last = messages[-1] if messages else None
+    if has_prompt and isinstance(last, UserMessage):
         return tuple(messages[:-1]), last.content
-    if isinstance(last, ToolMessage):
-        return tuple(messages), None
-    raise InvalidRequest("input: must end with a user's message or a tool's result", param="input")
+    return tuple(messages), None
 
 
 def _append_item(

@@ -41,14 +41,14 @@ def tools_tokens(definitions: Sequence[ToolDefinition]) -> int:
 class Load(Value):
     """The parts of a request that are not in the log yet.
 
-    `needs_calls` is true where the input answers tool calls at the end of the log. `given` is history that the input
-    contains, `blocks` the texts of an agent that the turn adds. `context_tokens` is the size of the dynamic context,
-    `restated_tokens` its size where all of it is restated.
+    `needs_end` is true where the input answers tool calls at the end of the log, or goes on with what stands there.
+    `given` is history that the input contains, `blocks` the texts of an agent that the turn adds. `context_tokens` is
+    the size of the dynamic context, `restated_tokens` its size where all of it is restated.
     """
 
     system_prompt: str
     current: Content | None
-    needs_calls: bool
+    needs_end: bool
     given: tuple[HistoryMessage, ...] = ()
     blocks: tuple[str, ...] = ()
     tools_tokens: int = TOOLS_TOKENS
@@ -116,9 +116,9 @@ def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) 
     is_longer = load.current is not None and context + load.context_tokens > 2 * load.restated_tokens
     restates = is_over_bound or is_longer
     said = load.restated_tokens if restates else load.context_tokens + context
-    elides_below = _newest_begins_at(sent, needs_calls=load.needs_calls)
+    elides_below = _newest_begins_at(sent, needs_end=load.needs_end)
     cuts = cuts_of([(entry, elided_tokens(entry, size, elides_below)) for entry, size in turns])
-    if sent and not load.needs_calls and (turns or restates):
+    if sent and not load.needs_end and (turns or restates):
         cuts.append((sent[-1].position + 1, 0))
     cuts = [(at, kept + _standing_tokens(sent, at)) for at, kept in cuts]
     least = fixed + said + cuts[-1][1] if cuts else needed
@@ -144,11 +144,11 @@ def elided_tokens(entry: Entry, size: int, below: int) -> int:
     return ELIDED_TOKENS if entry.position < below and isinstance(entry.message, ToolMessage) else size
 
 
-def _newest_begins_at(sent: Sequence[Entry], *, needs_calls: bool) -> int:
-    """Return where the newest turn begins: behind all that is sent, or with the turn whose calls its input answers."""
+def _newest_begins_at(sent: Sequence[Entry], *, needs_end: bool) -> int:
+    """Return where the newest turn begins: behind all that is sent, or with the turn that its input continues."""
     if not sent:
         return 0
-    if not needs_calls:
+    if not needs_end:
         return sent[-1].position + 1
     return next(entry.position for entry in sent if entry.turn_id == sent[-1].turn_id)
 

@@ -31,10 +31,15 @@ STEP_MESSAGES = 200
 
 
 class Chain(NamedTuple):
-    """A chain, and whether a model's answer ends it: text that a model says behind it would belong to that answer."""
+    """A chain, and whether a model's answer ends it: text that a model says behind it would belong to that answer.
+
+    Where that answer is known, `said` is it, and `before` the chain that it follows.
+    """
 
     digest: str
     ends_with_answer: bool
+    before: str = ""
+    said: tuple[HistoryMessage, ...] = ()
 
 
 class Boundary(NamedTuple):
@@ -57,13 +62,16 @@ def stored_chain(digest: str) -> Chain:
 def extended_in_steps(chain: Chain | None, messages: Sequence[HistoryMessage]) -> Steps[Chain | None]:
     """Extend a chain by messages; None where what the client has seen is not known.
 
-    That is so where messages of a model follow an answer: it is not known whether clients join them.
+    That is so where messages of a model follow an answer that is not known: all of them are one.
     """
     for run in _runs(messages):
         is_answer = isinstance(run[0], AssistantMessage)
-        if chain is None or (is_answer and chain.ends_with_answer):
+        if chain is None or (is_answer and chain.ends_with_answer and not chain.said):
             return None
-        chain = Chain((yield from _hashed_in_steps(chain.digest, _fields(run))), is_answer)
+        said = (*chain.said, *run) if is_answer else ()
+        before = chain.before if is_answer and chain.said else chain.digest
+        digest = yield from _hashed_in_steps(before, _fields(said or run))
+        chain = Chain(digest, is_answer, before, said)
     return chain
 
 

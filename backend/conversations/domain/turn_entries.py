@@ -12,7 +12,7 @@ from backend.conversations.domain.responses import Item, ItemBody
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.conversations.domain.waiting_turns import Entered
 from backend.knowledge.domain.labels import Labels
-from shared.models.messages import HistoryMessage, UserMessage
+from shared.models.messages import HistoryMessage, SystemMessage, UserMessage
 from shared.models.values import Value
 from shared.prompts.message_order import with_time_suffix
 
@@ -28,8 +28,21 @@ class EntryStamp(Value):
 
 
 def given_entries(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
-    """Return the entries of the history that the input contains, unchanged."""
-    return tuple(_entry(kind_of(message), _plain(message), stamp) for message in read.history)
+    """Return the entries of the history that the input contains, unchanged.
+
+    A message of the user that nobody has answered gets its date suffix though the system speaks behind it.
+    """
+    given = list(read.history)
+    at = read.question_at
+    if at is not None and all(isinstance(message, SystemMessage) for message in given[at + 1 :]) and at < len(given):
+        given[at] = _dated(given[at], stamp)
+    return tuple(_entry(kind_of(message), _plain(message), stamp) for message in given)
+
+
+def _dated(message: HistoryMessage, stamp: EntryStamp) -> HistoryMessage:
+    if not isinstance(message, UserMessage) or isinstance(message, FileMessage):
+        return message
+    return UserMessage(content=with_time_suffix(message.content, stamp.sent_at, stamp.time_zone))
 
 
 def _plain(message: HistoryMessage) -> HistoryMessage:
@@ -64,17 +77,21 @@ def context_entry(plan: ContextPlan, stamp: EntryStamp) -> tuple[Entry, ...]:
 
 
 def current_entry(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
-    """Return the entry of the current message, with its date suffix; none when the turn continues from results."""
+    """Return the entry of the current message, with its date suffix; none where no message of the user is the last."""
     if read.current is None:
         return ()
-    content = with_time_suffix(read.current, stamp.sent_at, stamp.time_zone)
-    return (_entry(EntryKind.USER, UserMessage(content=content), stamp),)
+    return (_entry(EntryKind.USER, _dated(UserMessage(content=read.current), stamp), stamp),)
+
+
+def silent_entry(stamp: EntryStamp) -> Entry:
+    """Return an entry that no request holds: an epoch begins with it in a turn that adds nothing before its answer."""
+    return _entry(EntryKind.NOTICE, None, stamp)
 
 
 def placed(entries: Sequence[Entry], position: int, reset: Reset | None) -> tuple[Entry, ...]:
     """Return a turn's entries with their positions, and with the reset of a new epoch on the first of them."""
     numbered = [entry.model_copy(update={"position": place}) for place, entry in enumerate(entries, position)]
-    return (numbered[0].model_copy(update={"reset": reset}), *numbered[1:])
+    return (numbered[0].model_copy(update={"reset": reset}), *numbered[1:]) if numbered else ()
 
 
 def with_entered(output: Sequence[ItemBody], entered: Sequence[Entered]) -> tuple[ItemBody, ...]:
@@ -96,7 +113,7 @@ def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id:
     )
 
 
-def _entry(kind: EntryKind, message: HistoryMessage, stamp: EntryStamp) -> Entry:
+def _entry(kind: EntryKind, message: HistoryMessage | None, stamp: EntryStamp) -> Entry:
     return Entry(
         position=0,
         epoch=stamp.epoch,

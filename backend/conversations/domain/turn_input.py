@@ -1,6 +1,7 @@
 """Read the input of a turn: its instructions, its history, and the current message."""
 
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
 from backend.conversations.domain.attached_files import UnreadFile
@@ -45,22 +46,35 @@ MAX_NAMED_CALLS = 5
 class ParsedInput(Value):
     """The parts of an input.
 
-    `history` holds the messages before the current one, without date suffixes. `current` is None when the turn
-    continues from tool results; `history` then ends with them. `ends` says for each message of the history how many
-    items of the input it and those before it were read from. `files` are the texts of the files of the current message,
-    once they are read, each as a message of its own.
+    `history` holds the messages before the current one, without date suffixes. `current` is None where no message of
+    the user is the last: the turn continues from tool results, goes on with what the model said, or begins with what
+    the system says. `order` names the items in the order in which they were read, which is theirs but for outputs,
+    and `ends` for each message of the history how many of these it and those before it were read from. `files` are the
+    texts of the files of the current message, once they are read, each as a message of its own.
     """
 
     instructions: tuple[str, ...]
     history: tuple[HistoryMessage, ...]
     current: Content | None
     ends: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
     files: tuple[str, ...] = ()
 
     @property
     def messages(self) -> tuple[HistoryMessage, ...]:
         """All messages, the current one being the last."""
         return self.history if self.current is None else (*self.history, UserMessage(content=self.current))
+
+    @property
+    def question_at(self) -> int | None:
+        """The index among the messages of the newest one of the user, None where there is none.
+
+        So it is, too, where the turn continues from tool results: what they belong to has been said before.
+        """
+        messages = self.messages
+        if not messages or isinstance(messages[-1], ToolMessage):
+            return None
+        return next((place for place in reversed(range(len(messages))) if messages[place].role == "user"), None)
 
     def behind(self, count: int) -> "ParsedInput":
         """Return the input without the first `count` messages of its history."""
@@ -83,10 +97,7 @@ def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: 
     Raises:
         InvalidRequest: an item is not allowed at its position; `param` names it.
     """
-    reader = _ListReader(pending_calls, where)
-    for place, item in enumerate(items):
-        reader.feed(place, item)
-    return reader.turn_input()
+    return _ListReader(pending_calls, where).fed(items).turn_input()
 
 
 def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str]) -> ParsedInput:
@@ -95,10 +106,30 @@ def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str])
     Raises:
         InvalidRequest: an item is not allowed at its position; `param` names it, starting with `items`.
     """
-    reader = _ListReader(pending_calls, "items")
+    return _ListReader(pending_calls, "items").fed(items).given_history()
+
+
+def _in_call_order(items: Sequence[InputItem], pending_calls: Iterable[str]) -> Sequence[int]:
+    """Return the places of items in the order in which OpenAI's API reads them: outputs stand behind their calls.
+
+    What parts a call from its output, such as a message of the user, is read behind the output.
+    """
+    outputs: dict[str, deque[int]] = {}
     for place, item in enumerate(items):
-        reader.feed(place, item)
-    return reader.given_history()
+        if isinstance(item, FunctionCallOutputItem):
+            outputs.setdefault(item.call_id, deque()).append(place)
+    order, waiting = dict[int, None](), dict.fromkeys(pending_calls)
+    for place, item in enumerate(items if outputs else ()):
+        if isinstance(item, FunctionCallItem):
+            waiting[item.call_id] = None
+        elif isinstance(item, FunctionCallOutputItem) and place not in order:
+            waiting.pop(item.call_id, None)
+            outputs[item.call_id].popleft()
+        elif isinstance(item, UserItem | SystemItem | AssistantItem):
+            order.update(dict.fromkeys(outputs[call].popleft() for call in waiting if outputs.get(call)))
+            waiting.clear()
+        order[place] = None
+    return tuple(order) or range(len(items))
 
 
 class _ListReader:
@@ -112,44 +143,52 @@ class _ListReader:
         self._ends: list[int] = []
         self._calls: list[ToolCall] = []
         self._calls_end = 0
+        self._order: list[int] = []
 
-    def feed(self, place: int, item: InputItem) -> None:
+    def fed(self, items: Sequence[InputItem]) -> "_ListReader":
+        """Read all items, and return the reader."""
+        for place in _in_call_order(items, self._pending):
+            self._order.append(place)
+            self._feed(place, items[place])
+        return self
+
+    def _feed(self, place: int, item: InputItem) -> None:
         param = f"{self._where}[{place}]"
         if not isinstance(item, FunctionCallItem | ReasoningItem | FileSearchItem | CompactionItem):
             self._close_calls()
         match item:
             case SystemItem():
-                self._add_system(_joined(item.content), place)
+                self._add_system(_joined(item.content), param)
             case UserItem():
                 _refuse_pending(self._pending, param)
-                self._add(UserMessage(content=_content(item.content, f"{param}.content")), place)
+                self._add(UserMessage(content=_content(item.content, f"{param}.content")))
             case AssistantItem():
                 _refuse_pending(self._pending, param)
-                self._add(AssistantMessage(text=_joined(item.content)), place)
+                self._add(AssistantMessage(text=_joined(item.content)))
             case FunctionCallItem():
                 self._add_call(item, param)
-                self._calls_end = place + 1
+                self._calls_end = len(self._order)
             case FunctionCallOutputItem():
                 self._answer_call(item, param)
                 content = _content(item.output, f"{param}.output")
-                self._add(ToolMessage(call_id=item.call_id, content=content), place)
+                self._add(ToolMessage(call_id=item.call_id, content=content))
             case ItemReference():
                 message = "References are resolved in the input of a response only; give the item itself."
                 raise InvalidRequest(message, param=f"{param}.type")
             case _:
                 """Reasoning and searches that the client sends back are not sent to a model."""
 
-    def _add_system(self, text: str, place: int) -> None:
+    def _add_system(self, text: str, param: str) -> None:
         """Read a message of the system or a developer: before all others it belongs to the instructions."""
         if not self._messages:
             self._instructions.append(text)
             return
-        _refuse_pending(self._pending, f"{self._where}[{place}]")
-        self._add(SystemMessage(content=text), place)
+        _refuse_pending(self._pending, param)
+        self._add(SystemMessage(content=text))
 
-    def _add(self, message: HistoryMessage, place: int) -> None:
+    def _add(self, message: HistoryMessage, end: int | None = None) -> None:
         self._messages.append(message)
-        self._ends.append(place + 1)
+        self._ends.append(end or len(self._order))
 
     def _add_call(self, item: FunctionCallItem, param: str) -> None:
         if item.call_id in self._pending:
@@ -171,7 +210,7 @@ class _ListReader:
         last = self._messages.pop() if self._has_assistant_last else None
         del self._ends[len(self._messages) :]
         said = last if isinstance(last, AssistantMessage) else AssistantMessage(text="")
-        self._add(AssistantMessage(text=said.text, tool_calls=(*said.tool_calls, *self._calls)), self._calls_end - 1)
+        self._add(AssistantMessage(text=said.text, tool_calls=(*said.tool_calls, *self._calls)), self._calls_end)
         self._calls.clear()
 
     def _answer_call(self, item: FunctionCallOutputItem, param: str) -> None:
@@ -187,21 +226,16 @@ class _ListReader:
     def turn_input(self) -> ParsedInput:
         self._close_calls()
         _refuse_pending(self._pending, self._where)
-        last = self._messages[-1] if self._messages else None
-        if last is None:
+        if not self._messages and not self._instructions:
             raise InvalidRequest("There is no message to answer; add a message of the user.", param=self._where)
-        if isinstance(last, AssistantMessage):
-            message = "The last message is the assistant's; add a message of the user behind it."
-            raise InvalidRequest(message, param=self._where)
-        if isinstance(last, SystemMessage):
-            message = "The input ends with a system message: put it before the newest message of the user."
-            raise InvalidRequest(message, param=f"{self._where}[{self._ends[-1] - 1}].role")
-        is_result = isinstance(last, ToolMessage)
+        last = self._messages[-1] if self._messages else None
+        count = len(self._messages) - isinstance(last, UserMessage)
         return ParsedInput(
             instructions=tuple(self._instructions),
-            history=tuple(self._messages if is_result else self._messages[:-1]),
-            current=None if is_result else last.content,
-            ends=tuple(self._ends if is_result else self._ends[:-1]),
+            history=tuple(self._messages[:count]),
+            current=last.content if isinstance(last, UserMessage) else None,
+            ends=tuple(self._ends[:count]),
+            order=() if self._order == sorted(self._order) else tuple(self._order),
         )
 
 

@@ -74,6 +74,11 @@ class TurnStart:
         return found.model_copy(update=_NO_SETTINGS) if self.is_recognised else found
 
     @property
+    def needs_log_end(self) -> bool:
+        """Whether the input answers calls at the end of the origin's log, or goes on with what stands there."""
+        return bool(self.waiting) or (bool(self.origin.log) and self.read.question_at is None)
+
+    @property
     def size(self) -> int:
         """How many items and entries have to be gone through to build its request."""
         items = 1 if isinstance(self.request.input, str) else len(self.request.input)

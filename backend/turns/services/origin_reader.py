@@ -101,12 +101,14 @@ class OriginReader:
         if origin is None:
             return None
         rest = new.read.behind(found.message_count)
+        # Behind an answer only its own words tell what it and its continuation are together.
+        before, messages = (stored_chain(found.digest), rest.messages) if rest.messages else (root, new.read.messages)
         return TurnStart(
             origin=origin,
             request=_without_items(new.request, new.read.ends[found.message_count - 1]),
             read=rest,
             waiting=pending_calls(history(origin.log)),
-            seen=await in_steps(extended_in_steps(stored_chain(found.digest), rest.messages)),
+            seen=await in_steps(extended_in_steps(before, messages)),
             is_recognised=True,
         )
 
@@ -223,11 +225,17 @@ async def started(origin: Origin, request: TurnRequest) -> TurnStart:
     # What several people have said, no client resends as a history of its own.
     is_kept = request.is_stored and not origin.conversation.people.is_shared
     seen = await in_steps(extended_in_steps(origin.seen, read.messages)) if is_kept else None
-    return TurnStart(origin=origin, request=request, read=read, waiting=waiting, seen=seen)
+    return TurnStart(origin=origin, request=_in_order_read(request, read), read=read, waiting=waiting, seen=seen)
 
 
 def _read(request: TurnRequest, waiting: tuple[str, ...]) -> ParsedInput:
     return read_string(request.input, waiting) if isinstance(request.input, str) else read_items(request.input, waiting)
+
+
+def _in_order_read(request: TurnRequest, read: ParsedInput) -> TurnRequest:
+    if isinstance(request.input, str) or not read.order:
+        return request
+    return request.model_copy(update={"input": [request.input[place] for place in read.order]})
 
 
 def _without_items(request: TurnRequest, count: int) -> TurnRequest:

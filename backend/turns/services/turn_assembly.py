@@ -40,6 +40,7 @@ from backend.conversations.domain.turn_entries import (
     notice_entry,
     numbered_items,
     placed,
+    silent_entry,
 )
 from backend.conversations.domain.withheld import labels_in
 from backend.knowledge.domain.access import strictest_mode
@@ -62,7 +63,7 @@ from shared.models.execution import (
     TurnLimits,
     User,
 )
-from shared.models.messages import HistoryMessage, UserMessage
+from shared.models.messages import HistoryMessage, ToolMessage, UserMessage
 from shared.prompts.summary import COMPACTED
 from shared.tokens import estimate_tokens
 
@@ -93,7 +94,8 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
     moved = moved_blocks(sent, draft.blocks)
     places = InputPlaces(draft.log_length + len(history_entries), draft.log_length + len(entries))
     history = history_with(sent_before(sent, places.history_end), moved)
-    execution = _execution_request(draft, plan, history, entries)
+    carried = plan if draft.read.current is not None else NO_CONTEXT
+    execution = _execution_request(draft, carried, history, entries)
     new_turn = _new_turn(draft, response, entries, numbered_items(bodies, draft.origin.next_sequence, response.id))
     with_results = draft.request.wants_results and execution.knowledge.access_mode is AccessMode.FULL
     own_plan = plan_of(execution, places, keeps_context=plan.state is not None, with_results=with_results)
@@ -147,7 +149,7 @@ def _compacted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
     load = Load(
         system_prompt=draft.settings.system_prompt(draft.epoch.reset),
         current=draft.read.current,
-        needs_calls=draft.needs_calls,
+        needs_end=draft.needs_log_end,
         given=(*draft.read.history, *(UserMessage(content=content) for content in draft.blocks.files)),
         blocks=_block_texts(draft),
         tools_tokens=tools_tokens(draft.settings.definitions),
@@ -165,11 +167,14 @@ def _block_texts(draft: TurnDraft) -> tuple[str, ...]:
 
 
 def _context(draft: TurnDraft) -> ContextPlan:
-    """Plan the dynamic context of the turn; it is empty where no message of the user follows."""
-    if draft.read.current is None:
+    """Plan the dynamic context of the turn; it is empty where nothing is asked for which it could stand before.
+
+    A request carries a context that is not kept before its current message alone.
+    """
+    if _context_place(draft) is None:
         return NO_CONTEXT
     if not draft.policy.keeps_context:
-        return full_context(draft.base_texts, draft.dynamic_blocks)
+        return full_context(draft.base_texts, draft.dynamic_blocks) if draft.read.current is not None else NO_CONTEXT
     log, reset = draft.origin.log, draft.epoch.reset
     said = stated_context(log, reset)
     plan = plan_context(said, draft.base_texts, draft.dynamic_blocks)
@@ -177,9 +182,20 @@ def _context(draft: TurnDraft) -> ContextPlan:
     return with_line(plan, said, pointer) if pointer else plan
 
 
+def _context_place(draft: TurnDraft) -> int | None:
+    """Return before which of the input's messages the context stands: the newest of the user, else the first of all.
+
+    It is None where the turn goes on from what its conversation holds already, with its context.
+    """
+    read = draft.read
+    at = read.question_at
+    begins = not draft.origin.log and bool(read.history) and not isinstance(read.history[-1], ToolMessage)
+    return 0 if at is None and begins else at
+
+
 def _statements(draft: TurnDraft) -> tuple[BlockStatement, ...]:
-    """Return what the turn logs of its agent's blocks; nothing where no message of the user follows."""
-    if draft.read.current is None or draft.blocks.placement == CLASSIC:
+    """Return what the turn logs of its agent's blocks; nothing where it logs no context."""
+    if _context_place(draft) is None or draft.blocks.placement == CLASSIC:
         return ()
     return block_statements(stated_blocks(draft.origin.log, draft.epoch.reset), draft.blocks)
 
@@ -194,14 +210,18 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
         time_zone=draft.policy.time_zone,
         label=label,
     )
+    at = _context_place(draft)
     is_cut = epoch.reset.begins_at > announced_cut(draft.origin.log)
-    notices = (notice_entry(COMPACTED, stamp),) if is_cut and draft.read.current is not None else ()
+    notices = (notice_entry(COMPACTED, stamp),) if is_cut and at is not None else ()
     blocks = block_entries(_statements(draft), stamp)
-    lists_files = epoch.reset.reads_files and draft.read.current is not None
-    left_out = left_out_files(draft.origin.log, epoch.reset) if lists_files else ()
+    left_out = left_out_files(draft.origin.log, epoch.reset) if epoch.reset.reads_files and at is not None else ()
     files = file_entries(draft.blocks.model_copy(update={"files": (*left_out, *draft.blocks.files)}), stamp)
-    before = (*given_entries(draft.read, stamp), *notices, *blocks, *files)
-    carried = (*context_entry(plan, stamp), *current_entry(draft.read, stamp))
+    given, context = given_entries(draft.read, stamp), context_entry(plan, stamp)
+    before, carried = (*given[:at], *notices, *blocks, *files), (*context, *current_entry(draft.read, stamp))
+    if draft.read.current is None:
+        before, carried = (*before, *context, *(given[at:] if at is not None else ())), ()
+    if epoch.starts and not before and not carried:
+        before = (silent_entry(stamp),)
     own = placed((*before, *carried), draft.log_length, epoch.reset if epoch.starts else None)
     return own[: len(before)], own[len(before) :]
 

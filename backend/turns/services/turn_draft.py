@@ -51,7 +51,7 @@ class TurnPolicy:
 class TurnDraft:
     """A turn being prepared: its ids, its origin, what its input means and what it runs with.
 
-    `needs_calls`: its input answers calls at the log's end. `seen` is what the client has seen with its input, where
+    `needs_log_end` is that of its start. `seen` is what the client has seen with its input, where
     that is known. `meaning` is what its model was named by; where that is a preset, `preset_use` holds its use. `given`
     labels the stored items that the input names. `base_texts` and `dynamic_blocks` are the context about the bases in
     scope and this turn that the model may get, `blocks` the words of its agent and the files of its message.
@@ -74,7 +74,7 @@ class TurnDraft:
     dynamic_blocks: tuple[DynamicBlock, ...]
     epoch: Epoch
     meaning: ModelMeaning
-    needs_calls: bool
+    needs_log_end: bool
     seen: Chain | None
     given: Labels = ()
     preset_use: PresetUse | None = None

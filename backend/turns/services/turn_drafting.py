@@ -255,7 +255,7 @@ class TurnDrafting:
             dynamic_blocks=await self._context.dynamic_blocks(access.mode, facts),
             epoch=with_unknown_tools(epoch) if origin.has_unknown_tools else epoch,
             meaning=meaning,
-            needs_calls=bool(start.waiting),
+            needs_log_end=start.needs_log_end,
             seen=start.seen,
             given=start.labels,
             preset_use=_use(facts.turn_id, meaning, own, settings),

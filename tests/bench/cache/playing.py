@@ -171,7 +171,7 @@ class _Stage:
             dynamic_blocks=turn.blocks,
             epoch=_epoch(turn, origin, settings),
             meaning=ModelMeaning(card=self._card(settings.model)),
-            needs_calls=False,
+            needs_log_end=False,
             seen=None,
             blocks=turn.placed,
         )

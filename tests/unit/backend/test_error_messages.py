@@ -108,7 +108,7 @@ RESPONSES_SAY: list[tuple[Any, str]] = [
     ({"input": "a", "tool_choice": {"type": "x"}}, "tool_choice.type: 'x' is not supported; use function, file"),
     ({"input": "a", "temperature": 9}, "temperature: must be at most 2."),
     ({"input": "a", "model": "gpt-nope"}, "model: The model 'gpt-nope' does not exist; use one of 'demo-model', '"),
-    ({"input": [{"role": "assistant", "content": "a"}]}, "input: The last message is the assistant's; add a"),
+    ({"input": [{"type": "reasoning", "summary": []}]}, "input: There is no message to answer; add a message"),
     ({"input": "a", "store": False, "background": True}, "store: A turn in the background must be stored; leave"),
     (
         {"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]},
@@ -131,7 +131,6 @@ async def test_what_responses_say(user: httpx2.AsyncClient, body: Any, message: 
         ({"messages": [{"role": "user"}]}, "messages[0].content: "),
         ({"messages": [{"role": "user", "content": [{"type": "x"}]}]}, "messages[0].content[0].type: 'x' is not supp"),
         ({"messages": [{"role": "assistant"}]}, "messages[0].content: This field is required; give the text"),
-        ({"messages": [{"role": "assistant", "content": "a"}]}, "messages: The last message is the assistant's; add"),
         ({"functions": []}, "functions: This field is deprecated and not supported; use 'tools'."),
         ({"tools": [{"type": "x"}]}, "tools[0].type: 'x' is not supported; use function, file_search."),
         ({"tool_choice": "required"}, "tool_choice: There are no tools"),

@@ -222,11 +222,12 @@ def test_a_wrong_value_is_refused_by_its_name(change: Callable[[RequestMessage],
     assert refusal.value.param == param
 
 
-def test_a_prompt_may_be_missing_only_behind_a_tools_result():
+def test_a_prompt_may_be_missing_only_behind_what_else_is_sent():
     message = request_to_proto(full_request())
     message.ClearField("prompt")
     assert request_from_proto(message).prompt is None
-    del message.history[-1]
+    message.system_prompt = ""
+    message.ClearField("history")
     with pytest.raises(InvalidRequest) as refusal:
         request_from_proto(message)
     assert refusal.value.param == "prompt"

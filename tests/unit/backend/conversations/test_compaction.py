@@ -37,7 +37,7 @@ from tests.unit.backend.conversations.logs import Said, answer, card, context, l
 
 FIRST = Reset(reason=EpochReason.NEW_CONVERSATION)
 RUNNING = Epoch(number=0, reset=FIRST, starts=False)
-LOAD = Load(system_prompt="s" * 400, current="Hi", needs_calls=False, tools_tokens=200)
+LOAD = Load(system_prompt="s" * 400, current="Hi", needs_end=False, tools_tokens=200)
 BUDGET = 3_000
 
 sizes = st.sampled_from([1, 40, 400, 2_000, 6_000])
@@ -137,7 +137,7 @@ def test_no_more_turns_go_than_must(made: list[list[Said]]) -> None:
 @given(turns(), long_texts)
 def test_calls_that_wait_for_results_stay(made: list[list[Said]], asked: str) -> None:
     log = log_of(*made, [user(asked), answer("", "call_last", "call_other"), result("call_other")])
-    load = LOAD.model_copy(update={"needs_calls": True, "current": None})
+    load = LOAD.model_copy(update={"needs_end": True, "current": None})
     try:
         epoch = compact(RUNNING, log, load, card())
     except ContextTooLong:
@@ -183,7 +183,7 @@ def test_where_the_message_alone_is_long_all_before_it_goes() -> None:
 
 def test_results_that_do_not_fit_are_refused_with_the_figures() -> None:
     log = log_of([user("x" * 12_000), answer("", "call_1")])
-    load = LOAD.model_copy(update={"current": None, "needs_calls": True})
+    load = LOAD.model_copy(update={"current": None, "needs_end": True})
     with pytest.raises(ContextTooLong, match=r"needs about 3302 tokens; the model takes 3000"):
         compacted(log, load, card(), FIRST)
 
@@ -252,7 +252,7 @@ def test_what_was_said_of_knowledge_stays_at_the_head_unless_to_say_it_anew_is_s
 
 def test_nothing_is_said_anew_where_no_message_of_the_user_follows() -> None:
     log = log_of([context("c" * 1_200), user("x" * 8_000), answer()], [user("x" * 400), answer("", "call_1")])
-    load = LOAD.model_copy(update={"current": None, "needs_calls": True})
+    load = LOAD.model_copy(update={"current": None, "needs_end": True})
     assert compacted(log, load, card(), FIRST) == Cut(begins_at=3, restates=False, elides_below=3)
     deltas = [[context("c" * MAX_CONTEXT_BYTES), user(), answer()] for _ in range(2)]
     assert compacted(log_of(*deltas), load, card(1_000_000, 1), FIRST) is None
@@ -267,7 +267,7 @@ def test_an_agents_words_stay_through_a_cut_and_are_counted_once_each() -> None:
         else entry
         for entry in log_of(*turns, reset=FIRST)
     )
-    load = Load(system_prompt="", current="Hi", needs_calls=False, tools_tokens=0)
+    load = Load(system_prompt="", current="Hi", needs_end=False, tools_tokens=0)
     cut = compacted(sent_entries(log, FIRST), load, card(), FIRST)
     assert cut == Cut(begins_at=10, restates=False, elides_below=12)
     assert [entry.position for entry in sent_entries(log, FIRST.model_copy(update={"begins_at": 10}))] == [9, 10, 11]

@@ -41,7 +41,7 @@ FIRST = Reset(reason=EpochReason.NEW_CONVERSATION)
 LOG = log_of([context(), user(), answer()], epoch=3, reset=FIRST)
 WEATHER = ToolDefinition(name="weather", description="", parameters={"type": "object"}, strict=None)
 RETIRED_VERSION = max(KNOWLEDGE_SECTIONS) + 1
-LIGHT = Load(system_prompt="", current="Hi", needs_calls=False, tools_tokens=0)
+LIGHT = Load(system_prompt="", current="Hi", needs_end=False, tools_tokens=0)
 
 
 def settings(**changes: Any) -> Any:

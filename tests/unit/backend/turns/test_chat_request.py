@@ -268,7 +268,6 @@ def test_a_refusal_says_what_would_be_right(fields: dict[str, Any], words: str) 
 @pytest.mark.parametrize(
     ("messages", "param"),
     [
-        ([{"role": "assistant", "content": "x"}], "messages"),
         ([USER, {"role": "tool", "tool_call_id": "c9", "content": "x"}], "messages[1].tool_call_id"),
         ([USER, {"role": "assistant", "content": "x", "tool_calls": [CALL]}, USER], "messages[2]"),
         ([USER, {"role": "assistant", "tool_calls": [CALL, CALL]}], "messages[1].tool_calls[1].id"),

@@ -102,6 +102,63 @@ async def test_messages_of_one_turn_may_come_back_as_one() -> None:
         assert apart.conversation_id != first.conversation_id
 
 
+async def test_a_continued_answer_is_one_more_message_behind_it() -> None:
+    async with open_house(answer("One."), answer("Two."), answer("Three.")) as house:
+        first = await ask(house, user("A"))
+        second = await ask(house, user("A"), said("One."))
+        assert second.conversation_id == first.conversation_id
+        assert (texts(house), house.sent[1].prompt) == ([f"A{SUFFIX}", "One."], None)
+        assert second.input_items == ()
+        apart = await ask(house, user("A"), said("One."), said("Two."), user("B"))
+        assert apart.conversation_id == first.conversation_id
+        assert texts(house) == [f"A{SUFFIX}", "One.", "Two."]
+        again = await ask(house, user("A"), said("One."), said("Two."), user("B"), said("Three."), user("C"))
+        assert (again.conversation_id, house.sent[3].epoch) == (first.conversation_id, 0)
+
+
+async def test_a_continued_answer_that_a_client_has_merged_is_recognised_or_new() -> None:
+    async with open_house(answer("One."), answer("Two.")) as house:
+        first = await ask(house, user("A"))
+        await ask(house, user("A"), said("One."))
+        joined = await ask(house, user("A"), said("One.\n\nTwo."), user("B"))
+        glued = await ask(house, user("A"), said("One.Two."), user("B"))
+        assert joined.conversation_id == first.conversation_id != glued.conversation_id
+        assert texts(house) == ["A", "One.Two."]
+
+
+async def test_an_epoch_may_begin_where_only_the_answer_is_continued() -> None:
+    async with open_house(answer("One."), answer("Two.")) as house:
+        first = await ask(house, user("A"), tools=[WEATHER])
+        await ask(house, user("A"), said("One."))
+        third = await ask(house, user("A"), said("One."), said("Two."), user("B"))
+        assert third.conversation_id == first.conversation_id
+        assert [request.epoch for request in house.sent] == [0, 1, 1]
+        assert texts(house) == [f"A{SUFFIX}", "One.", "Two."]
+
+
+async def test_a_question_before_a_system_message_is_sent_and_resent_with_its_time_and_context() -> None:
+    async with open_house(answer("One.")) as house:
+        await house.knowledge.create_base(binding("kb_1", tenant=ADA.tenant).base, ADA.user_id)
+        tools = [{"type": "file_search", "vector_store_ids": ["kb_1"]}]
+        first = await ask(house, user("A"), system("Be brief."), tools=tools)
+        context, *rest = texts(house)
+        assert house.sent[0].kb_meta_prompt == "" != context
+        assert rest == [f"A{SUFFIX}", "Be brief."]
+        second = await ask(house, user("A"), system("Be brief."), said("One."), user("B"), tools=tools)
+        assert second.conversation_id == first.conversation_id
+        assert texts(house)[:3] == [context, *rest]
+
+
+@pytest.mark.parametrize("store", [True, False])
+@pytest.mark.parametrize("items", [[system("Rhyme.")], [said("One.")], [user("A"), said("One.")]])
+async def test_a_turn_needs_no_message_of_the_user_at_its_end(items: list[dict[str, Any]], store: bool) -> None:
+    async with open_house(answer("Two.")) as house:
+        response = await ask(house, *items, store=store)
+        assert response.status is ResponseStatus.COMPLETED
+        assert house.sent[0].prompt is None
+        assert texts(house) == [str(item["content"]) for item in items if item["role"] != "system"]
+
+
 async def test_the_outputs_of_calls_continue_their_turn() -> None:
     async with open_house(function_calls("call_1", "call_2", text="Looking."), answer("Rain.")) as house:
         asked = [user("Weather?"), said("Looking.")]
