@@ -45,7 +45,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.retention.wiring import build_retention
-from backend.routes import DOORS, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS
+from backend.routes import DOORS, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
 from backend.turns.ports.chat_shell import ChatShell
@@ -116,7 +116,7 @@ async def serve(settings: Settings) -> None:
         backend = await _build(settings, database, certificates, stack)
         await _ensure_admin_key(settings, backend, stop)
         options = _http_options(settings, backend)
-        metrics = METRICS_ROUTERS if settings.admin_port is None else ()
+        metrics = METRICS_ROUTERS if settings.admin_port is None else SHOWN_METRICS_ROUTERS
         routers = (*ROUTERS, *metrics, *console_routers(is_on=settings.console))
         app = create_app(routers, backend.services, options)
         server = http_server(app, allows=options.allows, tls=tls_door(certificates))

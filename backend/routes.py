@@ -7,6 +7,7 @@ from backend.conversations.http import routes_prompts as prompts
 from backend.files.http import routes as files
 from backend.foundation.http import routes_health as health
 from backend.identity.http import routes_api_keys as api_keys
+from backend.identity.http import routes_metrics as shown_metrics
 from backend.knowledge.http import routes as knowledge
 from backend.lookups.http import routes as lookups
 from backend.meaning.http import routes as embeddings
@@ -30,6 +31,8 @@ ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))
 HEALTH_ROUTERS = (health.router,)
 METRICS_ROUTERS = (health.metrics_router,)
 """What only operators should read: it stands beside the others where there is no port for it."""
+SHOWN_METRICS_ROUTERS = (shown_metrics.router,)
+"""What stands in its place where there is one: the page of an administrator reads it."""
 
 DOORS = (RefusedEarly,)
 """What sees a request before anything of its body is read."""

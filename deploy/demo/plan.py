@@ -34,28 +34,34 @@ class Start:
 
 
 @dataclass(frozen=True)
+class FreePorts:
+    """Ports for what no setting has given one; `embedder` is None where none is installed on this machine."""
+
+    model: int
+    metrics: int
+    embedder: int | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
     """All processes in the order of their start; `directory` holds logs, keys and secrets.
 
-    `listeners` are those whose ports are settings: the demo model and the embedder have free ones. `embedder` is None
+    `listeners` are those whose ports are settings: all else has free ones. `embedder` is None
     where none is installed, or where another one is set; all else runs without it, too.
     """
 
     starts: tuple[Start, ...]
     listeners: tuple[Listener, ...]
     backend_url: str
+    metrics_url: str
     admin_key: str
     directory: Path
     demo_model_url: str | None
     embedder: Start | None
 
 
-def plan(environ: Mapping[str, str], var: Path, model_port: int, embedder_port: int | None = None) -> Plan:
-    """Complete the settings with defaults that fit each other and with kept secrets.
-
-    `model_port` is a free port for the demo model, should there be one, and `embedder_port` for an embedder of this
-    machine, None where none is installed.
-    """
+def plan(environ: Mapping[str, str], var: Path, ports: FreePorts) -> Plan:
+    """Complete the settings with defaults that fit each other and with kept secrets."""
     directory = var / _directory_name(environ)
     directory.mkdir(parents=True, exist_ok=True)
     settings = {name: value for name, value in environ.items() if value}
@@ -71,16 +77,26 @@ def plan(environ: Mapping[str, str], var: Path, model_port: int, embedder_port: 
     # The backend must end its turns by itself before `make run` kills it.
     settings.setdefault("BACKEND_DRAIN_SECONDS", "1.5")
     settings["PYTHONUNBUFFERED"] = "1"
-    model = _demo_model(settings, directory, str(model_port))
-    embedder = _embedder(settings, directory, embedder_port)
+    # whoever may reach the API is not to read the metrics
+    metrics = _listener(settings, "BACKEND_HOST", "BACKEND_ADMIN_PORT", str(ports.metrics))
+    settings["BACKEND_ADMIN_PORT"] = metrics.port
+    model = _demo_model(settings, directory, str(ports.model))
+    embedder = _embedder(settings, directory, ports.embedder)
     starts = (
         *model,
         Start(_child("chat_shell", (), settings, directory), f"http://{chat_shell.address}/readyz"),
         Start(_child("backend", (), settings, directory), f"{backend_url}/readyz"),
     )
-    demo_model_url = f"http://127.0.0.1:{model_port}/v1" if model else None
-    listeners, admin_key = (backend, grpc, chat_shell), settings["BACKEND_ADMIN_KEY"]
-    return Plan(starts, listeners, backend_url, admin_key, directory, demo_model_url, embedder)
+    return Plan(
+        starts,
+        (backend, grpc, chat_shell),
+        backend_url,
+        f"http://{metrics.address}/metrics",
+        settings["BACKEND_ADMIN_KEY"],
+        directory,
+        f"http://127.0.0.1:{ports.model}/v1" if model else None,
+        embedder,
+    )
 
 
 def _directory_name(environ: Mapping[str, str]) -> str:

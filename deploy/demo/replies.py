@@ -1,8 +1,8 @@
 """The replies of the demo model, a deterministic function of the request.
 
-It is not a language model. It searches when a knowledge base is in scope, quotes the best matching sentences, and
-says that it is a stand-in. Arguments of functions, and answers in a form that is asked for, have the form of their
-schema; their words are the question's, or the answer's.
+It is not a language model. It searches when a knowledge base is in scope, and quotes the best matching sentences.
+Where there is nothing to quote from it says what it is. Arguments of functions, and answers in a form that is asked
+for, have the form of their schema; their words are the question's, or the answer's.
 """
 
 import json
@@ -41,7 +41,6 @@ _SMALL_TALK = re.compile(
     re.IGNORECASE,
 )
 
-_REAL_MODEL = "CHAT_SHELL_MODEL=… CHAT_SHELL_MODEL_BASE_URL=… CHAT_SHELL_MODEL_API_KEY=… make run"
 _WORDS = {
     "small_talk": (
         "Hello! I am demo-model, a stand-in for a real model. Ask me about a knowledge base, and I quote what I find.",
@@ -58,10 +57,6 @@ _WORDS = {
     "returned": (
         "Your function returned: ",
         "你的函数返回：",
-    ),
-    "stand_in": (
-        "\n\n(demo-model, a stand-in for a real model, repeats what it was given.)",
-        "\n\n（demo-model 是真实模型的替身，只重复得到的内容。）",
     ),
     "nothing": (
         "The knowledge base has nothing that fits this question.",
@@ -82,10 +77,6 @@ _WORDS = {
     ),
     "found_in_agent": ("From the agent's files: ", "助手文件中的相关内容："),
     "found": ("From the knowledge base: ", "知识库中的相关内容："),
-    "signature": (
-        f"\n\n(demo-model, a stand-in for a real model, quotes the best matching sentences. A real one: {_REAL_MODEL})",
-        f"\n\n（demo-model 是真实模型的替身，只引用最相符的句子。换成真实模型：{_REAL_MODEL}）",
-    ),
 }
 
 
@@ -166,11 +157,11 @@ def _from_files(question: str, files: Sequence[Passage], shown: Sequence[Passage
     """Quote the attached files, or those of an agent, with their numbers, where the attached ones hold nothing."""
     quotes = best_quotes(question, files)
     if not quotes and best_quotes(question, shown):
-        return _say("found_in_agent", question) + _cited(question, shown) + _say("signature", question)
+        return _say("found_in_agent", question) + _cited(question, shown)
     if not quotes:
         return _say("nothing_in_file", question)
     gap = "" if is_chinese(question) else " "
-    return _say("found_in_file", question) + gap.join(quote.text for quote in quotes) + _say("signature", question)
+    return _say("found_in_file", question) + gap.join(quote.text for quote in quotes)
 
 
 def bases_in_scope(messages: Sequence[Json]) -> list[str]:
@@ -239,7 +230,7 @@ def _from_tools(question: str, results: Sequence[Json], functions: Collection[st
     returned = [text_of(result) for result in results if result.get("tool_call_id") in functions]
     if returned:
         said = " ".join(returned)[:MAX_RETURNED_CHARACTERS]
-        return _say("returned", question) + said + _say("stand_in", question)
+        return _say("returned", question) + said
     return _from_results(question, [text_of(result) for result in results], shown)
 
 
@@ -247,7 +238,7 @@ def _from_results(question: str, results: Sequence[str], shown: Sequence[Passage
     """Quote what searches found; the files of an agent only where that has no words of the question."""
     passages = [passage for result in results for passage in _passages(result)]
     if not best_quotes(question, passages) and best_quotes(question, shown):
-        return _say("found_in_agent", question) + _cited(question, shown) + _say("signature", question)
+        return _say("found_in_agent", question) + _cited(question, shown)
     summaries = [summary for result in results if (summary := _released(result))]
     if not passages and summaries:
         return _say("summarised", question) + ("" if is_chinese(question) else " ").join(summaries)
@@ -256,8 +247,8 @@ def _from_results(question: str, results: Sequence[str], shown: Sequence[Passage
         return _say("restricted" if refused else "nothing", question)
     quoted = _cited(question, passages)
     if not quoted:
-        return _say("other_words", question) + _say("signature", question)
-    return _say("found", question) + quoted + _say("signature", question)
+        return _say("other_words", question)
+    return _say("found", question) + quoted
 
 
 def _cited(question: str, passages: Sequence[Passage]) -> str:
@@ -289,8 +280,8 @@ def _passages(result: str) -> list[Passage]:
     documents = _object_in(result).get("documents")
     found = cast(list[Json], documents) if isinstance(documents, list) else []
     return [
-        Passage(one["document"], str(one.get("title", "")), str(one.get("content", "")))
-        for one in found
+        Passage(one["document"], str(one.get("title", "")), str(one.get("content", "")), rank)
+        for rank, one in enumerate(found)
         if isinstance(one.get("document"), int)
     ]
 

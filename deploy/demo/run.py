@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -22,7 +22,7 @@ from deploy.demo.kept_child import KeptChild
 from deploy.demo.listeners import PortsTaken, check_ports_are_free
 from deploy.demo.loading import Demo, load, passages_with_vectors
 from deploy.demo.local_embedder import is_installed
-from deploy.demo.plan import ROOT, Plan, plan
+from deploy.demo.plan import ROOT, FreePorts, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
 from shared.environment import WrongSetting
 
@@ -36,6 +36,7 @@ _QUESTION = "How soon must a page be acknowledged, and what happens when nobody 
 _RESTRICTED_QUESTION = "Where are the biggest risks in our partner contracts?"
 _QUESTION_ZH = "告警之后多久必须响应？"
 _RESTRICTED_QUESTION_ZH = "我们的赔付流程有哪些薄弱环节？"
+_REAL_MODEL = "CHAT_SHELL_MODEL=… CHAT_SHELL_MODEL_BASE_URL=… CHAT_SHELL_MODEL_API_KEY=… make run"
 _PREPARED = """\
 For restricted members the demo's secondary model chooses one of a few prepared texts by words in the passages.
 They show the way of an answer, not its quality, and are not about your documents."""
@@ -59,7 +60,8 @@ def _run(var: Path) -> int:
     children: list[Child] = []
     kept: list[KeptChild] = []
     try:
-        planned = plan(os.environ, var, _free_port(), _free_port() if is_installed() else None)
+        ports = FreePorts(_free_port(), _free_port(), _free_port() if is_installed() else None)
+        planned = plan(os.environ, var, ports)
         check_ports_are_free(planned.listeners)
         _start_embedder(planned, kept)
         _start(planned, children)
@@ -164,11 +166,13 @@ def watch(children: Sequence[Child], kept: Sequence[KeptChild] = ()) -> int:
 def _announce(planned: Plan, demo: Demo) -> None:
     print(f"Ballast runs. Logs: {os.path.relpath(planned.directory)}/*.log. Ctrl-C stops it.")
     if planned.demo_model_url:
-        print(f"The model is demo-model, a stand-in that quotes what it finds.\nMODEL_URL={planned.demo_model_url}")
+        print(f"The model is demo-model, a stand-in that quotes what it finds. A real one: {_REAL_MODEL}")
+        print(f"MODEL_URL={planned.demo_model_url}")
     print(
         f"BACKEND_URL={planned.backend_url}",
         f"USER_KEY={demo.user_key}",
         f"RESTRICTED_KEY={demo.restricted_key}",
+        f"METRICS_URL={planned.metrics_url}",
         "",
         "A streamed answer with citations from the handbook:",
         curl_line(planned.backend_url, demo.user_key, demo.handbook_id, _QUESTION),
@@ -182,7 +186,7 @@ def _announce(planned: Plan, demo: Demo) -> None:
         f"{demo.contracts_id} {_RESTRICTED_QUESTION_ZH}",
         "",
         "In another terminal, here: ask, add a folder of your own, and ask about it:",
-        *first_steps(planned.backend_url, demo),
+        *first_steps(exported(planned.backend_url, planned.metrics_url, demo)),
         sep="\n",
         flush=True,
     )
@@ -195,23 +199,24 @@ def _tell_page(planned: Plan, demo: Demo) -> None:
         print(f"\nOpen {planned.backend_url}/#{keys}", flush=True)
 
 
-def exported(backend_url: str, demo: Demo) -> dict[str, str]:
+def exported(backend_url: str, metrics_url: str, demo: Demo) -> dict[str, str]:
     """Return the variables that a visitor is given: those of the command `ballast`, and those of the guides."""
     return {
         "BALLAST_URL": backend_url,
         "BALLAST_KEY": demo.user_key,
         "BALLAST_BASE": demo.handbook_id,
         "BACKEND_URL": backend_url,
+        "METRICS_URL": metrics_url,
         "USER_KEY": demo.user_key,
         "RESTRICTED_KEY": demo.restricted_key,
     }
 
 
-def first_steps(backend_url: str, demo: Demo) -> tuple[str, ...]:
+def first_steps(variables: Mapping[str, str]) -> tuple[str, ...]:
     """Return the line that exports a visitor's variables, and three commands to try."""
     ballast = os.path.relpath(Path(sys.prefix, "bin", "ballast"))
     return (
-        f"export {' '.join(f'{name}={value}' for name, value in exported(backend_url, demo).items())}",
+        f"export {' '.join(f'{name}={value}' for name, value in variables.items())}",
         f"{ballast} ask {shlex.quote(_QUESTION)}",
         f"{ballast} add ./your-folder --base mine",
         f"{ballast} ask 'What do my files say about …?' --base mine",

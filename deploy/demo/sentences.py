@@ -6,32 +6,33 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.disclosure.word_lists import ranks
+
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
-_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(r"[a-z0-9]{2,}|[0-9]")
 _BLOCK_START = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*|#]|\d+[.)、]))")
 _LEADING_MARK = re.compile(r"^\s*(?:#{1,6}\s+|[-*]\s+|\d+[.)、]\s*)")
 _BROKEN_CHINESE = re.compile(f"(?<=[{_CJK}，。；：、])\\s*\\n\\s*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)\s+(?=\S)|(?<=[。！？；])\s*")
-_STOP_WORDS = frozenset(
-    """
-    a about after an and any are as at be before between but by can did do does for from had has have how i if in
-    into is it its me may must my not of on or our shall should so tell than that the their them then there they
-    this to was we were what when where which who whom whose why will with would you your
-    """.split()  # noqa: SIM905 - a list of quoted words reads worse
-)
-_STOP_PAIRS = frozenset("什么 怎么 么办 多少 多久 如何 哪些 哪个 是否 可以 我们 你们 他们 请问 时候 的时 一下".split())  # noqa: SIM905
+_MOST_FREQUENT = 150
+"""So many words of a language tell nothing of what a question is about: "how", "many" and "get" are among them."""
+_RANK_STEP = 0.1
+_SHORT = 3
+_DOUBLED_END = re.compile(r"([bdgmnprt])\1$")
+_LAST_VOWEL = re.compile(r"(?:ie|e|y)$")
 _HEADING_SHARE, _TITLE_SHARE = 0.6, 0.3
 MIN_SENTENCE_CHARACTERS, MAX_SENTENCE_CHARACTERS = 4, 400
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A numbered document of a tool result."""
+    """A numbered document of a tool result; `rank` is its place in what a search found, 0 for the best."""
 
     number: int
     title: str
     content: str
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,13 @@ def is_chinese(text: str) -> bool:
 
 
 def terms(text: str) -> set[str]:
-    """Return what two texts are compared by: words without their endings, and pairs of Chinese characters."""
-    words = {_stem(word) for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS}
+    """Return what two texts are compared by: words without their endings, and pairs of Chinese characters.
+
+    What is most frequent in its language is left out, and so are pairs that are no word and hold such a character.
+    """
+    words = {_stem(word) for word in _WORD.findall(text.lower()) if not _is_frequent("english_everyday", word)}
     pairs = {run[at : at + 2] for run in _CJK_RUN.findall(text) for at in range(len(run) - 1)}
-    return words | (pairs - _STOP_PAIRS)
+    return words | {pair for pair in pairs if not _is_frequent_pair(pair)}
 
 
 def sentences(content: str) -> list[tuple[str, str]]:
@@ -71,7 +75,8 @@ def sentences(content: str) -> list[tuple[str, str]]:
 def best_quotes(question: str, passages: Sequence[Passage], at_most: int = 3) -> list[Quote]:
     """Choose the sentences that share the rarest terms with the question, in the order of the documents.
 
-    Terms of the heading and of the title count for less. A sentence must be half as good as the best.
+    Terms of the heading and of the title count for less, and so do passages that a search ranks lower. A sentence must
+    be half as good as the best.
     """
     wanted = terms(question)
     candidates = [(passage, *found) for passage in passages for found in sentences(passage.content)]
@@ -79,9 +84,12 @@ def best_quotes(question: str, passages: Sequence[Passage], at_most: int = 3) ->
     frequency = Counter(term for in_text, in_heading in shared for term in in_text | in_heading)
     weights = {term: math.log(1 + len(candidates) / count) for term, count in frequency.items()}
     scores = [
-        _weight(in_text, weights)
-        + _HEADING_SHARE * _weight(in_heading - in_text, weights)
-        + _TITLE_SHARE * _weight((wanted & terms(passage.title)) - in_text - in_heading, weights)
+        (
+            _weight(in_text, weights)
+            + _HEADING_SHARE * _weight(in_heading - in_text, weights)
+            + _TITLE_SHARE * _weight((wanted & terms(passage.title)) - in_text - in_heading, weights)
+        )
+        / (1 + _RANK_STEP * passage.rank)
         for (passage, _, _), (in_text, in_heading) in zip(candidates, shared, strict=True)
     ]
     ranked = sorted(range(len(candidates)), key=lambda place: (-scores[place], place))
@@ -93,8 +101,20 @@ def _weight(found: set[str], weights: dict[str, float]) -> float:
     return sum(weights.get(term, 1.0) for term in sorted(found))
 
 
+def _is_frequent(language: str, word: str) -> bool:
+    return ranks(language).get(word, _MOST_FREQUENT) < _MOST_FREQUENT
+
+
+def _is_frequent_pair(pair: str) -> bool:
+    known = ranks("chinese_everyday")
+    return any(_is_frequent("chinese_everyday", part) for part in ((pair,) if pair in known else pair))
+
+
 def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word
+    """Return a word without the endings of its forms: "employees" and "employee", "policies" and "policy" are one."""
+    if len(word) > _SHORT and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word.removesuffix("s")
+    for ending in ("ing", "ed"):
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORT and not word.endswith("eed"):
+            word = _DOUBLED_END.sub(r"\1", word.removesuffix(ending))
+    return _LAST_VOWEL.sub("", word) if len(word) > _SHORT else word

@@ -96,6 +96,41 @@ async def test_all_bases_are_searched_at_first_where_they_are_few(tab: Tab, base
     assert await chosen_at_first(tab, f"beginner-{bases}", bases) == said
 
 
+async def test_that_only_the_newest_of_many_bases_is_searched_is_said(tab: Tab):
+    await chosen_at_first(tab, "owner-of-seven", 7)
+    told = tab.page.locator(".composer").get_by_text("Only the newest of your 7 bases is searched: Base 6.")
+    await expect(told).to_be_visible()
+    await tab.page.locator(".composer .menu summary").click()
+    await tab.page.get_by_label("Base 2").check()
+    await expect(told).to_have_count(0)
+
+
+async def test_the_demos_model_says_once_what_it_is(tab: Tab):
+    await tab.open()
+    told = tab.page.get_by_role("note").filter(has_text="demo-model is a stand-in")
+    await expect(told).to_be_visible()
+    for _ in range(2):
+        await ask(tab, QUESTION)
+        await wait_ended(tab)
+    await expect(told).to_have_count(1)
+    await expect(answers(tab).first).not_to_contain_text("demo-model")
+    await tab.page.get_by_label("Model").select_option(MODEL)
+    await expect(told).to_have_count(0)
+
+
+async def test_the_numbers_of_each_answer_count_from_one(tab: Tab):
+    await tab.open()
+    for turn in range(2):
+        await ask(tab, QUESTION)
+        await wait_ended(tab, turn=turn)
+        numbers = [int(each) for each in await answers(tab).nth(turn).locator("button.cite").all_inner_texts()]
+        assert list(dict.fromkeys(numbers)) == list(range(1, len(set(numbers)) + 1))
+        listed = (
+            await answers(tab).nth(turn).get_by_role("list", name="Sources").get_by_role("button").all_inner_texts()
+        )
+        assert [int(each[1 : each.index("]")]) for each in listed] == list(dict.fromkeys(numbers))
+
+
 async def test_a_restricted_base_does_not_restrict_the_first_question(tab: Tab):
     await tab.open(keys={"user": tab.running.demo.restricted_key})
     await tab.page.locator("summary", has_text="bases").click()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import httpx2
 
-from tests.e2e.pair import PairOptions, start_pair
+from tests.e2e.pair import ADMIN_KEY, PairOptions, start_pair
 from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
@@ -21,6 +21,10 @@ def test_metrics_leave_the_public_ports_for_the_admin_ports(launch: Launch, tmp_
         assert httpx2.get(f"{public_url}/metrics").status_code == 404
         assert httpx2.get(f"{public_url}/healthz").status_code == 200
         assert httpx2.get(f"{public_url}/readyz").status_code == 200
+    shown = httpx2.get(f"{pair.backend_url}/metrics", headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+    assert METRIC in shown.text
+    hidden, missing = (httpx2.get(f"{pair.backend_url}/{name}").json()["error"] for name in ("metrics", "nothing"))
+    assert hidden["message"].replace("/metrics", "/nothing") == missing["message"]
     for port in admin_ports:
         admin_url = f"http://127.0.0.1:{port}"
         assert METRIC in httpx2.get(f"{admin_url}/metrics").text

@@ -1,8 +1,9 @@
-"""Every path of the repository that a document names exists."""
+"""Every path of the repository that a document names exists, and so does the schema that it names."""
 
 import re
 from pathlib import Path
 
+from backend.migrations.compatibility import newest_revision, oldest_code_for
 from tests.house.sources import ROOT, tracked_files
 
 _FOLDERS = "backend|chat_shell|shared|protos|deploy|docs|tests|requirements"
@@ -34,6 +35,13 @@ def test_every_path_in_a_document_exists():
         if not exists(path, document)
     ]
     assert missing == []
+
+
+def test_the_page_of_upgrades_names_the_newest_schema():
+    page = (ROOT / "docs/upgrading.md").read_text(encoding="utf-8")
+    newest = newest_revision()
+    assert f"| {newest} | {oldest_code_for(newest)} |" in page
+    assert f"has schema {newest}`" in page
 
 
 def test_the_check_bites():

@@ -11,7 +11,7 @@ from backend.meaning.domain import TextKind
 from backend.settings import Settings
 from deploy.demo.children import Child, ChildSpec
 from deploy.demo.folder import locked_folder
-from deploy.demo.plan import plan
+from deploy.demo.plan import FreePorts, plan
 from shared.environment import read_settings
 from tests.servers.ports import free_port
 from tests.servers.services import ROOT, service_environment
@@ -41,7 +41,7 @@ def refusal(directory: Path, settings: dict[str, str]) -> str:
 
 def test_an_embedder_of_the_machine_is_configured_and_sees_no_secret(tmp_path: Path, settings: dict[str, str]):
     secrets = {"SERVICE_TOKEN": "t" * 20, "BACKEND_SECRET": "s" * 20, "PATH": "/bin"}
-    planned = plan(settings | secrets, tmp_path / "var", free_port(), embedder_port=4711)
+    planned = plan(settings | secrets, tmp_path / "var", FreePorts(free_port(), free_port(), 4711))
     backend = planned.starts[-1].child.environment
     assert planned.embedder is not None
     assert planned.embedder.child.environment == {"PATH": "/bin", "PYTHONUNBUFFERED": "1"}
@@ -55,7 +55,7 @@ def test_an_embedder_of_the_machine_is_configured_and_sees_no_secret(tmp_path: P
 def test_no_embedder_is_started_where_none_is_installed_or_another_is_set(
     tmp_path: Path, settings: dict[str, str], given: dict[str, str]
 ):
-    planned = plan(settings | given, tmp_path / "var", free_port(), embedder_port=4711 if given else None)
+    planned = plan(settings | given, tmp_path / "var", FreePorts(free_port(), free_port(), 4711 if given else None))
     backend = planned.starts[-1].child.environment
     assert planned.embedder is None
     assert {name: value for name, value in backend.items() if "EMBEDDING" in name} == given
@@ -74,7 +74,7 @@ def test_a_second_demo_in_a_folder_names_the_first(tmp_path: Path, settings: dic
 def test_a_taken_port_is_named_with_its_setting_and_no_log_is_touched(
     tmp_path: Path, settings: dict[str, str], name: str
 ):
-    directory = plan(settings, tmp_path / "var", free_port()).directory
+    directory = plan(settings, tmp_path / "var", FreePorts(free_port(), free_port())).directory
     logs = [directory / f"{service}.log" for service in ("backend", "chat_shell", "model")]
     for log in logs:
         log.write_text("of the last run")

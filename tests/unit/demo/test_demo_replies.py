@@ -177,7 +177,44 @@ def test_the_answer_quotes_and_cites():
 
     assert "A backup is taken every night and kept for 35 days. [4]" in reply.text
     assert "Parcels" not in reply.text
-    assert "stand-in" in reply.text
+
+
+VACATION = {"document": 1, "title": "leave.md", "content": "# Leave\n\nEach employee has 25 days of vacation a year."}
+BADGES = {"document": 2, "title": "badges.md", "content": "# Badges\n\nEmployees get many badges for many doors."}
+
+
+@pytest.mark.parametrize(
+    ("question", "documents", "cited"),
+    [
+        ("How many vacation days do employees get?", [VACATION, BADGES], "25 days of vacation a year. [1]"),
+        ("How many vacation days do employees get?", [BADGES, VACATION], "25 days of vacation a year. [1]"),
+        ("Which policies apply?", [{**BADGES, "content": "One policy applies."}], "One policy applies. [2]"),
+        (
+            "员工有几天年假？",
+            [{**BADGES, "content": "我们有几天很忙。员工每年有十五天年假。"}],
+            "员工每年有十五天年假。[2]",
+        ),
+    ],
+)
+def test_a_sentence_is_chosen_by_the_words_that_tell_what_is_asked(
+    question: str, documents: list[dict[str, Any]], cited: str
+):
+    said = searched(question, found(*documents)).text
+    assert cited in said
+    assert "badges" not in said
+    assert "很忙" not in said
+
+
+def test_of_sentences_that_fit_alike_the_one_that_the_search_ranks_first_is_quoted():
+    documents = [
+        {**DOCUMENT, "document": n, "content": f"# Depot {n}\n\nBackups are kept in depot {n}."} for n in range(1, 9)
+    ]
+    assert "[1]" in searched("Where are backups kept?", found(*documents)).text
+
+
+@pytest.mark.parametrize("result", [found(DOCUMENT), found({**DOCUMENT, "content": "Parcels are heavy."})])
+def test_an_answer_says_nothing_of_itself(result: str):
+    assert "demo-model" not in searched(QUESTION, result).text
 
 
 def test_an_attached_file_is_quoted_whatever_it_is_called():
@@ -379,14 +416,6 @@ def test_a_released_summary_is_passed_on_and_says_what_it_is():
     answered = searched("Where are we weak?", result)
     assert "summary of the restricted knowledge base" in answered.text
     assert answered.text.endswith("Ownership is unclear. Checks come late. Agree on an owner.")
-
-
-@pytest.mark.parametrize("question", [QUESTION, "备份保留多久？"])
-def test_an_answer_names_the_line_that_swaps_in_a_real_model(question: str):
-    chinese = {**DOCUMENT, "content": "备份每晚一次，保留三十五天。"}
-    reply = searched(question, json.dumps({"documents": [DOCUMENT, chinese]}, ensure_ascii=False))
-    assert "CHAT_SHELL_MODEL=… CHAT_SHELL_MODEL_BASE_URL=… CHAT_SHELL_MODEL_API_KEY=… make run" in reply.text
-    assert "[4]" in reply.text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from deploy.demo.bases import BASES, DemoBase
 from deploy.demo.loading import Demo, load, passages_with_vectors
 from deploy.demo.plan import ROOT
 from deploy.demo.public_api import Answer
-from deploy.demo.run import curl_line, first_steps, how_searches_rank
+from deploy.demo.run import curl_line, exported, first_steps, how_searches_rank
 
 DEMO = Demo("key", "other", "kb_1", "kb_2", "kb_3")
 
@@ -110,17 +110,20 @@ def test_it_is_said_how_searches_rank_until_all_passages_have_vectors(tmp_path: 
     assert how_searches_rank(12, 12).startswith("Searches rank by words and by meaning:")
 
 
+EXPORTED = exported("http://127.0.0.1:8000", "http://127.0.0.1:9/metrics", DEMO)
+
+
 def test_the_first_steps_are_those_of_the_command():
-    variables, *steps = first_steps("http://127.0.0.1:8000", DEMO)
+    variables, *steps = first_steps(EXPORTED)
     assert variables == (
         "export BALLAST_URL=http://127.0.0.1:8000 BALLAST_KEY=key BALLAST_BASE=kb_1"
-        " BACKEND_URL=http://127.0.0.1:8000 USER_KEY=key RESTRICTED_KEY=other"
+        " BACKEND_URL=http://127.0.0.1:8000 METRICS_URL=http://127.0.0.1:9/metrics USER_KEY=key RESTRICTED_KEY=other"
     )
     assert [shlex.split(step)[1] for step in steps] == ["ask", "add", "ask"]
 
 
 def test_the_readme_has_the_same_first_steps():
-    _, *steps = first_steps("http://127.0.0.1:8000", DEMO)
+    _, *steps = first_steps(EXPORTED)
     told = re.findall(r"^\.venv/bin/ballast (?:ask|add) .*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     printed, written = ([shlex.split(line)[1:] for line in lines] for lines in (steps, told))
     assert [each[2:] for each in written] == [each[2:] for each in printed]

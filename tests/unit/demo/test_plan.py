@@ -3,9 +3,12 @@
 import stat
 from pathlib import Path
 
+import pytest
 import yaml
 
-from deploy.demo.plan import Plan, plan
+from deploy.demo.plan import FreePorts, Plan, plan
+
+PORTS = FreePorts(model=9999, metrics=9998)
 
 
 def environment_of(planned: Plan, name: str) -> dict[str, str]:
@@ -14,7 +17,7 @@ def environment_of(planned: Plan, name: str) -> dict[str, str]:
 
 
 def test_the_services_find_each_other_by_default(tmp_path: Path):
-    planned = plan({}, tmp_path, 9999)
+    planned = plan({}, tmp_path, PORTS)
     assert [start.child.name for start in planned.starts] == ["deploy.demo.model", "chat_shell", "backend"]
     assert planned.backend_url == "http://127.0.0.1:8000"
     backend, chat_shell = environment_of(planned, "backend"), environment_of(planned, "chat_shell")
@@ -25,7 +28,7 @@ def test_the_services_find_each_other_by_default(tmp_path: Path):
 
 def test_ports_of_the_environment_are_followed_everywhere(tmp_path: Path):
     ports = {"BACKEND_PORT": "9000", "CHAT_SHELL_GRPC_PORT": "9001", "CHAT_SHELL_HTTP_PORT": "9002"}
-    planned = plan({**ports, "BACKEND_HOST": "0.0.0.0"}, tmp_path, 9999)
+    planned = plan({**ports, "BACKEND_HOST": "0.0.0.0"}, tmp_path, PORTS)
     assert planned.backend_url == "http://127.0.0.1:9000"
     assert environment_of(planned, "backend")["BACKEND_CHAT_SHELL_URL"] == "grpc://127.0.0.1:9001"
     assert environment_of(planned, "backend")["BACKEND_HOST"] == "0.0.0.0"
@@ -39,7 +42,7 @@ def test_ports_of_the_environment_are_followed_everywhere(tmp_path: Path):
 
 
 def test_a_given_door_is_kept(tmp_path: Path):
-    planned = plan({"BACKEND_CHAT_SHELL_URL": "http://127.0.0.1:8001"}, tmp_path, 9999)
+    planned = plan({"BACKEND_CHAT_SHELL_URL": "http://127.0.0.1:8001"}, tmp_path, PORTS)
     assert environment_of(planned, "backend")["BACKEND_CHAT_SHELL_URL"] == "http://127.0.0.1:8001"
 
 
@@ -49,13 +52,13 @@ def test_a_configured_model_replaces_the_demo_model(tmp_path: Path):
         {"CHAT_SHELL_MODEL_BASE_URL": "https://example.com/v1"},
         {"CHAT_SHELL_MODELS_FILE": "models.yaml"},
     ):
-        planned = plan(settings, tmp_path, 9999)
+        planned = plan(settings, tmp_path, PORTS)
         assert [start.child.name for start in planned.starts] == ["chat_shell", "backend"]
         assert planned.demo_model_url is None
 
 
 def test_the_demo_model_is_where_chat_shell_looks_for_it(tmp_path: Path):
-    planned = plan({}, tmp_path, 9999)
+    planned = plan({}, tmp_path, PORTS)
     listed = Path(environment_of(planned, "chat_shell")["CHAT_SHELL_MODELS_FILE"])
     (model,) = yaml.safe_load(listed.read_text(encoding="utf-8"))["models"]
     base_url = model["base_url"]
@@ -65,7 +68,7 @@ def test_the_demo_model_is_where_chat_shell_looks_for_it(tmp_path: Path):
 
 
 def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path):
-    first, second = plan({}, tmp_path, 9999), plan({}, tmp_path, 9999)
+    first, second = plan({}, tmp_path, PORTS), plan({}, tmp_path, PORTS)
     assert first.admin_key == second.admin_key
     secrets = [file for file in first.directory.iterdir() if file.is_file() and file.suffix != ".yaml"]
     assert {file.name for file in secrets} == {"service_token", "backend_secret", "backend_admin_key"}
@@ -76,12 +79,19 @@ def test_secrets_are_made_once_and_only_their_owner_reads_them(tmp_path: Path):
 def test_secrets_of_the_operator_win(tmp_path: Path):
     key_file = tmp_path / "key"
     key_file.write_text("of a file\n")
-    planned = plan({"SERVICE_TOKEN": "given", "BACKEND_ADMIN_KEY_FILE": str(key_file)}, tmp_path, 9999)
+    planned = plan({"SERVICE_TOKEN": "given", "BACKEND_ADMIN_KEY_FILE": str(key_file)}, tmp_path, PORTS)
     assert planned.admin_key == "of a file"
     assert environment_of(planned, "chat_shell")["SERVICE_TOKEN"] == "given"
 
 
 def test_each_database_has_keys_of_its_own(tmp_path: Path):
     urls = ("", "sqlite+aiosqlite:///var/a.db", "sqlite+aiosqlite:///var/b.db")
-    directories = {plan({"BACKEND_DATABASE_URL": url}, tmp_path, 9999).directory for url in urls}
+    directories = {plan({"BACKEND_DATABASE_URL": url}, tmp_path, PORTS).directory for url in urls}
     assert len(directories) == 3
+
+
+@pytest.mark.parametrize(("given", "port"), [({}, "9998"), ({"BACKEND_ADMIN_PORT": "9100"}, "9100")])
+def test_the_public_port_has_no_open_metrics(tmp_path: Path, given: dict[str, str], port: str):
+    planned = plan(given, tmp_path, PORTS)
+    assert environment_of(planned, "backend")["BACKEND_ADMIN_PORT"] == port
+    assert planned.metrics_url == f"http://127.0.0.1:{port}/metrics"

@@ -15,7 +15,7 @@ const TAGS: Record<string, string> = {
 export interface Citation {
   /** Where its `[n]` stands in the text, in characters of Unicode. */
   index: number;
-  chip: (number: string) => VNode;
+  chip: VNode;
 }
 
 interface MarkdownProps {
@@ -25,8 +25,7 @@ interface MarkdownProps {
 
 export function Markdown({ text, citations = [] }: MarkdownProps): JSX.Element {
   const tokens = useMemo(() => parser.parse(withMarks(text, citations), NO_LINK), [text, citations.length]);
-  const numbers = useMemo(() => citations.map((each) => numberAt(text, each.index)), [text, citations.length]);
-  const chips = (place: number): VNode | null => citations[place]?.chip(numbers[place] || String(place + 1)) ?? null;
+  const chips = (place: number): VNode | null => citations[place]?.chip ?? null;
   return <div class="markdown" dir="auto">{drawn(tokens, chips)}</div>;
 }
 

@@ -27,6 +27,13 @@ export const chosenBases = computed<string[]>(() => {
   return kept && (kept.length > 0 || picked.value?.length === 0) ? kept : toBeginWith();
 });
 
+/** The one base that is searched where there are too many to search them all and none has been chosen. */
+export const onlyBase = computed<KnowledgeBase | null>(() => {
+  const begun = toBeginWith();
+  const isUnasked = readable().length > FEW && chosenBases.value.length === 1 && chosenBases.value[0] === begun[0];
+  return (isUnasked && bases.value.find((each) => each.id === begun[0])) || null;
+});
+
 /**
  * A first question is to have sources. So all bases are searched where they are few, and else the newest one, which is
  * listed first. One restricted base would restrict the whole turn, also what is found in the others: such bases are
@@ -34,9 +41,13 @@ export const chosenBases = computed<string[]>(() => {
  */
 function toBeginWith(): string[] {
   if (models.value.find((each) => each.id === chosenModel.value)?.owned_by === "agent") return [];
-  const read = bases.value.filter((each) => each.role !== "restricted_analyst");
-  const offered = (read.length ? read : bases.value).map((each) => each.id);
+  const offered = readable().map((each) => each.id);
   return offered.length > FEW ? offered.slice(0, 1) : offered;
+}
+
+function readable(): KnowledgeBase[] {
+  const read = bases.value.filter((each) => each.role !== "restricted_analyst");
+  return read.length ? read : bases.value;
 }
 
 export function chooseModel(id: string): void {

@@ -7,7 +7,7 @@ import { Pick } from "../../components/field";
 import { Icon } from "../../components/icons";
 import { shownText } from "../../components/shown_text";
 import { spoken } from "../../words";
-import { bases, chooseBases, chooseModel, chosenBases, chosenModel, models } from "./choices";
+import { bases, chooseBases, chooseModel, chosenBases, chosenModel, models, onlyBase } from "./choices";
 import { CHAT_WORDS } from "./words";
 
 const MOST_LINES_PX = 220;
@@ -39,6 +39,7 @@ export function Composer({ isRunning, onAsk, onStop }: ComposerProps): JSX.Eleme
 
   return (
     <form class="composer" onSubmit={submit}>
+      {onlyBase.value && <p class="hint">{words.onlyBase(shownText(onlyBase.value.name), bases.value.length)}</p>}
       <textarea
         ref={area}
         rows={1}

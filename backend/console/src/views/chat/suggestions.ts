@@ -15,6 +15,10 @@ const QUESTIONS = {
   ],
 };
 
+/** The model of `make run` where no other is set, and the line that sets one. */
+export const STAND_IN = "demo-model";
+export const REAL_MODEL = "CHAT_SHELL_MODEL=… CHAT_SHELL_MODEL_BASE_URL=… CHAT_SHELL_MODEL_API_KEY=… make run";
+
 export interface Suggestion {
   baseId: string;
   text: string;

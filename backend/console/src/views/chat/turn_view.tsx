@@ -17,7 +17,8 @@ const MOST_SAID = 600;
 export interface Source {
   turn: Turn;
   annotation: Annotation;
-  number: string;
+  /** Its place among what the answer cites, from 1. */
+  number: number;
   /** The words of the answer around the place that is cited. */
   said: string;
 }
@@ -93,15 +94,18 @@ interface OutputItemProps {
 function OutputItem({ item, turn, shownSource, onSource }: OutputItemProps): JSX.Element | null {
   const words = spoken(CHAT_WORDS);
   switch (item.type) {
-    case "message":
+    case "message": {
+      const numbers = new Map<string, number>();
+      const cited = partsOf(item).map((part) => sourcesOf(part, turn, numbers));
       return (
         <>
           {partsOf(item).map((part, place) => (
-            <Markdown key={place} text={part.text ?? part.refusal ?? ""} citations={citationsOf(part, turn, shownSource, onSource)} />
+            <Markdown key={place} text={part.text ?? part.refusal ?? ""} citations={(cited[place] ?? []).map((each) => citation(each, shownSource, onSource))} />
           ))}
-          <Sources cited={partsOf(item).flatMap((part) => sourcesOf(part, turn))} onSource={onSource} />
+          <Sources cited={cited.flat()} onSource={onSource} />
         </>
       );
+    }
     case "file_search_call":
       return <p class="step">{item.queries?.length ? words.searched(item.queries.map(shownText)) : words.searching}</p>;
     case "function_call":
@@ -123,20 +127,27 @@ function saidBefore(text: string): string {
   return text.replace(/(\s*\[\d+\])+\s*$/, "").split(/\n\n|\[\d+\]/).at(-1) ?? "";
 }
 
-/** Return what a text cites, in the order of use. */
-function sourcesOf(part: ContentPart, turn: Turn): Source[] {
+/**
+ * Return what a text cites, in the order of use. The model's numbers count on through a conversation; `numbers` gives each
+ * the one that a reader of this answer sees, and grows.
+ */
+function sourcesOf(part: ContentPart, turn: Turn, numbers: Map<string, number>): Source[] {
   const characters = [...(part.text ?? "")];
-  return (part.annotations ?? []).filter((each) => each.type === "file_citation").map((annotation) => {
+  const cited = (part.annotations ?? []).filter((each) => each.type === "file_citation");
+  return cited.sort((a, b) => (a.index ?? 0) - (b.index ?? 0)).map((annotation) => {
     const index = annotation.index ?? 0;
     const said = saidBefore(characters.slice(Math.max(0, index - MOST_SAID), index).join(""));
-    return { turn, annotation, said, number: numberAt(part.text ?? "", index) };
+    const written = numberAt(part.text ?? "", index) || `${annotation.file_id} ${index}`;
+    const number = numbers.get(written) ?? numbers.size + 1;
+    numbers.set(written, number);
+    return { turn, annotation, said, number };
   });
 }
 
-/** The documents behind the numbers of an answer: numbers count on in a conversation, so the first one may be any. */
+/** The documents behind the numbers of an answer. */
 function Sources({ cited, onSource }: { cited: Source[]; onSource: (source: Source) => void }): JSX.Element | null {
   const words = spoken(CHAT_WORDS);
-  const once = cited.filter((each, place) => each.number && cited.findIndex((other) => other.number === each.number) === place);
+  const once = cited.filter((each, place) => cited.findIndex((other) => other.number === each.number) === place);
   if (once.length === 0) return null;
   return (
     <ul class="sources" aria-label={words.sources}>
@@ -149,26 +160,23 @@ function Sources({ cited, onSource }: { cited: Source[]; onSource: (source: Sour
   );
 }
 
-function citationsOf(part: ContentPart, turn: Turn, shownSource: Source | null, onSource: (source: Source) => void): Citation[] {
-  const words = spoken(CHAT_WORDS);
-  return sourcesOf(part, turn).map((source) => {
-    const { annotation } = source;
-    return {
-      index: annotation.index ?? 0,
-      chip: (number) => (
-        <button
-          type="button"
-          class="cite"
-          aria-label={words.source(number, shownText(annotation.filename ?? ""))}
-          title={shownText(annotation.filename ?? "")}
-          aria-pressed={shownSource?.annotation === annotation}
-          onClick={() => onSource({ ...source, number })}
-        >
-          {number}
-        </button>
-      ),
-    };
-  });
+function citation(source: Source, shownSource: Source | null, onSource: (source: Source) => void): Citation {
+  const name = shownText(source.annotation.filename ?? "");
+  return {
+    index: source.annotation.index ?? 0,
+    chip: (
+      <button
+        type="button"
+        class="cite"
+        aria-label={spoken(CHAT_WORDS).source(String(source.number), name)}
+        title={name}
+        aria-pressed={shownSource?.annotation === source.annotation}
+        onClick={() => onSource(source)}
+      >
+        {source.number}
+      </button>
+    ),
+  };
 }
 
 function Ending({ turn }: { turn: Turn }): JSX.Element | null {

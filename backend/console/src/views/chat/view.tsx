@@ -8,12 +8,12 @@ import { complain, Failure, Loading } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
 import { addressOf } from "../../state/router";
 import { spoken } from "../../words";
-import { bases, chooseBasesOfChat, loadChoices } from "./choices";
+import { bases, chooseBasesOfChat, chosenModel, loadChoices } from "./choices";
 import { CodeDialog } from "./code_dialog";
 import { Composer } from "./composer";
 import { Passages } from "./passages";
 import { ask, leave, loading, runningTurn, show, stop, turns } from "./session";
-import { suggestionsFor } from "./suggestions";
+import { REAL_MODEL, STAND_IN, suggestionsFor } from "./suggestions";
 import { TurnView, type Source } from "./turn_view";
 import { CHAT_WORDS } from "./words";
 import "./chat.css";
@@ -48,6 +48,7 @@ export function ChatView({ parts }: { parts: string[] }): JSX.Element {
       <div class="talk">
         <div class="talk-scroll" ref={scrolled}>
           <div class="talk-inside">
+            {chosenModel.value === STAND_IN && <p class="hint banner" role="note">{spoken(CHAT_WORDS).standIn} <code>{REAL_MODEL}</code></p>}
             <Beginning />
             {turns.value.map((turn) => (
               <TurnView

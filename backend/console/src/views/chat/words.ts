@@ -17,6 +17,7 @@ export const CHAT_WORDS = {
     bases: "Knowledge",
     noBases: "No knowledge",
     basesChosen: (names: string[]) => (names.length === 1 ? (names[0] ?? "") : `${names.length} bases`),
+    onlyBase: (name: string, count: number) => `Only the newest of your ${count} bases is searched: ${name}. Choose others below.`,
     noBasesYet: "You are a member of no knowledge base yet.",
     restricted: "restricted",
     fresh: "New chat",
@@ -55,6 +56,7 @@ export const CHAT_WORDS = {
     otherPassages: "Other passages of this document",
     tokens: (all: string, cached: string) => `${all} tokens in, ${cached} from the provider's cache`,
     suggestions: "Try one of these",
+    standIn: "demo-model is a stand-in for a language model: it quotes the sentences that fit your question best. Start with a real one:",
   },
   zh: {
     title: "向你的文档提问",
@@ -74,6 +76,7 @@ export const CHAT_WORDS = {
     bases: "知识库",
     noBases: "不使用知识库",
     basesChosen: (names: string[]) => (names.length === 1 ? (names[0] ?? "") : `${names.length} 个知识库`),
+    onlyBase: (name: string, count: number) => `你有 ${count} 个知识库，只检索最新的：${name}。可在下方选择其他。`,
     noBasesYet: "你还不是任何知识库的成员。",
     restricted: "受限",
     fresh: "新对话",
@@ -112,5 +115,6 @@ export const CHAT_WORDS = {
     otherPassages: "该文档的其他段落",
     tokens: (all: string, cached: string) => `输入 ${all} 个 token，其中 ${cached} 个来自服务商缓存`,
     suggestions: "试试这些问题",
+    standIn: "demo-model 只是语言模型的替身：它引用与问题最相符的句子。换成真实模型：",
   },
 };

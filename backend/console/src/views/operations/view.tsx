@@ -28,7 +28,7 @@ export function OperationsView(_: { parts: string[] }): JSX.Element {
   );
 }
 
-/** The metrics ask for no key; that this one is an administrator's is asked of the audit. */
+/** Metrics may be open to everybody; that the key is an administrator's is asked of the audit. */
 function WithKey(): JSX.Element {
   const [allowed, again] = useLoaded(() => readAudit({}, 1), []);
   if (allowed.state === "loading") return <Loading />;
