@@ -30,7 +30,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types floors house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -76,6 +76,9 @@ verify: setup lint types floors protos-check manifests console-check ## lint, ty
 
 bench: setup ## measure the pair on both stores; prints tables, writes var/bench/*.json
 	@$(BIN)/python -m tests.bench
+
+bench-compare: setup ## weigh this state against the release before, on both stores; SHORT=1 takes three minutes
+	@$(BIN)/python -m tests.bench.compare $(if $(SHORT),--short)
 
 bench-cache: setup ## measure how much of each prompt a provider's cache would serve; writes var/bench/cache.*
 	@$(BIN)/python -m tests.bench.cache

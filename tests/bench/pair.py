@@ -1,6 +1,7 @@
 """The pair and the fast fake model as processes of the bench."""
 
 import re
+import sys
 import time
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,6 +17,8 @@ from tests.servers.services import RunningService
 
 ADMIN_KEY = "admin-key-of-the-bench"
 SERVICE_TOKEN = "service-token-of-the-bench"
+_SCHEDULED = 2
+"""Of the clocks of a process, the one that counts what the scheduler gave it (`clock_getcpuclockid`)."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,8 @@ class BenchPair:
         return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024 / 1e6
 
     def cpu_seconds(self) -> dict[str, float]:
-        """Return the CPU time that each service has used."""
-        times = {name: one.cpu_times() for name, one in self._services().items()}
-        return {name: used.user + used.system for name, used in times.items()}
+        """Return the CPU time that each service has used, with that of the processes that it has started."""
+        return {name: cpu_seconds_of(one) for name, one in self._services().items()}
 
     def client(self) -> httpx2.Client:
         """Return a client with the admin key."""
@@ -53,17 +55,35 @@ class BenchPair:
         return {name: psutil.Process(pid) for name, pid in pids.items()}
 
 
+def cpu_seconds_of(one: psutil.Process) -> float:
+    """Return the CPU time of a process, of all threads that it has had, and of its children.
+
+    Linux counts it in nanoseconds, as in `schedstat`, and keeps that of ended threads in the clock of their process.
+    Elsewhere, and for children that have ended, it is known in hundredths of a second.
+    """
+    times = one.cpu_times()
+    own = time.clock_gettime(~one.pid << 3 | _SCHEDULED) if sys.platform == "linux" else times.user + times.system
+    ended = times.children_user + times.children_system
+    return own + ended + sum(map(cpu_seconds_of, one.children()))
+
+
 @contextmanager
 def bench_pair(
-    directory: Path, backend: Mapping[str, str], both: Mapping[str, str] = MappingProxyType({})
+    directory: Path,
+    backend: Mapping[str, str],
+    both: Mapping[str, str] = MappingProxyType({}),
+    python: str = sys.executable,
 ) -> Generator[BenchPair]:
-    """Start fake model, chat_shell and backend, with settings for the backend and for both; kill them in the end."""
+    """Start fake model, chat_shell and backend, with settings for the backend and for both; kill them in the end.
+
+    `python` is the interpreter of both services.
+    """
     ports = Ports()
     directory.mkdir(parents=True, exist_ok=True)
     services = {
         "model": model_service(directory, ports),
-        "chat_shell": chat_shell_service(directory, ports, both),
-        "backend": backend_service(directory, ports, {**backend, **both}),
+        "chat_shell": chat_shell_service(directory, ports, both, python),
+        "backend": backend_service(directory, ports, {**backend, **both}, python),
     }
     started: dict[str, float] = {}
     with ExitStack() as running:
@@ -98,7 +118,9 @@ def model_service(directory: Path, ports: Ports) -> RunningService:
     )
 
 
-def chat_shell_service(directory: Path, ports: Ports, changes: Mapping[str, str]) -> RunningService:
+def chat_shell_service(
+    directory: Path, ports: Ports, changes: Mapping[str, str], python: str = sys.executable
+) -> RunningService:
     """Describe chat_shell with the fake model behind it."""
     settings = {
         "CHAT_SHELL_GRPC_PORT": str(ports.grpc),
@@ -110,10 +132,12 @@ def chat_shell_service(directory: Path, ports: Ports, changes: Mapping[str, str]
         **changes,
     }
     ready_url = f"{ports.chat_shell_url}/readyz"
-    return RunningService("chat_shell", settings=settings, directory=directory, ready_url=ready_url)
+    return RunningService("chat_shell", settings=settings, directory=directory, ready_url=ready_url, python=python)
 
 
-def backend_service(directory: Path, ports: Ports, changes: Mapping[str, str]) -> RunningService:
+def backend_service(
+    directory: Path, ports: Ports, changes: Mapping[str, str], python: str = sys.executable
+) -> RunningService:
     """Describe the backend in front of it, on gRPC."""
     settings = {
         "BACKEND_PORT": str(ports.backend),
@@ -123,4 +147,5 @@ def backend_service(directory: Path, ports: Ports, changes: Mapping[str, str]) -
         "SERVICE_TOKEN": SERVICE_TOKEN,
         **changes,
     }
-    return RunningService("backend", settings=settings, directory=directory, ready_url=f"{ports.backend_url}/readyz")
+    ready_url = f"{ports.backend_url}/readyz"
+    return RunningService("backend", settings=settings, directory=directory, ready_url=ready_url, python=python)

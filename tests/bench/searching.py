@@ -54,9 +54,9 @@ class Writer:
         """Return so many words, frequent ones frequently."""
         return " ".join(self._rng.choices(self._words, cum_weights=self._weights, k=count))
 
-    def document(self) -> bytes:
-        """Return a document of about 750 chunks, 280 tokens each by estimate."""
-        return "\n\n".join(f"{self.words(WORDS_A_PARAGRAPH)}." for _ in range(PARAGRAPHS_A_DOCUMENT)).encode()
+    def document(self, paragraphs: int = PARAGRAPHS_A_DOCUMENT) -> bytes:
+        """Return a document, by default of about 750 chunks, 280 tokens each by estimate."""
+        return "\n\n".join(f"{self.words(WORDS_A_PARAGRAPH)}." for _ in range(paragraphs)).encode()
 
 
 def search_figures(pair: BenchPair, store: Store) -> list[Figure]:

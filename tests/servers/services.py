@@ -21,6 +21,7 @@ class RunningService(Child):
 
     It sees the settings in `settings` and none of the developer's own environment; it works in `directory`, where
     `<name>.log` and the files of its defaults (`var/`) go. With `forks` it is forked instead, where that is the same.
+    `python` is an interpreter with what the module needs; by default it is that of the tests.
     """
 
     def __init__(
@@ -31,11 +32,12 @@ class RunningService(Child):
         directory: Path,
         ready_url: str = "",
         forks: ForkServers | None = None,
+        python: str = sys.executable,
     ):
         super().__init__(
             ChildSpec(
                 name=module,
-                command=[sys.executable, "-m", module, *arguments],
+                command=[python, "-m", module, *arguments],
                 environment=service_environment(settings),
                 directory=directory,
                 log_path=directory / f"{module}.log",

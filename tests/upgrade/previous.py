@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.servers.services import ROOT
 
 NAMED_IN = Path(__file__).with_name("previous_release.txt")
+_PARTS = ("backend", "chat_shell", "shared", "protos", "requirements", "pyproject.toml")
 
 
 class NoPreviousRelease(AssertionError):
@@ -26,17 +27,24 @@ def unpack_previous_release(directory: Path) -> Path:
     Raises:
         NoPreviousRelease: this is no clone of the repository, or one without that commit.
     """
-    git, commit = shutil.which("git"), previous_commit()
+    return unpack_release(previous_commit(), directory)
+
+
+def unpack_release(commit: str, directory: Path) -> Path:
+    """Write the code of a commit, and what it needs to be installed, into a directory and return it.
+
+    Raises:
+        NoPreviousRelease: this is no clone of the repository, or one without that commit.
+    """
+    git = shutil.which("git")
     if git is None:
         raise NoPreviousRelease(f"git is not installed: commit {commit} of the last release cannot be read")
     archive = subprocess.run(
-        [git, "-C", str(ROOT), "archive", "--format=tar", commit, "backend", "chat_shell", "shared", "protos"],
-        capture_output=True,
-        check=False,
+        [git, "-C", str(ROOT), "archive", "--format=tar", commit, *_PARTS], capture_output=True, check=False
     )
     if archive.returncode:
         raise NoPreviousRelease(
-            f"commit {commit} of the last release ({NAMED_IN.relative_to(ROOT)}) is not in this clone:"
+            f"commit {commit} of the last release is not in this clone:"
             f" fetch the whole history, for example with git fetch --unshallow"
             f" ({archive.stderr.decode(errors='replace').strip()})"
         )
