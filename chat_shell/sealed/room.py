@@ -21,7 +21,7 @@ from shared.tracing import span_of
 
 T = TypeVar("T")
 
-POLICY_VERSION = "5"
+POLICY_VERSION = "6"
 """The version of the rules of the pre-screen and the room; a kept summary is valid for one version only."""
 
 _CHANGES = (Failure.ACCESS_CHANGED, Failure.BASE_CHANGED, Failure.PAUSED)

@@ -56,7 +56,7 @@ async def test_the_search_names_what_a_summary_depends_on():
     await stage.ask()
     ((_, versions),) = stage.backend.searches
     assert versions == SummaryVersions(
-        policy_version="5", gate_version="7", prompt_version=PROMPT_VERSION, model="second"
+        policy_version="6", gate_version="7", prompt_version=PROMPT_VERSION, model="second"
     )
 
 
