@@ -16,12 +16,11 @@ from backend.knowledge.sql.search_index import Found, Range
 _document, _chunk = tables.document, tables.chunk
 
 
-_IS_OF_BASE = _chunk.c.knowledge_base_id == _document.c.knowledge_base_id
-
-
 def hits_where(condition: ColumnElement[bool]) -> Select[tuple[object, ...]]:
     """Return the query of the chunks of documents for which a condition holds."""
-    return select(*rows.HIT_COLUMNS).join_from(_chunk, _document, rows.IS_OF_DOCUMENT).where(condition)
+    of_base = _chunk.c.knowledge_base_id == _document.c.knowledge_base_id
+    query = select(*rows.HIT_COLUMNS).join_from(_chunk, _document, rows.IS_OF_DOCUMENT & of_base)
+    return _with_shown(query.where(condition))
 
 
 def _with_shown(query: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
@@ -34,15 +33,10 @@ class ChunkRows:
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
-        self._find_hits = Statement(_with_shown(hits_where(_IS_OF_BASE & rows.are_numbered_chunks(dialect))))
-        # The chunks of a document have numbers that follow one another.
-        self._find_attributes = Statement(
-            _with_shown(
-                select(_document.c.knowledge_base_id, _document.c.attributes, _document.c.chunk_count, _chunk.c.number)
-                .join_from(_document, _chunk, rows.IS_OF_DOCUMENT & (_chunk.c.ordinal == 0))
-                .where(is_among(_document.c.knowledge_base_id, "ids", dialect))
-            )
-        )
+        self._find_hits = Statement(hits_where(rows.are_numbered_chunks(dialect)))
+        of_bases = is_among(_document.c.knowledge_base_id, "ids", dialect) & (_document.c.chunk_count > 0)
+        shown = (_document.c[name] for name in ("knowledge_base_id", "attributes", "chunk_count"))
+        self._find_attributes = Statement(_with_shown(select(*shown, rows.FIRST_NUMBER).where(of_bases)))
 
     def allowed(self, connection: Connection, base_ids: Sequence[str], filters: Filter) -> dict[str, list[Range]]:
         """Return by base the chunks of the documents whose attributes pass the filters."""

@@ -17,6 +17,9 @@ from backend.knowledge.sql.found_chunks import ChunkRows, hits_where
 from backend.knowledge.sql.search_index import Found
 
 _document = tables.document
+_named = _document.alias("named")
+"""A document by its id: what the index of shown columns begins with stands before its body."""
+
 _chunk = tables.chunk
 _DOCUMENTS_AT_ONCE = 6
 """How many documents are read in one statement; mostly they have as many chunks as are wanted."""
@@ -29,7 +32,15 @@ class SqlRetrieval:
         self._database = database
         self._index = ChosenIndex(database)
         self._chunks = ChunkRows(database.dialect)
-        is_of_these = is_among(_document.c.id, "ids", database.dialect)
+        is_named = (_document.c.knowledge_base_id == _named.c.knowledge_base_id) & (
+            _document.c.edition_id == _named.c.edition_id
+        )
+        is_of_these = is_among(_named.c.id, "ids", database.dialect) & is_named
+        is_seen = _chunk.c.edition_id.not_in(select(tables.unseen_edition.c.edition_id))
+        # Base by base in order of number, which an index has: else the first chunks may be sought among those of all.
+        of_base = (_chunk.c.knowledge_base_id == bindparam("base_id")) & is_seen
+        first = select(_chunk.c.tokens).where(of_base).order_by(_chunk.c.number).limit(bindparam("chunks")).subquery()
+        self._measured = Statement(select(func.coalesce(func.sum(first.c.tokens), 0).label("tokens")))
         self._find_beginnings = Statement(hits_where(is_of_these & (_chunk.c.ordinal < bindparam("behind"))))
 
     async def search(
@@ -54,20 +65,18 @@ class SqlRetrieval:
         base = tables.knowledge_base
         are_asked = base.c.id.in_(base_ids) & (base.c.chunk_count > 0)
         in_bases = _chunk.c.knowledge_base_id.in_(select(base.c.id).where(are_asked))
-        is_seen = _chunk.c.edition_id.not_in(select(tables.unseen_edition.c.edition_id))
-        count = select(func.coalesce(func.sum(base.c.chunk_count), 0)).where(are_asked)
 
-        def measured(connection: Connection, chunks: int) -> int:
-            some = select(_chunk.c.tokens).where(in_bases, is_seen).limit(chunks).subquery()
-            return connection.execute(select(func.coalesce(func.sum(some.c.tokens), 0))).scalar_one()
+        def measured(connection: Connection, found: Sequence[str], chunks: int) -> int:
+            asked = ({"base_id": base_id, "chunks": chunks} for base_id in found)
+            return sum(row["tokens"] for each in asked for row in self._measured.rows(connection, each))
 
         def work(connection: Connection) -> list[ChunkHit] | None:
+            found = connection.execute(select(base.c.id, base.c.chunk_count).where(are_asked))
+            sizes = {row[0]: row[1] for row in found}
             # A few chunks tell most bases that are too large from those that are not.
-            if measured(connection, token_limit // FEW_TOKENS + 1) > token_limit:
-                return None
-            chunk_count = connection.execute(count).scalar_one()
-            if chunk_count > token_limit or measured(connection, chunk_count) > token_limit:
-                return None
+            for chunks in (token_limit // FEW_TOKENS + 1, token_limit):
+                if sum(sizes.values()) > token_limit or measured(connection, list(sizes), chunks) > token_limit:
+                    return None
             return [rows.to_hit(row, 1.0) for row in connection.execute(hits_where(in_bases)).mappings()]
 
         hits = await self._database.snapshot(work)

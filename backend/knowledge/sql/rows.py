@@ -3,7 +3,7 @@
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, RowMapping, bindparam
+from sqlalchemy import ColumnElement, RowMapping, bindparam, select
 
 from backend.foundation.sql.parameters import Dialect, is_among, to_json
 from backend.foundation.sql.statements import Row as PreparedRow
@@ -26,6 +26,19 @@ HIT_COLUMNS = [
 
 IS_OF_DOCUMENT = tables.chunk.c.edition_id == tables.document.c.edition_id
 """Joins chunks to documents; chunks of editions that are being written or deleted belong to no document."""
+
+FIRST_NUMBER = (
+    select(tables.chunk.c.number)
+    .where(IS_OF_DOCUMENT, tables.chunk.c.ordinal == 0)
+    .correlate(tables.document)
+    .scalar_subquery()
+    .label("number")
+)
+"""The number of the first chunk of a document that has any; the others follow it.
+
+A query of its own is asked for each document: PostgreSQL would read all chunks to join those of documents that it takes
+for many.
+"""
 
 
 def are_numbered_chunks(dialect: Dialect) -> ColumnElement[bool]:

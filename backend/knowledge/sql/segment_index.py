@@ -94,9 +94,9 @@ class SegmentIndex:
             )
         )
         self._legacy = Statement(
-            select(_document.c.knowledge_base_id, _chunk.c.number, _document.c.chunk_count)
-            .join_from(_document, _chunk, (_chunk.c.edition_id == _document.c.edition_id) & (_chunk.c.ordinal == 0))
-            .where(among(_document.c.knowledge_base_id), IS_UNINDEXED)
+            select(_document.c.knowledge_base_id, rows.FIRST_NUMBER, _document.c.chunk_count)
+            .where(among(_document.c.knowledge_base_id), _document.c.chunk_count > 0, IS_UNINDEXED)
+            .with_hint(_document, UNINDEXED_HINT, "sqlite")
         )
         self._numbers = Statement(
             select(_chunk.c.number).where(_chunk.c.knowledge_base_id == bindparam("base_id")).order_by(_chunk.c.number)
@@ -246,6 +246,9 @@ class SegmentIndex:
 
 IS_UNINDEXED = (_document.c.indexed_edition_id.is_(None)) | (_document.c.indexed_edition_id != _document.c.edition_id)
 """Selects the documents that are in no segment: written by the release before."""
+
+UNINDEXED_HINT = "INDEXED BY ix_document_unindexed"
+"""Makes SQLite take the index that holds these alone: any other one lets it look behind the body of each document."""
 
 IS_CHANGED = _base.c.indexed_version.is_(None) | (_base.c.indexed_version != _base.c.version)
 """Selects the bases that the release before has changed: segments may hold chunks that it has deleted."""

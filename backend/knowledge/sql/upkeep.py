@@ -22,7 +22,7 @@ from backend.knowledge.sql.editions import hold_base
 from backend.knowledge.sql.merge_choice import chosen_to_merge
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages, missing_numbers
 from backend.knowledge.sql.search_index import IndexSegment, Range
-from backend.knowledge.sql.segment_index import IS_CHANGED, IS_UNINDEXED, to_segment
+from backend.knowledge.sql.segment_index import IS_CHANGED, IS_UNINDEXED, UNINDEXED_HINT, to_segment
 from backend.knowledge.sql.segment_rows import SegmentRows, drop_pages
 from backend.knowledge.sql.word_postings import outside
 from shared.clock import Clock
@@ -220,7 +220,7 @@ def _read_slice(connection: Connection, segments: Sequence[IndexSegment], part: 
 
 def _find_legacy(connection: Connection) -> _Legacy | None:
     query = select(_document.c.id, _document.c.edition_id, _document.c.knowledge_base_id).where(IS_UNINDEXED).limit(1)
-    row = connection.execute(query).first()
+    row = connection.execute(query.with_hint(_document, UNINDEXED_HINT, "sqlite")).first()
     return _Legacy(*row) if row is not None else None
 
 
