@@ -13,10 +13,11 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11 pyth
 PYTEST := $(BIN)/python -m pytest
 # compiled tests are kept: compiling takes half of what collecting them does
 unexport PYTHONDONTWRITEBYTECODE
-# Each worker has servers of its own, and waits for processes for nearly half of its time: four keep two cores busy. Tests
-# are handed out by stealing: of the ways that keep files together it is the one that goes on when a worker has crashed
-TEST_WORKERS ?= 4
-PYTEST_SHARED = $(PYTEST) --numprocesses $(TEST_WORKERS) --dist worksteal --inline-snapshot=disable \
+# Each worker collects all tests and has servers of its own, which takes half a minute of processor time: two are enough
+# for `make test`, while four keep two cores busy with what waits for processes. Tests are handed out by stealing: of the
+# ways that keep files together it is the one that goes on when a worker has crashed
+WORKERS = 4
+PYTEST_SHARED = $(PYTEST) --numprocesses $(or $(TEST_WORKERS),$(WORKERS)) --dist worksteal --inline-snapshot=disable \
 	--ignore tests/console --ignore tests/guides
 PROTO_FILES := $(wildcard protos/execution/v1/*.proto)
 PROTOC := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m grpc_tools.protoc -I.
@@ -39,6 +40,7 @@ help: ## this list
 run: setup-run ## start backend, chat_shell and, with no model configured, the demo model; Ctrl-C stops them
 	@exec $(BIN)/python -m deploy.demo.run
 
+test: WORKERS = 2
 test: setup ## try each behaviour once; needs nothing but Python, and starts servers of its own
 	@$(PYTEST_SHARED) -m "not combination and not whole"
 

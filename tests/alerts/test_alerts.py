@@ -23,6 +23,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService
 from tests.servers.valkey import ValkeyServer
 
+pytestmark = pytest.mark.whole
+
 PASSAGE = "The Quillmark escalation begins with the duty engineer and ends with the keeper of the northern vault."
 LEAKY = {
     "decision": "answer",

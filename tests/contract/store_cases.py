@@ -1,5 +1,6 @@
 """Values and stores for the contracts of conversations, turns and keys."""
 
+import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -61,15 +62,18 @@ class Stores(NamedTuple):
 
 
 def database_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
-    """Return the address of a database that may have the newest tables already."""
+    """Return the address of an empty database that has the newest tables."""
     if kind == "sqlite":
-        return f"sqlite+aiosqlite:///{directory}/ballast.db"
+        copied = shutil.copy(request.getfixturevalue("newest_sqlite"), directory)
+        return f"sqlite+aiosqlite:///{copied}"
     return request.getfixturevalue("postgres_url")
 
 
 def empty_database_url(kind: str, request: pytest.FixtureRequest, directory: Path) -> str:
     """Return the address of a database without tables."""
-    return database_url(kind, request, directory) if kind == "sqlite" else request.getfixturevalue("empty_postgres_url")
+    if kind == "sqlite":
+        return f"sqlite+aiosqlite:///{directory}/ballast.db"
+    return request.getfixturevalue("empty_postgres_url")
 
 
 @asynccontextmanager

@@ -14,8 +14,9 @@ from backend.conversations.domain.responses import StoredResponse
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.models.served_tools import NO_TOOLS
-from tests.contract.store_cases import KINDS, open_stores
+from tests.contract.store_cases import open_stores
 from tests.contract.test_compaction_crashes import MOST_WRITES, Death, Killed, World, check_pairs
+from tests.examples import first_of
 from tests.fakes.attached_files import FakeAgentFiles, FakeText
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import TurnHouse
@@ -28,7 +29,7 @@ SECOND_RESULT = 5
 """The place of the event before which the turn waits to be steered: behind a whole model call."""
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=first_of("sqlite", "postgresql", "fake"))
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     async with open_stores(request.param, request, tmp_path) as opened:
         yield World(opened, agents=FakeAgentStore(), agent_files=FakeAgentFiles())

@@ -13,8 +13,9 @@ from backend.conversations.domain.waiting_turns import WaitingTurn
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.models.served_tools import NO_TOOLS
-from tests.contract.store_cases import KINDS, Stores, open_stores
+from tests.contract.store_cases import Stores, open_stores
 from tests.contract.test_compaction_crashes import Death, MortalTurns, check_pairs
+from tests.examples import first_of
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import TurnHouse
 from tests.unit.backend.turns.test_running import eventually
@@ -79,7 +80,7 @@ class Replicas:
         return house
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=first_of("sqlite", "postgresql", "fake"))
 async def replicas(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Replicas]:
     async with open_stores(request.param, request, tmp_path) as opened:
         yield Replicas(opened)

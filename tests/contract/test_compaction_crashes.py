@@ -14,9 +14,12 @@ from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.ports.chat_shell import ChatShell
 from shared.models.messages import AssistantMessage, Message, ToolMessage
 from shared.models.values import objects_in
-from tests.contract.store_cases import KINDS, Stores, open_stores
+from tests.contract.store_cases import Stores, open_stores
+from tests.examples import first_of
 from tests.fakes.chat_shell_talking import TalkingChatShell, facts_in, whole_prompt
 from tests.fakes.openai_house import TurnHouse
+
+pytestmark = pytest.mark.whole
 
 LONG = "word " * 800
 MOST_WRITES = 60
@@ -109,7 +112,7 @@ class World:
         return house
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=first_of("sqlite", "postgresql", "fake"))
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     async with open_stores(request.param, request, tmp_path) as opened:
         yield World(opened)

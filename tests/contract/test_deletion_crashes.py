@@ -23,6 +23,7 @@ from tests.contract.store_cases import (
     migrated,
     sql_stores,
 )
+from tests.examples import first_of
 
 PARTS = (told.log_entry, told.item, told.model_call, told.seen_point, told.prompt_header)
 ENTRIES = 2 * max(ROWS_AT_ONCE.values()) + 3
@@ -32,7 +33,7 @@ class Killed(Exception):
     """Stands for `kill -9`: nothing that runs afterwards mends it."""
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=first_of("sqlite", "postgresql"))
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     """A database with a long conversation of one response."""
     async with migrated(database_url(request.param, request, tmp_path)) as opened:

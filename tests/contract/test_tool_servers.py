@@ -18,6 +18,7 @@ from chat_shell.tool_servers.mcp.child_streams import started_child
 from chat_shell.tool_servers.mcp.local_server import LocalToolServer
 from chat_shell.tool_servers.mcp.web_server import WebToolServer
 from chat_shell.tool_servers.ports import CallFailure, ToolServer, ToolServerFailed
+from tests.examples import first_of
 from tests.fakes.tool_servers import FakeToolServer
 from tests.servers.forks import ForkServers
 from tests.servers.ports import accepts_connections, free_port
@@ -92,7 +93,7 @@ async def _no_pause(_seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-@pytest.fixture(params=["fake", "web", "local"])
+@pytest.fixture(params=["fake", *first_of("web", "local")])
 async def place(request: pytest.FixtureRequest, listing: Path) -> AsyncIterator[Place]:
     def nothing() -> None:
         pass

@@ -14,10 +14,13 @@ import pytest
 from tests.e2e.half_turns import half_a_turn
 from tests.e2e.pair import PairOptions, start_pair, start_replica
 from tests.e2e.turns import Body, bare_client, new_conversation, text_of, turn
+from tests.examples import first_of
 from tests.fakes.model_server import Reply
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
+
+pytestmark = pytest.mark.whole
 
 GUIDE = Path(__file__).parents[2] / "docs" / "backup.md"
 WRITERS = 4
@@ -69,7 +72,7 @@ def run_guide(heading: str, directory: Path, environment: Mapping[str, str]) -> 
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("store", first_of("sqlite", "postgresql"))
 async def test_a_backup_that_was_taken_under_load_holds_every_acknowledged_turn(
     store: str, launch: Launch, tmp_path: Path, postgres_server: PostgresServer, valkey_server: ValkeyServer
 ) -> None:

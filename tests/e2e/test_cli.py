@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e.conftest import Pairs
 from tests.e2e.pair import Pair, lone_backend
+from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
 from tests.house.sources import ROOT
 
@@ -129,7 +130,7 @@ async def test_the_doctor_names_what_a_model_refuses(
     assert mend in broken["mend"]
 
 
-@pytest.mark.parametrize("door", ["grpc", "http"])
+@pytest.mark.parametrize("door", first_of("grpc", "http"))
 def test_the_doctor_names_a_wrong_service_token(pairs: Pairs, small_pair: Pair, tmp_path: Path, door: str) -> None:
     target = f"grpc://{small_pair.chat_shell_grpc_target}" if door == "grpc" else small_pair.chat_shell_http_url
     changes = {"SERVICE_TOKEN": "another-token-of-the-tests", "BACKEND_CHAT_SHELL_URL": target}

@@ -16,6 +16,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
+pytestmark = pytest.mark.whole
+
 
 async def test_a_backend_that_is_killed_while_it_stores_a_document_has_stored_none_of_it(
     launch: Launch, tmp_path: Path

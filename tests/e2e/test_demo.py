@@ -162,6 +162,7 @@ def test_a_stranger_gets_an_answer_with_a_citation_and_leaves_nothing_behind(dem
     assert demo.open_ports() == []
 
 
+@pytest.mark.whole
 def test_it_runs_again_on_its_own_leftovers_with_the_same_keys(demo: DemoRun):
     demo.wait_announced()
     before = {name: demo.value(name) for name in ("BACKEND_URL", "USER_KEY", "RESTRICTED_KEY")}

@@ -24,6 +24,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
+pytestmark = pytest.mark.whole
+
 DOCUMENTS = 5 * TEXTS_AT_ONCE
 MANY_DOCUMENTS = of_many(10_000, few=DOCUMENTS)
 SECONDS_OF_CALL = 0.15

@@ -14,6 +14,8 @@ from tests.e2e.test_embedding_crashes import World, text_of, world_of
 from tests.servers.counted_embedder import CountedEmbedder
 from tests.servers.services import Launch
 
+pytestmark = pytest.mark.whole
+
 DOCUMENTS = 3 * TEXTS_AT_ONCE
 VECTORS_BY_MODEL = """
     SELECT model, dimension, count(*) FROM search_vector JOIN vector_space ON vector_space.id = space_id

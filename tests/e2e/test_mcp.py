@@ -11,6 +11,7 @@ import pytest
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
 from tests.e2e.client.shelf import Base, new_base
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair, start_replica
+from tests.examples import first_of
 from tests.fakes.mcp_client import Mode, call, mcp_client, message, post, refusal_in, said, texts_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.servers.postgres import PostgresServer
@@ -142,7 +143,7 @@ async def test_a_session_of_one_replica_goes_on_at_the_other(
     assert answers[0].json()["result"]["structuredContent"]["documents"]
 
 
-@pytest.mark.parametrize("door", [0, 1], ids=["http", "grpc"])
+@pytest.mark.parametrize("door", first_of(0, 1), ids=["http", "grpc"])
 async def test_a_restricted_analyst_gets_a_summary_and_no_byte_of_the_base(
     replicas: tuple[Pair, Pair, str], second: FakeModelControl, reserve: tuple[str, Base], door: int
 ) -> None:

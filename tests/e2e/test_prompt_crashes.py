@@ -31,6 +31,8 @@ from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, S
 from tests.servers.ports import free_port
 from tests.servers.services import Launch, RunningService
 
+pytestmark = pytest.mark.whole
+
 AT_ONCE = Reply(text=("Two.",), hold_after=0)
 SEARCH = ScriptedCall(name="knowledge_base_search", arguments='{"query": "wine"}', call_id="call_1")
 ANSWERED_AT_ONCE = ScriptedCall(name="no_such_tool", call_id="call_1")

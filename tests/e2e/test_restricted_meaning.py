@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx2
 import orjson
+import pytest
 
 from deploy.demo.local_embedder import embedder_settings
 from shared.prompts.knowledge_base import CANNOT_ANSWER
@@ -16,6 +17,8 @@ from tests.leaks.corpus.reading import document_text
 from tests.leaks.embedding import all_embedded
 from tests.servers.embedder import LocalEmbedder
 from tests.servers.services import Launch
+
+pytestmark = pytest.mark.whole
 
 ANALYST, SECONDARY = "analyst", "second-model"
 SUMMARY: dict[str, Any] = {

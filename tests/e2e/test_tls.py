@@ -13,13 +13,14 @@ import pytest
 
 from tests.e2e.pair import SERVICE_TOKEN, Pair, PairOptions, lone_backend, start_pair
 from tests.e2e.turns import file_search, live_events, new_base, next_delta, text_of, tool_results, turn
+from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
 from tests.servers.certificates import DAY, Authority, Issued, MountedSecret
 from tests.servers.ports import free_port
 from tests.servers.recorder import Recorder, recording
 from tests.servers.services import Launch, RunningService
 
-TRANSPORTS = pytest.mark.parametrize("http_door", [False, True], ids=["grpc", "http"])
+TRANSPORTS = pytest.mark.parametrize("http_door", first_of(False, True), ids=["grpc", "http"])
 SECRETS = ("zebrafish valve", "quillmark question", "moonstone answer", "helpful-words")
 
 

@@ -10,6 +10,7 @@ from tests.e2e.client.shelf import new_base, searches
 from tests.e2e.pair import PairOptions, start_model, start_pair
 from tests.e2e.test_restricted import ENGLISH, LANGUAGES, SECONDARY, TELL_TALES
 from tests.e2e.turns import bare_client, turn
+from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.fakes.otlp_collector import CollectedSpan, collecting
 from tests.servers.services import Launch
@@ -64,7 +65,7 @@ def expected(*, http_door: bool) -> list[str]:
     return [*top, *("    " + line for line in below)]
 
 
-@pytest.mark.parametrize("http_door", [False, True], ids=["grpc", "http"])
+@pytest.mark.parametrize("http_door", first_of(False, True), ids=["grpc", "http"])
 async def test_a_restricted_turn_is_one_trace_without_content(launch: Launch, tmp_path: Path, http_door: bool) -> None:
     honest = LANGUAGES["english"]
     second, url = start_model(launch, tmp_path / "second", SECONDARY)

@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.servers.services import service_environment
+
+pytestmark = pytest.mark.whole
 
 _SERVE_AND_STOP = """
 import asyncio, os, signal, sys

@@ -16,6 +16,7 @@ from backend.meaning.domain import TextKind
 from backend.meaning.ports import MeaningPorts
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.store_cases import database_url, migrated
+from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.meaning import FakeEmbedder, FakeQuestions, FakeReranker
@@ -50,7 +51,7 @@ class World:
         return [(await self.client.post(path, json={"query": query})).content for query in QUERIES]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=first_of("sqlite", "postgresql"))
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     async with migrated(database_url(request.param, request, tmp_path)) as database:
         embedder = FakeEmbedder(synonyms={"paid back": "reimbursement", "报销": "reimbursement"})

@@ -125,6 +125,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes | str], str, str]] = {
 }
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("shape", HOSTILE)
 async def test_a_costly_file_is_refused_with_what_it_exceeds(reader: LibraryDocumentReader, shape: str) -> None:
     body, media_type, complaint = HOSTILE[shape]

@@ -18,6 +18,7 @@ from backend.knowledge.sql.rows import chunk_parameters
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
+from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.integration.test_interrupted_documents import made_up
@@ -26,7 +27,7 @@ SAID = "The escalation ladder begins with the duty engineer and ends with the va
 QUERIES = ("w1 w2 w3", "w7 w2199 rare", "w2000 w12 w55 w0", "lonely", "guide", "w5 " * 300)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=first_of("sqlite", "postgresql"))
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     async with migrated(database_url(request.param, request, tmp_path)) as opened:
         yield opened

@@ -21,6 +21,7 @@ from backend.knowledge.sql.store import SqlKnowledgeStore
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
+from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 
@@ -64,7 +65,7 @@ class WatchedDatabase(FrailDatabase):
         return result
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=first_of("sqlite", "postgresql"))
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     async with migrated(database_url(request.param, request, tmp_path)) as opened:
         yield opened

@@ -16,7 +16,7 @@ from tests.examples import of_many
 seeds = st.integers(0, 2**32)
 
 
-@settings(max_examples=of_many(2_000), database=None)
+@settings(max_examples=of_many(2_000, few=100), database=None)
 @given(seeds)
 def test_nothing_drifts(seed: int):
     note(f"seed {seed}")

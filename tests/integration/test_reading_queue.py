@@ -14,6 +14,7 @@ from backend.knowledge.sql.attachment_queue import any_waits, lease_next, queue_
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from tests.contract.knowledge_cases import T0, make_base
 from tests.contract.store_cases import database_url, migrated
+from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 
 FILES = 3_000
@@ -57,7 +58,7 @@ def plans_of_taking(connection: Connection, served: tuple[str, str]) -> Iterator
 
 
 @pytest.mark.parametrize("users", [1, 1_000])
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", first_of("sqlite", "postgresql"))
 async def test_a_file_is_found_by_its_index(
     kind: str, users: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ from shared.models.safe_summary import AnswerReason, Decision, Failure, SummaryV
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.restricted_cases import LIMITS, RELEASED, VERSIONS
 from tests.contract.store_cases import database_url, migrated
+from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeSafeSummaryObserver
 from tests.fakes.store_agents import FakeAgentStore
@@ -70,7 +71,7 @@ class House(NamedTuple):
         return sign_ticket(claim, SECRET)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=first_of("sqlite", "postgresql"))
 async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
     async with migrated(database_url(request.param, request, tmp_path)) as database:
         clock = FakeClock()

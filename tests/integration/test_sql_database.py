@@ -31,7 +31,7 @@ from tests.contract.store_cases import (
     HOLD,
     POOL_WAIT_SECONDS,
     T0,
-    database_url,
+    empty_database_url,
     make_conversation,
     make_entry,
     make_item,
@@ -49,7 +49,9 @@ PROTECTED = "late bookings"
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return database_url(request.param, request, tmp_path / "not" / "there" / "yet")
+    if request.param == "sqlite":
+        return empty_database_url("sqlite", request, tmp_path / "not" / "there" / "yet")
+    return request.getfixturevalue("postgres_url")
 
 
 @pytest.fixture

@@ -17,7 +17,10 @@ from backend.migrations.compatibility import CONTRACTIONS, all_revisions, newest
 from backend.migrations.migrate import BASE, Position, UnknownSchema, migrate, migrate_back, position_of
 from backend.migrations.tables import metadata
 from tests.contract.store_cases import empty_database_url
+from tests.examples import first_of
 from tests.integration.test_sql_migrations import SQLITE_SHAPE, closing_database, import_every_table
+
+pytestmark = pytest.mark.whole
 
 # As the shape of test_sql_migrations.py, but a column that was dropped and made again stands where it stood.
 POSTGRES_SHAPE = """
@@ -56,7 +59,7 @@ class Table(NamedTuple):
 Schema = Mapping[str, Table]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=first_of("sqlite", "postgresql"))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return empty_database_url(request.param, request, tmp_path)
 

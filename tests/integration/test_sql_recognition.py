@@ -7,8 +7,8 @@ import pytest
 
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
-from tests.contract.store_cases import KINDS, database_url, migrated
-from tests.examples import of_many
+from tests.contract.store_cases import database_url, migrated
+from tests.examples import first_of, of_many
 from tests.fakes.store_state import StoreState
 from tests.unit.backend.turns.resending import Share, open_twins
 
@@ -17,7 +17,7 @@ PARTS = of_many(10, few=1)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "fake"])
+@pytest.mark.parametrize("kind", first_of("sqlite", "postgresql"))
 async def test_a_resent_history_gets_the_bytes_of_a_named_response(
     kind: str,
     part: int,

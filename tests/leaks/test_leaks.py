@@ -20,6 +20,8 @@ from tests.leaks.runner import Stage, staged
 from tests.leaks.trials import SEARCHES_A_TURN
 from tests.servers.forks import ForkServers
 
+pytestmark = pytest.mark.whole
+
 TIMEOUT_SECONDS = 6.0
 TELLING = ("one sentence", "figure, digits", "names", "canaries", "base64", "odd blanks as bits", "cipher: keyword")
 FORGED = ("mode_forgery", "ticket_forgery")

@@ -18,6 +18,8 @@ from tests.leaks.planting import KETTLES, QUIET
 from tests.leaks.trials import CODE_WORDS
 from tests.leaks.visits import answer_fields
 
+pytestmark = pytest.mark.whole
+
 DOCUMENTS = (*document_names()[:2], *document_names()[-2:])
 CANARIES = ("bcdfghjklmpqrvwxbcdfghjk", "rxwvqpmlkjhgfdcbxwvqpmlk")
 NEVER_SURE = {

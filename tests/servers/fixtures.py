@@ -46,6 +46,14 @@ def postgres_url(postgres_server: PostgresServer, reused_databases: ReusedDataba
     reused_databases.give_back(name)
 
 
+@pytest.fixture(scope="session")
+def newest_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the newest tables, of which tests get copies."""
+    path = tmp_path_factory.mktemp("newest") / "ballast.db"
+    with_database(f"sqlite+aiosqlite:///{path}", migrate)
+    return path
+
+
 @pytest.fixture
 def empty_postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """SQLAlchemy's address of a fresh database without tables, with asyncpg."""

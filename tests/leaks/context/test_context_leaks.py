@@ -5,11 +5,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.leaks.context.__main__ import play_cases
 from tests.leaks.context.cases import Case, context_cases
 from tests.leaks.context.judging import is_released
 from tests.leaks.pair import Way
 from tests.servers.forks import ForkServers
+
+pytestmark = pytest.mark.whole
 
 CHOSEN = (
     "agent_instructions_lend_words",

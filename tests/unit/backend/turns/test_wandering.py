@@ -20,6 +20,7 @@ FILES_OF_AGENT = "These files belong to the assistant"
 PARTS = of_many(100, few=1)
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_that_was_sent_moves(part: int) -> None:
     seen: set[str] = set()

@@ -307,6 +307,7 @@ def test_any_text_has_an_answer(text: str):
     assert refusal_of(text) in {None, *PolicyRefusal}
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "part",
     [

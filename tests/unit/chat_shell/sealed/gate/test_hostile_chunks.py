@@ -84,6 +84,7 @@ _HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("beginning", _BEGINNINGS)
 def test_whatever_is_repeated_is_read(beginning: str):
     step = of_many(1, few=3)  # in a short run each beginning meets a third of the repeated, the next one another third
