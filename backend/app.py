@@ -299,6 +299,7 @@ def _turn_policy(settings: Settings) -> TurnPolicy:
         system_prompt=settings.system_prompt,
         keeps_context=settings.context_policy is ContextPolicy.DURABLE,
         drain=timedelta(seconds=settings.drain_seconds) if settings.drain_seconds is not None else None,
+        strict_requests=settings.strict_requests,
     )
 
 

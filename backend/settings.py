@@ -184,6 +184,7 @@ class Settings(DatabaseSettings):
     cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_one_meaning)] = Field(
         (), alias="BACKEND_CORS_ORIGINS"
     )
+    strict_requests: bool = Field(False, alias="BACKEND_STRICT_REQUESTS")
     console: bool = Field(True, alias="BACKEND_CONSOLE")
     embedding_base_url: OptionalWebAddress = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
     embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")

@@ -100,4 +100,5 @@ def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, ad
         cited=sources.cited,
         rights=RightsOfReaders(access, sources.withheld),
         rates=ports.rates,
+        strict_requests=policy.strict_requests,
     )

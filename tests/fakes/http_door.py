@@ -78,6 +78,7 @@ class FakeHouse:
     origins: tuple[str, ...] = ()
     tokens: TokenCallers | None = None
     embedder: FakeEmbedder | None = None
+    strict_requests: bool = False
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
@@ -91,6 +92,7 @@ class FakeHouse:
             state=self.state,
             knowledge=self.knowledge,
             admission=self.admission,
+            strict_requests=self.strict_requests,
         )
 
     def services(self) -> tuple[object, ...]:

@@ -183,6 +183,7 @@ class TurnHouse:
     late_seconds: float = 0.02
     opening_seconds: float = 10.0
     rights_seconds: float = RIGHTS_SECONDS
+    strict_requests: bool = False
 
     def __post_init__(self) -> None:
         self.clock = self.state.clock
@@ -249,6 +250,7 @@ class TurnHouse:
             cited=CitedDocuments(self.knowledge),
             rights=RightsOfReaders(access, withheld, self.rights_seconds),
             rates=self.ports.rates,
+            strict_requests=self.strict_requests,
         )
 
     @property

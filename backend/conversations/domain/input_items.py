@@ -1,6 +1,7 @@
 """Input items of OpenAI's Responses API: what a caller may send as `input` or as conversation items."""
 
-from typing import Annotated, Literal, cast
+from functools import cache
+from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import (
     BaseModel,
@@ -9,12 +10,14 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from backend.conversations.domain.images import check_image_url
+from backend.conversations.domain.passed_over import OR_OTHER_KIND, passes_over
 from shared.models.values import JsonValue
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
@@ -26,22 +29,38 @@ CallId = Annotated[str, Field(min_length=1, max_length=256)]
 class Given(BaseModel):
     """The base of input models: values are not converted to other types, and unknown fields are refused.
 
+    Where a request may hold more than is known here (`PassedOver`), unknown fields are named and left out, but in
+    `is_strict` models: what these say narrows what a turn may use.
     A field that is null is a field left out, known or not: clients send objects back with each field that they know.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    is_strict: ClassVar[bool] = False
 
     @model_validator(mode="before")
     @classmethod
-    def _leave_out_nulls(cls, given: object) -> object:
+    def _leave_out(cls, given: object, validation: ValidationInfo) -> object:
         if not isinstance(given, dict):
             return given
-        fields = cast("dict[str, object]", given)
+        fields = cls._without_nulls(cast("dict[str, object]", given))
+        noted = passes_over(validation)
+        if noted is None or cls.is_strict or fields.keys() <= (known := _fields_of(cls)):
+            return fields
+        noted.members(cast(object, given), tuple(name for name in fields if name not in known))
+        return {name: value for name, value in fields.items() if name in known}
+
+    @classmethod
+    def _without_nulls(cls, fields: dict[str, object]) -> dict[str, object]:
         if None not in fields.values():
             return fields
         # The error about the null of a field that must be given tells what it should be.
         needed = {name: None for name, field in cls.model_fields.items() if name in fields and field.is_required()}
         return {**needed, **{name: value for name, value in fields.items() if value is not None}}
+
+
+@cache
+def _fields_of(kind: type[BaseModel]) -> frozenset[str]:
+    return frozenset(field.alias or name for name, field in kind.model_fields.items())
 
 
 class InputTextPart(Given):
@@ -294,6 +313,7 @@ InputItem = Annotated[
     | Annotated[McpCallItem, Tag("mcp_call")]
     | Annotated[ItemReference, Tag("item_reference")],
     Discriminator(_tag_of_item),
+    OR_OTHER_KIND,
 ]
 MAX_ITEMS = 2_000
 """The maximum in one list: all that is done with an item takes about 50 µs, and holds the event loop in parts."""

@@ -9,13 +9,14 @@ from starlette.types import ASGIApp
 
 from backend.foundation.http.errors import METHODS, error_response
 from backend.foundation.http.idempotency import REPLAYED_HEADER
-from backend.foundation.http.middleware import RESPONSE_HEADER, STEER_HEADER
+from backend.foundation.http.middleware import IGNORED_HEADER, RESPONSE_HEADER, STEER_HEADER
 from shared.errors import PermissionDenied
 
 EXPOSED_HEADERS = (
     "x-request-id",
     RESPONSE_HEADER,
     STEER_HEADER,
+    IGNORED_HEADER,
     "retry-after",
     "x-should-retry",
     REPLAYED_HEADER,

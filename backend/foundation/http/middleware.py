@@ -27,6 +27,12 @@ RESPONSE_HEADER = "x-ballast-response-id"
 STEER_HEADER = "x-ballast-steer-id"
 """Names the response that a message becomes which comes too late to enter the running turn."""
 
+IGNORED_HEADER = "x-ballast-ignored"
+"""Names what of a request was passed over."""
+
+IGNORED = "ignored"
+"""Where the state of a request holds what that header says, where it says something."""
+
 SEND_ON = "send_on"
 """Where that state holds what sends the messages behind the first one of an answer.
 
@@ -74,6 +80,8 @@ class RequestIds:
                 headers["x-request-id"] = request_id
                 if TURN_ID in scope["state"]:
                     headers[RESPONSE_HEADER] = scope["state"][TURN_ID]
+                if scope["state"].get(IGNORED):
+                    headers[IGNORED_HEADER] = scope["state"][IGNORED]
                 if ANSWER_HEADERS in scope["state"]:
                     headers.update(await scope["state"][ANSWER_HEADERS]())
             await send(message)

@@ -3,14 +3,14 @@
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from operator import not_
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from backend.knowledge.domain.filters import Filter, Scalar, matches
+from backend.knowledge.domain.filters import Compound, Filter, Scalar, matches
 from shared.errors import Unauthenticated
 from shared.models.messages import is_none
 from shared.models.values import Value
@@ -39,6 +39,23 @@ class SearchOptions(Value):
     def takes(self, attributes: Mapping[str, Scalar]) -> bool:
         """Tell whether a document with these attributes may be found."""
         return self.filters is None or matches(self.filters, attributes)
+
+
+def strictest(options: Iterable[SearchOptions]) -> SearchOptions:
+    """Return the strictest of bounds of search results."""
+    given = tuple(options)
+    return SearchOptions(
+        max_results=min((each.max_results for each in given if each.max_results is not None), default=None),
+        min_score=max((each.min_score for each in given if each.min_score is not None), default=None),
+        filters=_joined([each.filters for each in given if each.filters is not None]),
+    )
+
+
+def _joined(filters: Sequence[Filter]) -> Filter | None:
+    """Return the filter that passes what all of these pass; None where there is none."""
+    if len(filters) > 1:
+        return Compound(type="and", filters=list(filters))
+    return filters[0] if filters else None
 
 
 class Ticket(Value):

@@ -1,13 +1,15 @@
 """The body of `POST /v1/chat/completions`, as OpenAI's API defines it, and the turn that it asks for."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, cast
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter
+from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter
 
 from backend.conversations.domain.input_items import MAX_ITEMS, FunctionName, Given
 from backend.conversations.domain.item_steps import STEP_WEIGHT, body_in_steps
+from backend.conversations.domain.passed_over import OR_LEFT_OUT, OR_OTHER_KIND, OtherKind, PassedOver, named_in
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.turns.domain.chat_messages import ChatMessage, PlacedItem, items_of_message
 from backend.turns.domain.turn_request import (
@@ -111,8 +113,8 @@ class ChatRequest(TurnOptions):
 
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MAX_ITEMS, fail_fast=True)]
     stream_options: ChatStreamOptions | None = None
-    tools: Annotated[list[ChatTool], Field(max_length=256, fail_fast=True)] | None = None
-    tool_choice: ChatToolChoice | None = None
+    tools: Annotated[list[Annotated[ChatTool, OR_OTHER_KIND]], Field(max_length=256, fail_fast=True)] | None = None
+    tool_choice: Annotated[ChatToolChoice, OR_LEFT_OUT] | None = None
     response_format: ResponseFormat | None = None
     max_completion_tokens: MaxTokens | None = None
     max_tokens: MaxTokens | None = None
@@ -123,7 +125,7 @@ class ChatRequest(TurnOptions):
     modalities: Annotated[list[Literal["text"]], Field(max_length=8, fail_fast=True)] | None = None
     audio: None = None
     prediction: None = None
-    logit_bias: None = None
+    logit_bias: Annotated[None, BeforeValidator(lambda given: given or None)] = None
     web_search_options: None = None
     functions: JsonValue = None
     function_call: JsonValue = None
@@ -173,20 +175,21 @@ def parse_chat_request(raw: bytes) -> ChatTurn:
     return result_of(chat_request_in_steps(scanned(raw)))
 
 
-def chat_request_in_steps(text: JsonText) -> Steps[ChatTurn]:
+def chat_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[ChatTurn]:
     """Parse and check a request body, and translate it.
 
-    The turn's request is that of a Responses request whose `input` list is the whole history and whose conversation is
-    not named.
+    What is not known in it is named to `passed_over`; without that it is refused. The turn's request is that of a
+    Responses request whose `input` list is the whole history and whose conversation is not named.
 
     Raises:
         InvalidRequest: `param` names the exact field, such as `messages[2].content[0].image_url.url`.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    chat = yield from body_in_steps(ChatRequest, text, "messages", _MESSAGES)
+    chat = yield from body_in_steps(ChatRequest, text, "messages", _MESSAGES, passed_over)
     _check_unsupported(chat)
     placed = yield from _items_in_steps(chat)
-    turn = ChatTurn(chat, _turn_request(chat, placed), tuple(each.path for each in placed))
+    request = _turn_request(chat, placed, named_in(chat.metadata, passed_over))
+    turn = ChatTurn(chat, request, tuple(each.path for each in placed))
     try:
         checked(turn.request)
     except InvalidRequest as error:
@@ -217,10 +220,11 @@ def _items_in_steps(chat: ChatRequest) -> Steps[list[PlacedItem]]:
     return placed
 
 
-def _turn_request(chat: ChatRequest, placed: list[PlacedItem]) -> TurnRequest:
+def _turn_request(chat: ChatRequest, placed: list[PlacedItem], metadata: Mapping[str, str] | None) -> TurnRequest:
     effort, limit = chat.reasoning_effort, chat.max_completion_tokens or chat.max_tokens
     translated = {
         **{name: getattr(chat, name) for name in TurnOptions.model_fields},
+        "metadata": metadata,
         "input": [each.item for each in placed],
         "tools": None if chat.tools is None else [_tool(tool) for tool in chat.tools],
         "tool_choice": _choice(chat),
@@ -232,8 +236,8 @@ def _turn_request(chat: ChatRequest, placed: list[PlacedItem]) -> TurnRequest:
     return TurnRequest(input="").model_copy(update=translated)
 
 
-def _tool(tool: ChatFunctionTool | FileSearchTool) -> FunctionTool | FileSearchTool:
-    if isinstance(tool, FileSearchTool):
+def _tool(tool: ChatFunctionTool | FileSearchTool | OtherKind) -> FunctionTool | FileSearchTool | OtherKind:
+    if not isinstance(tool, ChatFunctionTool):
         return tool
     function = tool.function
     return FunctionTool(

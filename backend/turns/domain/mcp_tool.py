@@ -1,6 +1,6 @@
 """The tool by which a request or an agent names a tool server, in OpenAI's words."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
@@ -20,6 +20,7 @@ def _tag_of_names(value: object) -> str:
 class McpToolNames(Given):
     """The tools of a tool server that may be called, as an object."""
 
+    is_strict: ClassVar[bool] = True
     tool_names: ToolNames
 
 
@@ -29,6 +30,7 @@ class McpTool(Given):
     The fields by which OpenAI's API names servers, and `require_approval`, are read for errors that say what to give.
     """
 
+    is_strict: ClassVar[bool] = True
     type: Literal["mcp"]
     server_label: Annotated[str, Field(min_length=1, max_length=64)]
     allowed_tools: (

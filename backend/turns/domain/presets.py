@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from backend.conversations.domain.placed_blocks import ANCHORED, NO_BLOCKS, AgentRef, PlacedBlocks, Placement
 from backend.conversations.domain.responses import ConversationSettings
 from backend.conversations.domain.served_tools import ServedTools, ToolSelection
-from backend.knowledge.domain.tickets import SearchOptions
+from backend.knowledge.domain.tickets import SearchOptions, strictest
 from backend.turns.domain.turn_request import (
     OutputTokens,
     ReasoningOptions,
@@ -16,7 +16,6 @@ from backend.turns.domain.turn_request import (
     TextOptions,
     ToolCalls,
     TurnRequest,
-    strictest,
 )
 from shared.models.events import ModelCard
 from shared.models.execution import AccessMode, ToolDefinition

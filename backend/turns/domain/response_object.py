@@ -117,6 +117,7 @@ def new_body(
         "top_p": DEFAULT_TOP_P if request.top_p is None else float(request.top_p),
         "truncation": request.truncation or "disabled",
         "usage": None,
+        **({"user": request.user} if request.user is not None else {}),
     }
 
 

@@ -1,16 +1,17 @@
 """The body of `POST /v1/responses`, as OpenAI's API defines it."""
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import Discriminator, Field, Tag
 
 from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
+from backend.conversations.domain.passed_over import MAX_PAIRS, OR_LEFT_OUT, OR_OTHER_KIND, PassedOver, named_in
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
-from backend.knowledge.domain.filters import Compound, Filter, check_filter
-from backend.knowledge.domain.tickets import SearchOptions
+from backend.knowledge.domain.filters import Filter, check_filter
+from backend.knowledge.domain.tickets import SearchOptions, strictest
 from backend.turns.domain.mcp_tool import McpTool
 from backend.turns.domain.named_models import ModelName, SeveralModels, checked_models
 from shared.errors import InvalidRequest, UnsupportedValue
@@ -19,7 +20,7 @@ from shared.models.values import Int64, JsonObject
 
 RESERVED_FUNCTION_PREFIX = "knowledge_base_"
 Metadata = Annotated[
-    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=16)
+    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=MAX_PAIRS)
 ]
 Key = Annotated[str, Field(max_length=64)]
 StopSequence = Annotated[str, Field(min_length=1, max_length=256)]
@@ -56,6 +57,7 @@ class FunctionTool(Given):
 class RankingOptions(Given):
     """How results are ranked; there is one ranker, and it knows words only."""
 
+    is_strict: ClassVar[bool] = True
     ranker: Literal["auto", "default-2024-11-15"] | None = None
     score_threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     hybrid_search: None = None
@@ -64,6 +66,7 @@ class RankingOptions(Given):
 class FileSearchTool(Given):
     """Knowledge bases to search, by id."""
 
+    is_strict: ClassVar[bool] = True
     type: Literal["file_search"]
     vector_store_ids: list[BaseId] = Field(min_length=1, max_length=MAX_BASES)
     max_num_results: Annotated[int, Field(ge=1, le=50)] | None = None
@@ -199,8 +202,8 @@ class TurnFields(TurnOptions):
     previous_response_id: str | None = None
     stream_options: StreamOptions | None = None
     background: bool | None = None
-    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] | None = None
-    tool_choice: ToolChoiceBody | None = None
+    tools: Annotated[list[Annotated[Tool, OR_OTHER_KIND]], Field(max_length=MAX_TOOLS, fail_fast=True)] | None = None
+    tool_choice: Annotated[ToolChoiceBody, OR_LEFT_OUT] | None = None
     max_output_tokens: OutputTokens | None = None
     max_tool_calls: ToolCalls | None = None
     text: TextOptions | None = None
@@ -276,16 +279,6 @@ def search_options(searches: Sequence[FileSearchTool]) -> SearchOptions:
     )
 
 
-def strictest(options: Iterable[SearchOptions]) -> SearchOptions:
-    """Return the strictest of bounds of search results."""
-    given = tuple(options)
-    return SearchOptions(
-        max_results=min((each.max_results for each in given if each.max_results is not None), default=None),
-        min_score=max((each.min_score for each in given if each.min_score is not None), default=None),
-        filters=_joined([each.filters for each in given if each.filters is not None]),
-    )
-
-
 def function_definitions(tools: Sequence[Tool]) -> tuple[ToolDefinition, ...]:
     """Return the functions among tools, by name."""
     definitions = [
@@ -301,24 +294,27 @@ def parse_turn_request(raw: bytes) -> TurnRequest:
     return result_of(turn_request_in_steps(scanned(raw)))
 
 
-def turn_request_in_steps(text: JsonText) -> Steps[TurnRequest]:
-    """Parse and check a request body.
+def turn_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
+    """Parse and check a request body; what is not known in it is named to `passed_over`, without that refused.
 
     Raises:
         InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    return checked((yield from body_in_steps(TurnRequest, text, "input", INPUT_ITEM)))
+    request = yield from body_in_steps(TurnRequest, text, "input", INPUT_ITEM, passed_over)
+    return checked(request.model_copy(update={"metadata": named_in(request.metadata, passed_over)}))
 
 
-def input_tokens_request_in_steps(text: JsonText) -> Steps[TurnRequest]:
+def input_tokens_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
     """Parse and check the body of a request to count tokens, and return the turn that it asks about.
+
+    `passed_over` is as for a turn.
 
     Raises:
         InvalidRequest: `param` names the exact field, as for a turn.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    asked = yield from body_in_steps(InputTokensRequest, text, "input", INPUT_ITEM)
+    asked = yield from body_in_steps(InputTokensRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in TurnFields.model_fields}
     # All values have been checked with the request that they come from.
     return checked(TurnRequest(input="").model_copy(update={**given, "input": asked.input or ""}))
@@ -335,13 +331,6 @@ def checked(request: TurnRequest) -> TurnRequest:
     check_functions(request.tools or ())
     check_search_filters(request.tools or ())
     return request.model_copy(update=checked_models(request.model, request.models, request.if_running))
-
-
-def _joined(filters: list[Filter]) -> Filter | None:
-    """Return the filter that passes what all of these pass; None where there is none."""
-    if len(filters) > 1:
-        return Compound(type="and", filters=filters)
-    return filters[0] if filters else None
 
 
 def check_search_filters(tools: Sequence[Tool]) -> None:

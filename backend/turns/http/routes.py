@@ -10,9 +10,8 @@ from pydantic import BaseModel
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list
 from backend.foundation.http.inline_schema import described_body
-from backend.foundation.http.json_body import check_media_type, new_router, read_json
+from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
-from backend.foundation.services.steps import in_steps
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.turns.domain.response_object import ResponseBody, shown_body
 from backend.turns.domain.turn_request import (
@@ -23,7 +22,7 @@ from backend.turns.domain.turn_request import (
 )
 from backend.turns.http.event_stream import EventBatches, frames
 from backend.turns.http.refused_early import RESPONSES_PATH
-from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer
+from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer, read_noting
 from shared.errors import UnsupportedValue
 from shared.models.values import JsonObject
 
@@ -65,11 +64,9 @@ WORDING = ResponsesWording()
     responses=ANSWERS,
     openapi_extra=described_body(TurnRequest),
 )
-async def create_response(request: Request, door: DoorDep, once: OnceDep) -> Response:
+async def create_response(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""
-    check_media_type(request)
-    asked = await in_steps(turn_request_in_steps(await read_json(request)))
-    return await door.answer(asked, once, WORDING)
+    return await door.answer(await door.read(turn_request_in_steps), once, WORDING)
 
 
 @router.post(
@@ -77,8 +74,7 @@ async def create_response(request: Request, door: DoorDep, once: OnceDep) -> Res
 )
 async def count_input_tokens(request: Request, services: ServicesDep, caller: CallerDep) -> InputTokens:
     """Estimate how many tokens a turn would send with its history, context and tools; nothing is stored or sent."""
-    check_media_type(request)
-    asked = await in_steps(input_tokens_request_in_steps(await read_json(request)))
+    asked = await read_noting(request, services, input_tokens_request_in_steps)
     return InputTokens(input_tokens=await services.count(caller, asked, request.state.request_id))
 
 

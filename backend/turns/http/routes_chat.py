@@ -5,12 +5,11 @@ from contextlib import aclosing
 from urllib.parse import quote
 
 import orjson
-from fastapi import Request, Response
+from fastapi import Response
 
 from backend.foundation.http.errors import error_body
 from backend.foundation.http.inline_schema import described_body
-from backend.foundation.http.json_body import check_media_type, new_router, read_json
-from backend.foundation.services.steps import in_steps
+from backend.foundation.http.json_body import new_router
 from backend.identity.http.caller import OnceDep
 from backend.turns.domain.chat_chunks import ChunkProjection
 from backend.turns.domain.chat_completion import Addresses, Citation, completion_body, said_in
@@ -76,10 +75,9 @@ class ChatWording:
     responses=described_answers("The chat completion", "its chunks"),
     openapi_extra=described_body(ChatRequest),
 )
-async def create_chat_completion(request: Request, door: DoorDep, once: OnceDep) -> Response:
+async def create_chat_completion(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn over the messages, and answer with what it said; `X-Ballast-Response-Id` names the response."""
-    check_media_type(request)
-    turn = await in_steps(chat_request_in_steps(await read_json(request)))
+    turn = await door.read(chat_request_in_steps)
     try:
         return await door.answer(turn.request, once, ChatWording(door, turn))
     except BallastError as error:

@@ -1,22 +1,26 @@
 """Asking for a turn over HTTP and answering it: the same for every API in whose words an answer may be given."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TypeVar
 
 import orjson
 from fastapi import Depends, Request, Response
 
+from backend.conversations.domain.passed_over import PassedOver
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.domain.idempotency import KeyClaim
+from backend.foundation.domain.json_objects import JsonText, Steps
 from backend.foundation.http.bodies import held_body
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.idempotency import Once, mark_replayed
-from backend.foundation.http.middleware import ANSWER_HEADERS, STEER_HEADER
+from backend.foundation.http.json_body import check_media_type, read_json
+from backend.foundation.http.middleware import ANSWER_HEADERS, IGNORED, STEER_HEADER
 from backend.foundation.http.services import service_in, service_of
 from backend.foundation.services.idempotency import KEY_HEADER
+from backend.foundation.services.steps import in_steps
 from backend.identity.domain import Caller
 from backend.identity.http.caller import CallerDep
 from backend.turns.domain.response_object import ResponseBody, report_in
@@ -33,6 +37,19 @@ from shared.models.values import JsonObject
 ServicesDep = Annotated[TurnServices, Depends(service_of(TurnServices))]
 STREAM_FIELDS = ("stream", "stream_options")
 """How an answer is sent, which may differ when a request is sent again under its key."""
+
+
+Asked = TypeVar("Asked")
+Reading = Callable[[JsonText, PassedOver | None], Steps[Asked]]
+
+
+async def read_noting(request: Request, services: TurnServices, reading: Reading[Asked]) -> Asked:
+    """Read a body of JSON, and note what is passed over in it for the answer's header."""
+    check_media_type(request)
+    passed_over = services.passed_over()
+    asked = await in_steps(reading(await read_json(request), passed_over))
+    request.scope["state"][IGNORED] = passed_over.text if passed_over is not None else ""
+    return asked
 
 
 class Wording(Protocol):
@@ -88,6 +105,10 @@ class TurnDoor:
         answer = await self._answered_later(asked, found, wording)
         answer.headers[STEER_HEADER] = begun.response.id
         return answer
+
+    async def read(self, reading: Reading[Asked]) -> Asked:
+        """Read the request's body, and note what is passed over in it for the answer's header."""
+        return await read_noting(self.request, self.services, reading)
 
     def name(self, response: StoredResponse) -> None:
         """Note which response the answer is about, for its header and for the access log."""

@@ -10,6 +10,7 @@ from backend.conversations.domain.block_policy import agents_stated
 from backend.conversations.domain.conversation_log import newest_reset, summary_of
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch, with_unknown_tools
 from backend.conversations.domain.listed_files import has_unshown
+from backend.conversations.domain.passed_over import PassedOver
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.conversations.domain.responses import (
     Conversation,
@@ -127,7 +128,9 @@ class TurnDrafting:
 
     async def asked_again(self, later: AskedLater, waited: StoredResponse) -> AskedTurn:
         """Return the request of a turn that has waited, as `asked` does."""
-        request = await in_steps(turn_request_in_steps(scanned(later.request.encode())))
+        again = await in_steps(turn_request_in_steps(scanned(later.request.encode()), PassedOver()))
+        # What was passed over at first is not in the request any more; the response was shown with it.
+        request = again.model_copy(update={"metadata": waited.body["metadata"]})
         labels = {item_id: decode_labels(encoded) for item_id, encoded in later.labels.items()}
         return replace(await self._separated(later.caller, ResolvedInput(request, labels)), waited=waited)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from backend.conversations.domain.passed_over import PassedOver
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
@@ -30,3 +31,8 @@ class TurnServices:
     cited: CitedDocuments
     rights: RightsOfReaders
     rates: TurnRates
+    strict_requests: bool = False
+
+    def passed_over(self) -> PassedOver | None:
+        """Return what collects what is passed over in a request; None where everything unknown is refused."""
+        return None if self.strict_requests else PassedOver()

@@ -275,8 +275,8 @@ def refusals(mode: str):
         chat(mode, api_key="sk-wrong").invoke("x")
     with refused("413", "33554432"):
         chat(mode).invoke(TOO_LARGE)
-    with refused("no_such_field"):
-        chat(mode, extra_body={"no_such_field": 1}).invoke("x")
+    with refused("seed"):
+        chat(mode, extra_body={"seed": "x"}).invoke("x")
 
 
 @flow("errors", "chat, n, logprobs, logit_bias, embeddings")

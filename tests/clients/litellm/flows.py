@@ -259,8 +259,8 @@ def refusals():
     for field, value in {"n": 2, "logprobs": True, "logit_bias": {"1": 1}, "functions": [{"name": "f"}]}.items():
         with refused(field):
             say([user("x")], **{field: value})
-    with refused("no_such_field"):
-        say([user("x")], extra_body={"no_such_field": 1})
+    with refused("seed"):
+        say([user("x")], extra_body={"seed": "x"})
     with refused("no-such-model", MODEL):
         litellm.completion("openai/no-such-model", messages=[user("x")], max_retries=0)
 

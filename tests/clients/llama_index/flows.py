@@ -265,8 +265,8 @@ def refusals(mode: str):
         llm(mode, api_key="sk-wrong").chat([user("x")])
     with refused("413", "33554432"):
         llm(mode).chat([user(TOO_LARGE)])
-    with refused("no_such_field"):
-        llm(mode, additional_kwargs={"extra_body": {"no_such_field": 1}}).chat([user("x")])
+    with refused("seed"):
+        llm(mode, additional_kwargs={"extra_body": {"seed": "x"}}).chat([user("x")])
     with refused("no-such-model", MODEL):
         llm(mode, model="no-such-model").chat([user("x")])
 

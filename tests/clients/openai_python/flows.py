@@ -375,8 +375,8 @@ def unsupported():
         client.responses.create(model=MODEL, input=[{"role": "user", "content": [{"type": "input_audio"}]}])
     with refused("input[0]", "foo"):
         client.responses.create(model=MODEL, input=[{"type": "foo"}])
-    with refused("no_such_field"):
-        client.responses.create(model=MODEL, input="x", extra_body={"no_such_field": 1})
+    with refused("seed"):
+        client.responses.create(model=MODEL, input="x", extra_body={"seed": "x"})
     with refused("prompt"):
         client.responses.create(model=MODEL, prompt={"id": "pmpt_1"})
     with refused("temperature"):

@@ -279,7 +279,7 @@ def unsupported():
         "web_search_options": {},
         "prediction": {"type": "content", "content": "x"},
         "max_tokens": -1,
-        "no_such_field": 1,
+        "seed": "x",
     }.items():
         with refused("400", field):
             client.chat.completions.create(model=MODEL, messages=[user("x")], extra_body={field: value})

@@ -257,9 +257,9 @@ async def test_mistakes_are_told_in_the_official_shape(ann: AsyncOpenAI, model: 
     with pytest.raises(openai.NotFoundError) as unknown_model:
         await ann.responses.create(model="nope", input="Hi")
     assert unknown_model.value.param == "model"
-    with pytest.raises(openai.BadRequestError) as unknown_field:
-        await ann.responses.create(input="Hi", extra_body={"bogus": 1})
-    assert unknown_field.value.param == "bogus"
+    with pytest.raises(openai.BadRequestError) as unsupported:
+        await ann.responses.create(input="Hi", extra_body={"prompt": {"id": "bogus"}})
+    assert unsupported.value.param == "prompt"
     with pytest.raises(openai.BadRequestError) as wrong_type:
         await ann.responses.create(input="Hi", temperature=3)
     assert wrong_type.value.param == "temperature"

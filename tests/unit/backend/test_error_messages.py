@@ -27,6 +27,12 @@ BASES = {
 }
 
 
+@pytest.fixture
+def house() -> FakeHouse:
+    """What is not known is refused by its name."""
+    return FakeHouse(strict_requests=True)
+
+
 def check(answer: httpx2.Response, field: str) -> None:
     error = answer.json()["error"]
     assert error["param"] is not None, error

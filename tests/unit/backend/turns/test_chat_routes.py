@@ -129,7 +129,7 @@ async def test_a_failure_is_an_error_before_and_in_the_stream() -> None:
     ],
 )
 async def test_refusals_name_the_field_as_the_client_wrote_it(body: dict[str, Any], status: int, param: str) -> None:
-    async with open_door() as door:
+    async with open_door(strict_requests=True) as door:
         answered = await door.http.post(PATH, json=body)
         assert (answered.status_code, answered.json()["error"]["param"]) == (status, param)
         assert ID not in answered.headers

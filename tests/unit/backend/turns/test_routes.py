@@ -170,7 +170,7 @@ async def test_a_second_turn_at_once_is_a_conflict_not_to_be_repeated() -> None:
     ],
 )
 async def test_refusals_name_the_field(body: dict[str, Any], status: int, param: str | None) -> None:
-    async with open_door() as door:
+    async with open_door(strict_requests=True) as door:
         answered = await door.http.post("/v1/responses", json=body)
         assert answered.status_code == status
         assert answered.json()["error"]["param"] == (param or "input[0].content[0].image_url")

@@ -1,0 +1,179 @@
+"""What of a request is not known is passed over and named, or refused where the operator wants that."""
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+
+from backend.conversations.domain.passed_over import IGNORED_KEY, MAX_TEXT, PassedOver
+from backend.foundation.domain.json_objects import result_of, scanned
+from backend.turns.domain.chat_request import ChatTurn, chat_request_in_steps
+from backend.turns.domain.turn_request import TurnRequest, parse_turn_request, turn_request_in_steps
+from shared.errors import InvalidRequest
+from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.openai_house import ADA
+from tests.fakes.openai_types import check_completion, check_response
+from tests.unit.backend.turns.test_routes import open_door
+
+WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
+CODEX: dict[str, Any] = {
+    "instructions": "You are a coding agent.",
+    "input": [
+        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Ask first."}]},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "List files."}]},
+        {"type": "reasoning", "encrypted_content": "abc"},
+        {"type": "local_shell_call", "call_id": "c1", "status": "completed", "action": {"type": "exec"}},
+        {"type": "local_shell_call_output", "id": "c1", "output": "a.txt"},
+        {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "q"}},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "a.txt"}],
+            "end_turn": True,
+        },
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Thanks."}]},
+    ],
+    "tools": [
+        WEATHER,
+        {"type": "local_shell"},
+        {"type": "namespace", "name": "n", "tools": []},
+        {"type": "web_search"},
+    ],
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "reasoning": {"effort": "medium", "summary": "auto", "context": "all"},
+    "store": False,
+    "include": ["reasoning.encrypted_content"],
+    "prompt_cache_key": "0b9d5c6e-0000-4000-8000-000000000000",
+    "client_metadata": {"x-codex": "1"},
+    "text": {"verbosity": "low"},
+}
+
+
+def lenient(body: Any) -> tuple[TurnRequest, str]:
+    noted = PassedOver()
+    return result_of(turn_request_in_steps(scanned(orjson.dumps(body)), noted)), noted.text
+
+
+def lenient_chat(body: Any) -> tuple[ChatTurn, str]:
+    noted = PassedOver()
+    return result_of(chat_request_in_steps(scanned(orjson.dumps(body)), noted)), noted.text
+
+
+async def test_a_coding_client_starts_and_goes_on() -> None:
+    async with open_door(answer("One.")) as door:
+        answered = await door.http.post("/v1/responses", json=CODEX)
+        assert answered.status_code == 200, answered.text
+        named = answered.headers["x-ballast-ignored"].split(", ")
+        assert set(named) == {
+            "client_metadata",
+            "reasoning.context",
+            *("tools[1]", "tools[2]", "tools[3]"),
+            *("input[3]", "input[4]", "input[5]", "input[6].end_turn"),
+        }
+        check_response(answered.json())
+        assert answered.json()["metadata"] == {IGNORED_KEY: ", ".join(named)}
+        assert [tool.name for tool in door.turns.sent[0].tools] == ["weather"]
+        assert [message.role for message in door.turns.sent[0].history] == ["user", "assistant"]
+
+
+async def test_chat_completions_name_what_they_pass_over() -> None:
+    async with open_door(answer("One.")) as door:
+        said = {"role": "assistant", "content": "a", "reasoning": "b"}
+        function = {"name": "f", "parameters": {"type": "object", "x": 1}, "deferred": True}
+        body = {
+            "messages": [{"role": "user", "content": "Hi"}, said, {"role": "user", "content": "Go on"}],
+            "tools": [{"type": "function", "function": function}, {"type": "custom", "custom": {"name": "c"}}],
+            "tool_choice": {"type": "custom", "custom": {"name": "c"}},
+            "stream_options": {"include_usage": True, "y": 1},
+            "top_k": 4,
+            "logit_bias": {},
+        }
+        answered = await door.http.post("/v1/chat/completions", json={**body, "user": "u"})
+        names = "stream_options.y, tools[0].function.deferred, tools[1], tool_choice, top_k, messages[1].reasoning"
+        assert sorted(answered.headers["x-ballast-ignored"].split(", ")) == sorted(names.split(", "))
+        check_completion(answered.json())
+        assert answered.json()["metadata"][IGNORED_KEY] == answered.headers["x-ballast-ignored"]
+        assert door.turns.sent[0].parameters.tool_choice == "auto"
+        stored = await door.http.get(f"/v1/responses/{answered.json()['id']}")
+        assert stored.json()["user"] == "u"
+
+
+async def test_nothing_is_said_where_nothing_is_passed_over() -> None:
+    async with open_door(answer("One.")) as door:
+        answered = await door.http.post("/v1/responses", json={"input": "Hi", "foo": None})
+        assert "x-ballast-ignored" not in answered.headers
+        assert answered.json()["metadata"] == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"temperature": "warm", "new": 1}, "temperature"),
+        ({"tools": [{"type": "file_search", "vector_store_ids": ["kb_1"], "only": "x"}]}, "tools[0].only"),
+        ({"tools": [{"type": "mcp", "server_label": "s", "only": "x"}]}, "tools[0].only"),
+        ({"tools": [{"type": "function", "name": "a b"}]}, "tools[0].name"),
+        ({"tools": [{"name": "f"}]}, "tools[0].type"),
+        ({"tool_choice": {"type": "web_search"}}, "tool_choice.type"),
+        ({"tools": [WEATHER], "tool_choice": {"type": "allowed_tools", "mode": "auto"}}, "tool_choice.type"),
+        ({"input": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "input[0].content[0].type"),
+        ({"input": [{"role": "user", "content": "a"}, {"type": "web_search_call"}, {"type": 5}]}, "input[2].type"),
+        ({"text": {"format": {"type": "grammar"}}}, "text.format.type"),
+    ],
+)
+def test_what_is_known_stays_checked_and_what_narrows_a_turn_is_never_passed_over(body: Any, param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        lenient({"input": "Hi", **body})
+    assert caught.value.param == param
+
+
+def test_a_strict_operator_refuses_what_is_passed_over_elsewhere() -> None:
+    for body in ({"input": "Hi", "new": 1}, {"input": "Hi", "tools": [{"type": "web_search"}]}):
+        with pytest.raises(InvalidRequest):
+            parse_turn_request(orjson.dumps(body))
+        assert lenient(body)[1]
+
+
+def test_names_fit_a_header_and_a_value_of_metadata() -> None:
+    odd = {f"n{number}\r\n, é": 1 for number in range(200)}
+    request, text = lenient({"input": "Hi", **odd})
+    assert len(text) <= MAX_TEXT
+    assert text.isascii()
+    assert text.isprintable()
+    assert text.startswith("n0?????, n1?????, ")
+    assert int(text.rpartition(" and ")[2].split()[0]) + text.count("?????") == 200
+    assert (request.metadata or {})[IGNORED_KEY] == text
+    assert lenient({"input": "Hi", "x" * 500: 1})[1] == "x" * 80
+
+
+def test_full_metadata_stay_the_clients_own() -> None:
+    full = {str(number): "x" for number in range(16)}
+    request, text = lenient({"input": "Hi", "new": 1, "metadata": full})
+    assert (request.metadata, text) == (full, "new")
+
+
+def test_other_tools_keep_the_numbers_of_those_behind_them() -> None:
+    tools = [{"type": "custom", "name": "c"}, {"type": "function", "name": "knowledge_base_x"}]
+    with pytest.raises(InvalidRequest) as caught:
+        lenient({"input": "Hi", "tools": tools})
+    assert caught.value.param == "tools[1].name"
+    chat = {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "custom", "custom": {"name": "c"}}]}
+    assert lenient_chat(chat)[1] == "tools[0]"
+
+
+async def test_a_request_that_waits_keeps_what_was_said_of_it() -> None:
+    gate = asyncio.Event()
+    async with open_door([gate, *answer("One.")], answer("Two.")) as door:
+        first = await door.turns.start(ADA, input="Hi")
+        asked: Any = {"input": "Go on", "conversation": first.response.conversation_id, "background": True}
+        more: Any = {"if_running": "queue", "tools": [{"type": "x"}], "new": 1}
+        answered = (await door.http.post("/v1/responses", json={**asked, **more})).json()
+        assert (answered["status"], answered["metadata"]) == ("queued", {IGNORED_KEY: "new, tools[0]"})
+        gate.set()
+        await first.ended()
+        while door.turns.state.waiting:
+            await door.turns.services.waiting.step()
+        found = await door.turns.services.responses.find(ADA, answered["id"])
+        ended = await door.turns.services.responses.ended(found)
+        assert (ended.status, ended.body["metadata"]) == ("completed", answered["metadata"])
