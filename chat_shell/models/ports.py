@@ -50,6 +50,19 @@ class RefusalFragment(Value):
     text: str
 
 
+class CallFragment(Value):
+    """A piece of the arguments of a tool call that the model writes.
+
+    `place` counts the calls of the answer from 0, in the order in which they begin. `call_id` and `name` are "" where
+    they have not come yet, or never will.
+    """
+
+    place: int
+    call_id: str
+    name: str
+    arguments: str
+
+
 class ModelAnswerEnd(Value):
     """The last item of every stream that did not fail: complete tool calls, reason and usage.
 
@@ -65,7 +78,7 @@ class ModelAnswerEnd(Value):
     left_out: tuple[str, ...] = ()
 
 
-ModelFragment = TextFragment | ReasoningFragment | RefusalFragment | ModelAnswerEnd
+ModelFragment = TextFragment | ReasoningFragment | RefusalFragment | CallFragment | ModelAnswerEnd
 
 
 class Model(Protocol):

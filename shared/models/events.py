@@ -17,7 +17,10 @@ REMINDERS_HEADER = "ballast-reminders"
 """Sent over HTTP by a backend that knows `ModelCallStarted.reminder`: one of the release before refuses the field."""
 
 NEWER_EVENTS_HEADER = "ballast-events"
-"""Sent by a backend that knows `ModelCallFinished.left_out`: over HTTP one of the release before refuses the field."""
+"""Sent by a backend that knows `FunctionCallDelta`, and `ModelCallFinished.left_out` over HTTP.
+
+One of the release before ends a turn in which an event of a new kind comes, and over HTTP at a new field, too.
+"""
 
 
 class FinishReason(StrEnum):
@@ -192,6 +195,18 @@ class ServedCallFinished(Value):
     failed: bool
 
 
+class FunctionCallDelta(Value):
+    """More of the arguments of a call of a client's function, as the model writes it.
+
+    `FunctionCallRequested` follows with the whole call, unless the answer is cut off.
+    """
+
+    type: Literal["function_call_delta"] = "function_call_delta"
+    call_id: str
+    name: str
+    arguments: str
+
+
 class FunctionCallRequested(Value):
     """The model calls a function of the client; the turn ends after this model call."""
 
@@ -250,6 +265,7 @@ ExecutionEvent = Annotated[
     | SearchFinished
     | ServedCallStarted
     | ServedCallFinished
+    | FunctionCallDelta
     | FunctionCallRequested
     | MessagesAdded
     | TurnFinished

@@ -16,6 +16,7 @@ from shared.models.events import (
     ErrorReport,
     ExecutionEvent,
     FinishReason,
+    FunctionCallDelta,
     FunctionCallRequested,
     MessagesAdded,
     ModelCallFinished,
@@ -44,7 +45,8 @@ REASON_FROM_PROTO = {number: reason for reason, number in REASON_TO_PROTO.items(
 
 
 ServedEvent = ServedCallStarted | ServedCallFinished
-ToolEvent = CitationAdded | SearchStarted | SearchFinished | FunctionCallRequested | ServedEvent
+FunctionCall = FunctionCallDelta | FunctionCallRequested
+ToolEvent = CitationAdded | SearchStarted | SearchFinished | FunctionCall | ServedEvent
 Milestone = ModelCallStarted | ModelCallFinished | MessagesAdded | TurnEnd | ToolEvent
 
 
@@ -163,6 +165,8 @@ def _tool_event_to_proto(event: ToolEvent) -> pb.ExecutionEvent:
             results = [_result_to_proto(result) for result in event.results]
             finished = pb.SearchFinished(call_id=event.call_id, failed=event.failed, results=results)
             return pb.ExecutionEvent(search_finished=finished)
+        case FunctionCallDelta():
+            return pb.ExecutionEvent(function_call_delta=pb.FunctionCallDelta(**event.model_dump(exclude={"type"})))
         case FunctionCallRequested():
             return pb.ExecutionEvent(
                 function_call_requested=pb.FunctionCallRequested(**event.model_dump(exclude={"type"}))
@@ -238,6 +242,7 @@ READERS: dict[str, Callable[[pb.ExecutionEvent], ExecutionEvent]] = {
         call_id=event.search_started.call_id, queries=tuple(event.search_started.queries)
     ),
     "search_finished": _read_search_finished,
+    "function_call_delta": lambda event: FunctionCallDelta.model_validate(scalar_fields(event.function_call_delta)),
     "function_call_requested": lambda event: FunctionCallRequested.model_validate(
         scalar_fields(event.function_call_requested)
     ),

@@ -20,7 +20,14 @@ from shared.errors import (
     PayloadTooLarge,
     UnknownModel,
 )
-from shared.models.events import ExecutionEvent, ModelCallStarted, TextDelta, TurnFailed, TurnFinished
+from shared.models.events import (
+    ExecutionEvent,
+    FunctionCallDelta,
+    ModelCallStarted,
+    TextDelta,
+    TurnFailed,
+    TurnFinished,
+)
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import TextPart, ToolMessage
 from tests.fakes.chat_shell_cable import cable_to
@@ -68,6 +75,13 @@ async def test_all_events_arrive_in_order(transport: str):
     shell = shell_with(ScriptedRunner(saying(*WHOLE_TURN)))
     async with pair(transport, shell) as client:
         assert await all_events(client) == list(WHOLE_TURN)
+
+
+async def test_pieces_of_a_call_arrive_one_by_one(transport: str):
+    pieces = [FunctionCallDelta(call_id="c", name="weather", arguments=text) for text in ("{", "}")]
+    shell = shell_with(ScriptedRunner(saying(STARTED, *pieces, FINISHED)))
+    async with pair(transport, shell) as client:
+        assert await all_events(client) == [STARTED, *pieces, FINISHED]
 
 
 async def test_a_failed_turn_is_an_event(transport: str):

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from protos.execution.v1 import chat_shell_pb2, events_pb2, request_pb2
 from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
 from shared.errors import Draining
-from shared.models.events import ErrorReport, ModelCallStarted, ModelCard, TextDelta
+from shared.models.events import ErrorReport, FunctionCallDelta, ModelCallStarted, ModelCard, TextDelta
 from shared.wire import report_from_proto, request_to_proto
 from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, grpc_door, shell_with
 from tests.fakes.chat_shell_events import FINISHED
@@ -57,6 +57,14 @@ async def test_a_call_without_the_service_token_is_unauthenticated(metadata: tup
             await stub.ListModels(chat_shell_pb2.ListModelsRequest(), metadata=metadata)
     assert error.code() is listing.value.code() is grpc.StatusCode.UNAUTHENTICATED
     assert not shell.runner.requests
+
+
+async def test_a_caller_that_does_not_know_pieces_of_calls_gets_none():
+    piece = FunctionCallDelta(call_id="c", name="weather", arguments="{")
+    async with channel_to(shell_with(ScriptedRunner(saying(ModelCallStarted(call=1), piece, FINISHED)))) as channel:
+        call = ChatShellStub(channel).Execute(request_to_proto(full_request()), metadata=AUTHORIZED)
+        kinds = [event.WhichOneof("event") async for event in call]
+    assert kinds == ["model_call_started", "turn_finished"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shared.errors import UnknownModel
-from shared.models.events import ModelCard
+from shared.models.events import FunctionCallDelta, ModelCard
 from shared.models.execution import ExecutionRequest
 from shared.models.openai_converter import OpenAIRequestConverter
 from tests.fakes.chat_shell_doors import MAX_BYTES, SERVICE_TOKEN, Shell, http_door, shell_with
@@ -74,6 +74,16 @@ async def test_a_stream_is_one_frame_an_event_and_done():
     *frames, done, rest = answer.text.split("\n\n")
     assert (done, rest) == ("data: [DONE]", "")
     assert frames == [f"event: {event.type}\ndata: {event.model_dump_json()}" for event in WHOLE_TURN]
+
+
+async def test_a_caller_that_does_not_know_pieces_of_calls_gets_none():
+    piece = FunctionCallDelta(call_id="c", name="weather", arguments="{")
+    shell = shell_with(ScriptedRunner(saying(WHOLE_TURN[0], piece, FINISHED)))
+    answer = await answer_of(shell, "POST", "/v1/responses", json=full_body())
+    assert [line for line in answer.text.splitlines() if line.startswith("event: ")] == [
+        "event: model_call_started",
+        "event: turn_finished",
+    ]
 
 
 async def test_silence_is_filled_with_comments():

@@ -39,7 +39,7 @@ async def through_grpc(pair: Pair, request: ExecutionRequest, timeout_seconds: f
     """Run a turn through the gRPC door."""
     async with grpc.aio.insecure_channel(pair.chat_shell_grpc_target) as channel:
         call = chat_shell_pb2_grpc.ChatShellStub(channel).Execute(
-            request_to_proto(request), metadata=tuple(bearer().items()), timeout=timeout_seconds
+            request_to_proto(request), metadata=(*bearer().items(), (NEWER_EVENTS_HEADER, "1")), timeout=timeout_seconds
         )
         events: list[ExecutionEvent] = []
         try:

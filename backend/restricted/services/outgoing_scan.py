@@ -11,6 +11,7 @@ from shared.models.events import (
     CitationAdded,
     ExecutionEvent,
     FinishReason,
+    FunctionCallDelta,
     MessagesAdded,
     ModelCallStarted,
     ReasoningDelta,
@@ -83,6 +84,8 @@ class OutgoingScan:
                 return await self._held(event)
             case CitationAdded():
                 return await self._cited(event)
+            case FunctionCallDelta():
+                return []  # calls are scanned as a whole
             case SearchFinished():
                 event = event.model_copy(update={"results": ()})
             case _:

@@ -29,7 +29,7 @@ from shared.errors import (
     PayloadTooLarge,
 )
 from shared.message_size import MESSAGE_BYTES_KEY
-from shared.models.events import ErrorReport, ExecutionEvent, ModelCard, TurnEnd
+from shared.models.events import NEWER_EVENTS_HEADER, ErrorReport, ExecutionEvent, ModelCard, TurnEnd
 from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
@@ -108,7 +108,7 @@ class GrpcChatShell:
             ("grpc.max_send_message_length", max_message_bytes),
         )
         self._channels = CurrentChannel(target, options, certificates)
-        self._metadata = (("authorization", f"Bearer {service_token}"),)
+        self._metadata = (("authorization", f"Bearer {service_token}"), (NEWER_EVENTS_HEADER, "1"))
         self._clock = clock
 
     async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:

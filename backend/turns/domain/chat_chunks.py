@@ -1,6 +1,8 @@
 """Translating the stream events of a response to chunks of OpenAI's Chat Completions."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
 
 import orjson
 
@@ -28,6 +30,14 @@ DELTA_FIELDS = {
 reasoning here; it is the field in which other servers send it, and from which clients read it."""
 
 
+@dataclass(slots=True)
+class _SentCall:
+    """A call as far as chunks have brought it: its place among the calls, and the length of its arguments."""
+
+    place: int
+    characters: int = 0
+
+
 class ChunkProjection:
     """Builds the chunks of one stream; each method returns the JSON texts of new ones.
 
@@ -41,7 +51,8 @@ class ChunkProjection:
         self._lengths = dict.fromkeys(DELTA_FIELDS.values(), 0)
         self._around: dict[str, tuple[bytes, bytes]] = {}
         self._places: dict[str, tuple[JsonValue, JsonValue]] = {}
-        self._calls_sent = 0
+        self._calls: dict[JsonValue, _SentCall] = {}
+        self._calls_by_id: dict[JsonValue, _SentCall] = {}
         self.ended: ResponseBody | None = None
         self.failure: ErrorReport | None = None
 
@@ -55,8 +66,10 @@ class ChunkProjection:
             field = DELTA_FIELDS.get(event.type)
             if field is not None:
                 chunks.append(self._text(field, orjson.loads(event.body)))
-            elif event.type == "response.output_item.done":
-                chunks += self._call(orjson.loads(event.body)["item"])
+            elif event.type == "response.output_item.added":
+                chunks += self._call(orjson.loads(event.body))
+            elif event.type == "response.function_call_arguments.delta":
+                chunks.append(self._arguments(orjson.loads(event.body)))
             else:
                 chunks += self._stage(event)
         return chunks
@@ -76,7 +89,7 @@ class ChunkProjection:
         texts = {"content": said.content, "refusal": said.refusal, "reasoning_content": said.reasoning}
         rests = {field: text[self._lengths[field] :] for field, text in texts.items()}
         chunks = [self._chunk({field: rest}) for field, rest in rests.items() if rest]
-        chunks += [self._called(call) for call in said.calls[self._calls_sent :]]
+        chunks += [chunk for call in said.calls for chunk in self._rest_of(call)]
         return chunks if self.failure is not None else [*chunks, *self._ending(self.ended, said, addresses)]
 
     def _ending(self, ended: ResponseBody, said: Said, addresses: Addresses) -> list[bytes]:
@@ -126,15 +139,36 @@ class ChunkProjection:
         before_text, _, after_text = self._chunk({field: ""}).rpartition(b'""')
         return before_text, after_text
 
-    def _call(self, item: JsonObject) -> list[bytes]:
-        is_call = item["type"] == "function_call" and item["status"] == "completed"
-        if not is_call:
+    def _call(self, event: JsonObject) -> list[bytes]:
+        """Build the chunk that announces a call, whose arguments follow."""
+        item = cast(JsonObject, event["item"])
+        if item["type"] != "function_call":
             return []
-        return [self._called(call) for call in said_in([item]).calls]
+        self._calls[event["output_index"]] = call = _SentCall(len(self._calls_by_id))
+        return [self._called(call, item["call_id"], item["name"])]
 
-    def _called(self, call: JsonObject) -> bytes:
-        place, self._calls_sent = self._calls_sent, self._calls_sent + 1
-        return self._chunk({"tool_calls": [{"index": place, **call}]})
+    def _arguments(self, event: JsonObject) -> bytes:
+        return self._piece(self._calls[event["output_index"]], str(event["delta"]))
+
+    def _rest_of(self, whole: JsonObject) -> list[bytes]:
+        """Build the chunks of what no event has brought of a call."""
+        function = cast("dict[str, str]", whole["function"])
+        sent = self._calls_by_id.get(whole["id"])
+        call = sent or _SentCall(len(self._calls_by_id))
+        head = [] if sent else [self._called(call, whole["id"], function["name"])]
+        rest = function["arguments"][call.characters :]
+        return [*head, self._piece(call, rest)] if rest else head
+
+    def _called(self, call: _SentCall, call_id: JsonValue, name: JsonValue) -> bytes:
+        self._calls_by_id[call_id] = call
+        function: JsonObject = {"name": name, "arguments": ""}
+        return self._chunk(
+            {"tool_calls": [{"index": call.place, "id": call_id, "type": "function", "function": function}]}
+        )
+
+    def _piece(self, call: _SentCall, piece: str) -> bytes:
+        call.characters += len(piece)
+        return self._chunk({"tool_calls": [{"index": call.place, "function": {"arguments": piece}}]})
 
     def _chunk(self, delta: JsonObject, reason: str | None = None) -> bytes:
         ending = b',"logprobs":null,"finish_reason":%b}]' % orjson.dumps(reason)

@@ -24,7 +24,10 @@ class Citation(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a turn said, joined from all of its messages, and the calls that the client has to answer."""
+    """What a turn said, joined from all of its messages, and its calls of the client's functions.
+
+    In an answer that was cut off a call may be, too.
+    """
 
     content: str
     refusal: str
@@ -53,7 +56,7 @@ def said_in(output: JsonValue) -> Said:
         refusal=BETWEEN_MESSAGES.join(refusals),
         reasoning=BETWEEN_MESSAGES.join(cast(str, part["text"]) for part in _parts(items, "reasoning")),
         citations=tuple(citations),
-        calls=tuple(_call(item) for item in items if item["type"] == "function_call" and _is_whole(item)),
+        calls=tuple(_call(item) for item in items if item["type"] == "function_call"),
     )
 
 
@@ -136,10 +139,6 @@ def _citations(part: JsonObject, start: int) -> Iterator[Citation]:
     for annotation in objects_in(part["annotations"]):
         found = cast("dict[str, str]", annotation)
         yield Citation(found["file_id"], found["filename"], start + cast(int, annotation["index"]))
-
-
-def _is_whole(item: ItemBody) -> bool:
-    return item["status"] == "completed"
 
 
 def _call(item: ItemBody) -> JsonObject:

@@ -7,7 +7,6 @@ from backend.conversations.domain.responses import ItemBody
 from backend.turns.domain.response_events import UnnumberedEvent
 from shared.models.events import (
     CitationAdded,
-    FunctionCallRequested,
     SearchResult,
     ServedCallFinished,
     ServedCallStarted,
@@ -149,6 +148,45 @@ class OpenText:
         }
 
 
+class OpenCall:
+    """A call of a client's function, whose arguments arrive in pieces."""
+
+    def __init__(self, item_id: str, output_index: int, call_id: str, name: str) -> None:
+        self.item_id = item_id
+        self.output_index = output_index
+        self.call_id = call_id
+        self._name = name
+        self._pieces: list[str] = []
+
+    @property
+    def arguments(self) -> str:
+        """The arguments so far."""
+        return "".join(self._pieces)
+
+    def opened(self) -> list[UnnumberedEvent]:
+        """Build the events that announce the call."""
+        return [_item_event("response.output_item.added", self.output_index, self.body("in_progress"))]
+
+    def add(self, piece: str) -> list[UnnumberedEvent]:
+        """Add a piece of the arguments."""
+        self._pieces.append(piece)
+        return [{**self._place("response.function_call_arguments.delta"), "delta": piece}]
+
+    def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
+        """Build the events that end the call."""
+        done = _item_event("response.output_item.done", self.output_index, self.body(status))
+        whole = {**self._place("response.function_call_arguments.done"), "arguments": self.arguments}
+        return [whole, done] if status == "completed" else [done]
+
+    def body(self, status: ItemStatus) -> ItemBody:
+        """Build the body of the item."""
+        names = {"call_id": self.call_id, "name": self._name, "arguments": self.arguments}
+        return {"id": self.item_id, "type": "function_call", "status": status, **names}
+
+    def _place(self, event_type: str) -> UnnumberedEvent:
+        return {"type": event_type, "item_id": self.item_id, "output_index": self.output_index}
+
+
 class OpenSearch:
     """A knowledge search; its results are shown only to a client that asks for them."""
 
@@ -255,25 +293,6 @@ def shown_call(body: ItemBody, output_index: int) -> OpenServedCall:
         call_id="", server=str(body["server_label"]), tool=str(body["name"]), arguments=str(body["arguments"])
     )
     return OpenServedCall(str(body["id"]), output_index, call)
-
-
-def function_call_body(item_id: str, call: FunctionCallRequested, status: ItemStatus) -> ItemBody:
-    """Build the body of a client's function call; only a completed call shows its arguments."""
-    arguments = call.arguments if status == "completed" else ""
-    names = {"call_id": call.call_id, "name": call.name, "arguments": arguments}
-    return {"id": item_id, "type": "function_call", "status": status, **names}
-
-
-def function_call_events(item_id: str, output_index: int, call: FunctionCallRequested) -> list[UnnumberedEvent]:
-    """Build all events of a function call, which chat_shell reports as a whole."""
-    place = {"item_id": item_id, "output_index": output_index}
-    opened = function_call_body(item_id, call, "in_progress")
-    return [
-        _item_event("response.output_item.added", output_index, opened),
-        {"type": "response.function_call_arguments.delta", **place, "delta": call.arguments},
-        {"type": "response.function_call_arguments.done", **place, "arguments": call.arguments},
-        _item_event("response.output_item.done", output_index, function_call_body(item_id, call, "completed")),
-    ]
 
 
 def compaction_body(item_id: str) -> ItemBody:

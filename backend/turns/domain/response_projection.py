@@ -8,14 +8,13 @@ from backend.conversations.domain.item_bodies import NewId
 from backend.conversations.domain.responses import ItemBody, ResponseStatus
 from backend.turns.domain.output_items import (
     ItemStatus,
+    OpenCall,
     OpenSearch,
     OpenServedCall,
     OpenText,
     PartKind,
     compaction_body,
     compaction_events,
-    function_call_body,
-    function_call_events,
 )
 from backend.turns.domain.response_events import (
     TERMINAL_EVENTS,
@@ -31,6 +30,7 @@ from shared.models.events import (
     CitationAdded,
     ExecutionEvent,
     FinishReason,
+    FunctionCallDelta,
     FunctionCallRequested,
     ModelCallFinished,
     ModelCallStarted,
@@ -54,11 +54,12 @@ class ResponseProjection:
         self._new_id = new_id
         self._with_results = with_results
         self._next_number = 0
-        self._items: list[ItemBody | OpenText | OpenSearch | OpenServedCall] = []
+        self._items: list[ItemBody | OpenText | OpenSearch | OpenServedCall | OpenCall] = []
         self._message: OpenText | None = None
         self._reasoning: OpenText | None = None
         self._searches: dict[str, OpenSearch] = {}
         self._served_calls: dict[str, OpenServedCall] = {}
+        self._calls: dict[str, OpenCall] = {}
         self._left_out: dict[str, None] = {}
 
     def restore(self, shown: ShownOutput) -> None:
@@ -68,6 +69,7 @@ class ResponseProjection:
         self._message, self._reasoning = shown.message, shown.reasoning
         self._searches = {search.item_id: search for search in shown.searches}
         self._served_calls = {call.item_id: call for call in shown.served_calls}
+        self._calls = {call.call_id: call for call in shown.calls}
 
     @property
     def last_number(self) -> int:
@@ -170,13 +172,29 @@ class ResponseProjection:
                 search = self._searches.pop(event.call_id)
                 search.found(event.results)
                 return self._close_search(search, "failed" if event.failed else "completed")
+            case FunctionCallDelta():
+                call, events = self._function_call(event)
+                return [*events, *call.add(event.arguments)]
             case FunctionCallRequested():
-                item_id = self._new_id(IdPrefix.FUNCTION_CALL)
-                events = function_call_events(item_id, len(self._items), event)
-                self._items.append(function_call_body(item_id, event, "completed"))
-                return events
+                call, events = self._function_call(event)
+                # A call that clients have got in pieces is what these add up to.
+                added = call.add(event.arguments) if events else []
+                del self._calls[event.call_id]
+                return [*events, *added, *self._close_function_call(call, "completed")]
             case _:
                 return []
+
+    def _function_call(
+        self, event: FunctionCallDelta | FunctionCallRequested
+    ) -> tuple[OpenCall, list[UnnumberedEvent]]:
+        """Return the open call of an event, and what announces it where it is new."""
+        known = self._calls.get(event.call_id)
+        if known is not None:
+            return known, []
+        call = OpenCall(self._new_id(IdPrefix.FUNCTION_CALL), len(self._items), event.call_id, event.name)
+        self._calls[event.call_id] = call
+        self._items.append(call)
+        return call, call.opened()
 
     def _close_call(self, status: ItemStatus) -> list[UnnumberedEvent]:
         events = self._close_reasoning(status)
@@ -199,9 +217,16 @@ class ResponseProjection:
         for call in self._served_calls.values():
             events += self._close_served(call, "incomplete")
         self._served_calls.clear()
+        for call in self._calls.values():
+            events += self._close_function_call(call, "incomplete")
+        self._calls.clear()
         return events
 
     def _close_served(self, call: OpenServedCall, status: ItemStatus) -> list[UnnumberedEvent]:
+        self._items[call.output_index] = call.body(status)
+        return call.closed(status)
+
+    def _close_function_call(self, call: OpenCall, status: ItemStatus) -> list[UnnumberedEvent]:
         self._items[call.output_index] = call.body(status)
         return call.closed(status)
 

@@ -9,20 +9,20 @@ import orjson
 from backend.conversations.domain.responses import ItemBody
 from backend.turns.domain.output_items import (
     ItemStatus,
+    OpenCall,
     OpenSearch,
     OpenServedCall,
     OpenText,
     PartKind,
     compaction_events,
-    function_call_events,
     shown_call,
 )
 from backend.turns.domain.response_events import LoggedEvent, UnnumberedEvent, encode_event
 from backend.turns.domain.response_object import ResponseBody, created_body
-from shared.models.events import FunctionCallRequested, ServedCallFinished
+from shared.models.events import ServedCallFinished
 from shared.models.values import JsonObject, objects_in
 
-OpenItem = OpenText | OpenSearch | OpenServedCall
+OpenItem = OpenText | OpenSearch | OpenServedCall | OpenCall
 
 MOST_REBUILT = 10_000
 """Events that are rebuilt at most: where a number was set far above all that can have been seen, they are not."""
@@ -32,6 +32,9 @@ _DELTAS: dict[str, PartKind] = {
     "response.refusal.delta": "refusal",
     "response.reasoning_text.delta": "reasoning_text",
 }
+
+
+_ARGUMENTS = "response.function_call_arguments.delta"
 
 
 class ShownOutput:
@@ -65,11 +68,16 @@ class ShownOutput:
         """The calls of tool servers that are still open."""
         return tuple(item for item in self.items if isinstance(item, OpenServedCall))
 
+    @property
+    def calls(self) -> tuple[OpenCall, ...]:
+        """The calls of the client's functions that are still open."""
+        return tuple(item for item in self.items if isinstance(item, OpenCall))
+
     def feed(self, events: Iterable[LoggedEvent]) -> None:
         """Read events, which continue the ones before."""
         for logged in events:
             self.next_number = logged.sequence_number + 1
-            if logged.type.startswith("response.output") or logged.type in _DELTAS:
+            if logged.type.startswith("response.output") or logged.type in (*_DELTAS, _ARGUMENTS):
                 self._read(logged.type, orjson.loads(logged.body))
 
     def catch_up(self, output: Sequence[ItemBody]) -> tuple[LoggedEvent, ...]:
@@ -127,9 +135,11 @@ class ShownOutput:
                 if isinstance(item, OpenText):
                     item.restore_annotations([*item.annotations, cast(JsonObject, event["annotation"])])
             case _:
-                item = self.items[self._place(event)] if kind in _DELTAS else None
+                item = self.items[self._place(event)] if "delta" in event else None
                 if isinstance(item, OpenText):
                     item.add(_DELTAS[kind], str(event["delta"]))
+                elif isinstance(item, OpenCall):
+                    item.add(str(event["delta"]))
 
     def _place(self, event: JsonObject) -> int:
         return cast(int, event["output_index"])
@@ -149,7 +159,7 @@ def _opened(item: JsonObject, place: int) -> ItemBody | OpenItem:
         case "mcp_call":
             return shown_call(item, place)
         case _:
-            return {**item, "status": "incomplete"}
+            return OpenCall(item_id, place, str(item["call_id"]), str(item["name"]))
 
 
 def rebuilt_events(body: ResponseBody, output: Sequence[ItemBody], count: int) -> tuple[LoggedEvent, ...]:
@@ -189,10 +199,7 @@ def _events_of(item: ItemBody, place: int) -> list[UnnumberedEvent]:
     opened = _opened(item, place)
     if not isinstance(opened, dict):
         return [*opened.opened(), *_rest_of(item, opened)]
-    if item["type"] == "compaction":
-        return compaction_events(place, item)
-    call = FunctionCallRequested(call_id=str(item["call_id"]), name=str(item["name"]), arguments=str(item["arguments"]))
-    return function_call_events(str(item["id"]), place, call)
+    return compaction_events(place, item)
 
 
 def _marked(events: list[UnnumberedEvent], item: ItemBody) -> list[UnnumberedEvent]:
@@ -214,6 +221,9 @@ def _rest_of(item: ItemBody, shown: OpenItem) -> list[UnnumberedEvent]:
         return shown.closed(status)
     if isinstance(shown, OpenSearch):
         return shown.closed(status, with_results=False)
+    if isinstance(shown, OpenCall):
+        rest = str(item["arguments"]).removeprefix(shown.arguments)
+        return [*(shown.add(rest) if rest else []), *shown.closed(status)]
     said = iter(shown.texts)
     events: list[UnnumberedEvent] = []
     for part in objects_in(item["content"]):

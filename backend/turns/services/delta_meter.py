@@ -1,12 +1,12 @@
-"""Measuring how soon and how evenly the text of a turn comes."""
+"""Measuring how soon and how evenly the text of a turn comes, and the calls of its client's functions."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from backend.turns.ports.observer import TurnObserver
-from shared.models.events import ExecutionEvent, ReasoningDelta, TextDelta
+from shared.models.events import ExecutionEvent, FunctionCallDelta, ReasoningDelta, TextDelta
 
-DELTAS = (TextDelta, ReasoningDelta)
+DELTAS = (TextDelta, ReasoningDelta, FunctionCallDelta)
 
 
 class DeltaMeter:

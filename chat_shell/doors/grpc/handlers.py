@@ -24,7 +24,7 @@ from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.turns.services.turn_service import TurnService
 from protos.execution.v1 import chat_shell_pb2, request_pb2
 from shared.errors import BallastError, InternalError, InvalidRequest
-from shared.models.events import ExecutionEvent
+from shared.models.events import NEWER_EVENTS_HEADER, ExecutionEvent, FunctionCallDelta
 from shared.models.execution import ExecutionRequest
 from shared.models.single_tools import SingleToolCall
 from shared.tracing import TRACEPARENT, SpanKind, is_tracing, span_of
@@ -76,10 +76,12 @@ class ChatShellHandlers:
             decoded = await _decoded(_decode, body)
             has_arrived()
             request = self._turns.bounded(decoded, context.time_remaining())
+            knows_newer = _metadata_of(context, NEWER_EVENTS_HEADER) is not None
             async with self._turns.open(request) as events:
                 while ready := await events.take():
                     for event in ready:
-                        await context.write(_encode(event))
+                        if knows_newer or not isinstance(event, FunctionCallDelta):
+                            await context.write(_encode(event))
 
     async def list_models(self, body: bytes, _context: Context) -> bytes:
         """List the models that are offered."""
@@ -129,13 +131,17 @@ def traced(method: str, answer: Answer[T]) -> Answer[T]:
     """Trace the calls of a method, each under the span of who calls."""
 
     async def call(body: bytes, context: Context) -> T:
-        given = dict(context.invocation_metadata() or ()).get(TRACEPARENT) if is_tracing() else None
-        parent = given if isinstance(given, str) else None
+        parent = _metadata_of(context, TRACEPARENT) if is_tracing() else None
         name = f"{SERVICE_NAME}/{method}"
         with span_of(name, {"rpc.system": "grpc", "rpc.method": name}, SpanKind.SERVER, parent):
             return await answer(body, context)
 
     return call
+
+
+def _metadata_of(context: Context, key: str) -> str | None:
+    given = dict(context.invocation_metadata() or ()).get(key)
+    return given if isinstance(given, str) else None
 
 
 def _refusal_of(error: BallastError) -> tuple[StatusCode, str, tuple[tuple[str, bytes], ...]]:

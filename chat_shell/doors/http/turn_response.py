@@ -14,6 +14,7 @@ from shared.models.events import (
     NEWER_EVENTS_HEADER,
     REMINDERS_HEADER,
     ExecutionEvent,
+    FunctionCallDelta,
     ModelCallFinished,
     ModelCallStarted,
 )
@@ -95,6 +96,8 @@ def _frames_for(headers: Mapping[bytes, bytes]) -> Callable[[ExecutionEvent], by
     def known(event: ExecutionEvent) -> bytes:
         if isinstance(event, ModelCallStarted) and not knows_reminders:
             event = event.model_copy(update={"reminder": ""})
+        elif isinstance(event, FunctionCallDelta) and not knows_newer:
+            return b""
         elif isinstance(event, ModelCallFinished) and not knows_newer:
             event = event.model_copy(update={"left_out": ()})
         return frame_of(event)

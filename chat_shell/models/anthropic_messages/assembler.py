@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from chat_shell.models.anthropic_messages.thinking import ANTHROPIC_MESSAGES
-from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, TextFragment
+from chat_shell.models.ports import CallFragment, ModelAnswerEnd, ReasoningFragment, TextFragment
 from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.frames import LeftOut, expect_array, expect_object
 from chat_shell.models.transport.kept_items import MAX_KEPT_CHARACTERS, KeptItems
@@ -30,9 +30,13 @@ _REASONS = {
 
 @dataclass
 class _Block:
-    """A content block, of which further deltas may arrive; `pieces` are thinking, or arguments of a tool."""
+    """A content block, of which further deltas may arrive; `pieces` are thinking, or arguments of a tool.
+
+    `place` counts the calls of tools that began before it.
+    """
 
     start: JsonObject
+    place: int
     pieces: list[str] = field(default_factory=list[str])
     signature: str = ""
 
@@ -44,6 +48,7 @@ class MessageAssembler(FrameAssembler):
         super().__init__()
         self._blocks: dict[str, _Block] = {}
         self._calls: list[ToolCall] = []
+        self._begun_calls = 0
         self._kept = KeptItems(ANTHROPIC_MESSAGES)
         self._characters = 0
         self._reason = ""
@@ -106,10 +111,12 @@ class MessageAssembler(FrameAssembler):
         self._note_usage(expect_object(frame.get("message")))
 
     def _begin_block(self, frame: JsonObject) -> None:
-        block = _Block(expect_object(frame.get("content_block")))
+        block = _Block(expect_object(frame.get("content_block")), self._begun_calls)
         self._blocks[_place(frame)] = block
         kind, start = block.start.get("type"), block.start
-        if kind == "text":
+        if kind == "tool_use":
+            self._begun_calls += 1
+        elif kind == "text":
             self._add_answer(block, start)
         elif kind == "thinking":
             self._add_thinking(block, start)
@@ -176,7 +183,11 @@ class MessageAssembler(FrameAssembler):
         block.signature += self._count(_text(given, "signature"))
 
     def _add_arguments(self, block: _Block, given: JsonObject) -> None:
-        block.pieces.append(self._count(_text(given, "partial_json")))
+        piece, start = self._count(_text(given, "partial_json")), block.start
+        block.pieces.append(piece)
+        if start.get("type") == "tool_use":
+            call_id, name = _given(start, "id"), _given(start, "name")
+            self._add_call_piece(CallFragment(place=block.place, call_id=call_id, name=name, arguments=piece))
 
     def _count(self, piece: str) -> str:
         self._characters += len(piece) + 1

@@ -36,7 +36,7 @@ class AnswerAssembler(FrameAssembler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls = ToolCallAssembler(self.left_out)
+        self._calls = ToolCallAssembler(self.left_out, self._add_call_piece)
         self._counts = Counts(self.left_out)
         self._reason = ""
         self._usage: JsonObject = {}

@@ -1,9 +1,11 @@
 """Assemble tool calls from their deltas, in all the forms in which servers send them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import orjson
 
+from chat_shell.models.ports import CallFragment
 from chat_shell.models.transport.frames import LeftOut
 from shared.errors import ModelProtocolViolated
 from shared.models.messages import ToolCall
@@ -15,8 +17,9 @@ MAX_CHARACTERS = 2_000_000
 
 @dataclass
 class _PartialCall:
-    """A tool call, of which further deltas may arrive."""
+    """A tool call, of which further deltas may arrive; `place` counts the calls of the answer."""
 
+    place: int
     call_id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
@@ -32,14 +35,15 @@ class _PartialCall:
 
 
 class ToolCallAssembler:
-    """Collects deltas into calls, in the order in which each call began.
+    """Collects deltas into calls, in the order in which each call began, and tells `on_piece` of each delta.
 
     OpenAI's deltas carry an index in each delta, and id and name in the first one only. Other servers leave the index
     out, give every call the index 0, send the name again, or send a new id with each delta; `_find` handles them all.
     """
 
-    def __init__(self, left_out: set[LeftOut]) -> None:
+    def __init__(self, left_out: set[LeftOut], on_piece: Callable[[CallFragment], None]) -> None:
         self._left_out = left_out
+        self._on_piece = on_piece
         self._calls: list[_PartialCall] = []
         self._by_index: dict[int, _PartialCall] = {}
         self._characters = 0
@@ -69,8 +73,10 @@ class ToolCallAssembler:
         arguments = function.get("arguments")
         if isinstance(arguments, dict | list):
             arguments = orjson.dumps(arguments).decode()
-        call.arguments.append(_text(arguments))
-        self._count(call.arguments[-1])
+        piece = _text(arguments)
+        call.arguments.append(piece)
+        self._count(piece)
+        self._on_piece(CallFragment(place=call.place, call_id=call.call_id, name=call.name, arguments=piece))
 
     def _count(self, piece: str) -> None:
         self._characters += len(piece) + 1
@@ -99,7 +105,7 @@ class ToolCallAssembler:
         return last
 
     def _open(self) -> _PartialCall:
-        self._calls.append(_PartialCall())
+        self._calls.append(_PartialCall(len(self._calls)))
         return self._calls[-1]
 
 

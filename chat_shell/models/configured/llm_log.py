@@ -9,7 +9,15 @@ from typing import cast
 import orjson
 import structlog
 
-from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment, ReasoningFragment, RefusalFragment
+from chat_shell.models.ports import (
+    Model,
+    ModelAnswerEnd,
+    ModelCall,
+    ModelFragment,
+    ReasoningFragment,
+    RefusalFragment,
+    TextFragment,
+)
 from shared.clock import Clock
 from shared.errors import BallastError
 
@@ -47,7 +55,7 @@ class _Answer:
             self.reasoning.append(fragment.text)
         elif isinstance(fragment, RefusalFragment):
             self.refusal.append(fragment.text)
-        else:
+        elif isinstance(fragment, TextFragment):
             self.text.append(fragment.text)
 
     def fields(self) -> dict[str, object]:

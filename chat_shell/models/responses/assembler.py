@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
-from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.ports import CallFragment, ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
 from chat_shell.models.responses.encoder import RESPONSES
 from chat_shell.models.transport.assembling import FrameAssembler, TextKind
 from chat_shell.models.transport.frames import LeftOut, expect_array, expect_object
-from chat_shell.models.transport.kept_items import KeptItems
+from chat_shell.models.transport.kept_items import MAX_KEPT_CHARACTERS, KeptItems
 from chat_shell.models.transport.provider_errors import error_of_frame
 from chat_shell.models.transport.usage import Counts, read_usage
 from shared.errors import ModelProtocolViolated, ModelStreamCut
@@ -38,6 +38,8 @@ class ResponseAssembler(FrameAssembler):
     def __init__(self) -> None:
         super().__init__()
         self._calls: list[ToolCall] = []
+        self._begun_calls: dict[str, CallFragment] = {}
+        self._argument_characters = 0
         self._kept = KeptItems(RESPONSES)
         self._streamed: set[str] = set()
         self._reason: FinishReason | None = None
@@ -46,6 +48,7 @@ class ResponseAssembler(FrameAssembler):
         self._events: Mapping[str, Callable[[JsonObject], None]] = {
             "response.reasoning_summary_part.added": self._begin_part,
             "response.output_item.added": self._begin_item,
+            "response.function_call_arguments.delta": self._add_arguments,
             "response.output_item.done": lambda event: self._end_item(
                 _object(event, "item"), str(event.get("output_index"))
             ),
@@ -94,7 +97,21 @@ class ResponseAssembler(FrameAssembler):
             self._add_text(ReasoningFragment, "\n\n")
 
     def _begin_item(self, event: JsonObject) -> None:
-        self._keep_phase(_object(event, "item"))
+        item = _object(event, "item")
+        self._keep_phase(item)
+        if item.get("type") == "function_call":
+            call_id, name = _text(item.get("call_id")), _text(item.get("name"))
+            begun = CallFragment(place=len(self._begun_calls), call_id=call_id, name=name, arguments="")
+            self._begun_calls[str(event.get("output_index"))] = begun
+
+    def _add_arguments(self, event: JsonObject) -> None:
+        begun = self._begun_calls.get(str(event.get("output_index")))
+        piece = _text(event.get("delta"))
+        self._argument_characters += len(piece)
+        if self._argument_characters > MAX_KEPT_CHARACTERS:
+            raise ModelProtocolViolated("the model's provider sent tool calls without an end")
+        if begun is not None:
+            self._add_call_piece(begun.model_copy(update={"arguments": piece}))
 
     def _end_item(self, item: JsonObject, index: str) -> None:
         kind = item.get("type")

@@ -3,7 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.ports import (
+    CallFragment,
+    ModelAnswerEnd,
+    ModelFragment,
+    ReasoningFragment,
+    RefusalFragment,
+    TextFragment,
+)
 from chat_shell.models.transport.frames import FrameParser, LeftOut
 from shared.errors import ModelError
 from shared.models.values import JsonObject
@@ -12,7 +19,7 @@ TextKind = type[TextFragment] | type[ReasoningFragment] | type[RefusalFragment]
 
 
 class FrameAssembler(ABC):
-    """Converts frames to fragments: text at once, and tool calls, finish reason and usage at the end.
+    """Converts frames to fragments: text and pieces of calls at once; whole calls, finish reason and usage at the end.
 
     `ended` is true once the reason of the end has arrived, `done` once nothing can follow. `frame_count` is the number
     of frames, by which a caller can distinguish a frame from a comment. `left_out` says what was no value that an
@@ -91,6 +98,10 @@ class FrameAssembler(ABC):
             self._end_fragment()
             self._kind = kind
         self._pieces.append(text)
+
+    def _add_call_piece(self, piece: CallFragment) -> None:
+        self._end_fragment()
+        self._fragments.append(piece)
 
     def _end_fragment(self) -> None:
         text = "".join(self._pieces)

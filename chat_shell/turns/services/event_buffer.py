@@ -7,6 +7,7 @@ from shared.errors import BallastError
 from shared.models.coalescing import coalesced
 from shared.models.events import (
     ExecutionEvent,
+    FunctionCallDelta,
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
@@ -18,6 +19,8 @@ MAX_EVENTS = 64
 """When so many events wait, the turn waits for the writer. Written together they cost about as much as one."""
 
 MAX_JOINED_CHARACTERS = 65_536
+
+_DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, FunctionCallDelta)
 
 
 class EventBuffer:
@@ -45,7 +48,7 @@ class EventBuffer:
 
     async def put(self, event: ExecutionEvent) -> None:
         """Add an event; wait while the buffer is full."""
-        may_wait = isinstance(event, TextDelta | ReasoningDelta | RefusalDelta) and type(event) is type(self._last)
+        may_wait = isinstance(event, _DELTAS) and type(event) is type(self._last)
         self._last = event
         await self._events.put((event,), wakes=not may_wait)
         if may_wait:

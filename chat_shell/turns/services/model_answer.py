@@ -1,18 +1,34 @@
 """Stream one model call with retries, and collect its partial answer."""
 
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing
 from datetime import datetime
 from typing import cast
 
 from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument, CitedText
-from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment, ReasoningFragment, RefusalFragment
+from chat_shell.models.ports import (
+    CallFragment,
+    Model,
+    ModelAnswerEnd,
+    ModelCall,
+    ModelFragment,
+    ReasoningFragment,
+    RefusalFragment,
+)
 from chat_shell.tools.domain.written_calls import TextOfCalls
 from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
 from chat_shell.turns.domain.turn import NOTHING_REPORTED, ModelAnswered
+from chat_shell.turns.services.streamed_calls import StreamedCalls
 from shared.clock import Clock
 from shared.errors import ModelError, ModelStreamCut
-from shared.models.events import ExecutionEvent, FinishReason, ReasoningDelta, RefusalDelta, TextDelta
+from shared.models.events import (
+    ExecutionEvent,
+    FinishReason,
+    FunctionCallDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+)
 from shared.models.execution import remaining_seconds
 from shared.models.messages import ToolCall
 from shared.retries import RetryPolicy
@@ -22,9 +38,17 @@ STEP_CHARACTERS = 4_096
 
 
 async def fragments_of(
-    model: Model, call: ModelCall, deadline: datetime, *, clock: Clock, retry: RetryPolicy
+    model: Model,
+    call: ModelCall,
+    deadline: datetime,
+    *,
+    clock: Clock,
+    retry: RetryPolicy,
+    streamed_calls: Callable[[], StreamedCalls],
 ) -> AsyncGenerator[ModelFragment]:
     """Stream one model call; a failure before the first fragment may be tried again.
+
+    Of the pieces of tool calls come those that `streamed_calls` lets through, anew for each attempt.
 
     Raises:
         ModelError: what the last attempt raised.
@@ -32,12 +56,15 @@ async def fragments_of(
     retries = 0
     while True:
         begun = False
+        calls = streamed_calls()
         try:
             stream = cast(AsyncGenerator[ModelFragment], model.stream(call, deadline))
             async with aclosing(stream) as fragments:
                 async for fragment in fragments:
-                    begun = True
-                    yield fragment
+                    shown = calls.feed(fragment) if isinstance(fragment, CallFragment) else fragment
+                    if shown is not None:
+                        begun = True
+                        yield shown
             return
         except ModelError as error:
             wait_seconds = None if begun else retry.wait_seconds(error, retries)
@@ -80,6 +107,9 @@ class PartialAnswer:
         """Take a fragment; yield what the client gets of it, in steps between which others may have their turn."""
         if isinstance(fragment, ModelAnswerEnd):
             self._end = fragment
+            return
+        if isinstance(fragment, CallFragment):
+            yield FunctionCallDelta(call_id=fragment.call_id, name=fragment.name, arguments=fragment.arguments)
             return
         text = self._fitting(fragment.text)
         if isinstance(fragment, ReasoningFragment):

@@ -3,12 +3,14 @@
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from chat_shell.knowledge.domain.citations import CitedDocument
 from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
 from chat_shell.models.ports import Model, ModelCall, ModelDirectory
+from chat_shell.tools.domain.tool_calls import call_ids
 from chat_shell.tools.domain.written_calls import holds_written_call
 from chat_shell.tools.ports import ToolContext
 from chat_shell.turns.domain.limits import (
@@ -33,6 +35,7 @@ from chat_shell.turns.domain.turn import (
 from chat_shell.turns.ports import TurnObserver
 from chat_shell.turns.services.model_answer import PartialAnswer, fragments_of
 from chat_shell.turns.services.run_tools import Toolbox
+from chat_shell.turns.services.streamed_calls import StreamedCalls
 from chat_shell.turns.services.tool_round import (
     finish_round,
     hidden,
@@ -179,6 +182,7 @@ class RunTurn:
             turn.request.deadline,
             clock=self._clock,
             retry=self._defaults.retry,
+            streamed_calls=partial(StreamedCalls, _streamable(turn, step), call_ids(turn.state.added)),
         )
         async with aclosing(fragments):
             async for fragment in fragments:
@@ -279,6 +283,11 @@ def _callable(turn: _Turn, step: CallModel) -> Collection[str]:
     if step.tool_choice == "none" or holds_written_call(turn.state.added):
         return ()
     return frozenset(tool.name for tool in turn.tools)
+
+
+def _streamable(turn: _Turn, step: CallModel) -> frozenset[str]:
+    """Return the functions of which the client gets calls as they are written; restricted turns are scanned first."""
+    return turn.state.client_functions if turn.is_full and step.tool_choice != "none" else frozenset()
 
 
 def _demands_function(request: ExecutionRequest) -> bool:

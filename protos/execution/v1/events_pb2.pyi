@@ -401,6 +401,33 @@ class ServedCallFinished(_message.Message):
 Global___ServedCallFinished: _TypeAlias = ServedCallFinished  # noqa: Y015
 
 @_typing.final
+class FunctionCallDelta(_message.Message):
+    """More of the arguments of a call of a client's function; only a caller that sends `ballast-events` gets these."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    name: _builtins.str
+    arguments: _builtins.str
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        arguments: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "call_id", b"call_id", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FunctionCallDelta: _TypeAlias = FunctionCallDelta  # noqa: Y015
+
+@_typing.final
 class FunctionCallRequested(_message.Message):
     """The model calls a function of the client."""
 
@@ -546,6 +573,7 @@ class ExecutionEvent(_message.Message):
     TURN_HANDED_BACK_FIELD_NUMBER: _builtins.int
     SERVED_CALL_STARTED_FIELD_NUMBER: _builtins.int
     SERVED_CALL_FINISHED_FIELD_NUMBER: _builtins.int
+    FUNCTION_CALL_DELTA_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     reasoning_delta: _builtins.str
     refusal_delta: _builtins.str
@@ -573,6 +601,8 @@ class ExecutionEvent(_message.Message):
     def served_call_started(self) -> Global___ServedCallStarted: ...
     @_builtins.property
     def served_call_finished(self) -> Global___ServedCallFinished: ...
+    @_builtins.property
+    def function_call_delta(self) -> Global___FunctionCallDelta: ...
     def __init__(
         self,
         *,
@@ -591,12 +621,13 @@ class ExecutionEvent(_message.Message):
         turn_handed_back: Global___TurnHandedBack | None = ...,
         served_call_started: Global___ServedCallStarted | None = ...,
         served_call_finished: Global___ServedCallFinished | None = ...,
+        function_call_delta: Global___FunctionCallDelta | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_delta", b"function_call_delta", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_delta", b"function_call_delta", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "refusal_delta", "model_call_started", "citation_added", "model_call_finished", "search_started", "search_finished", "function_call_requested", "messages_added", "turn_finished", "turn_failed", "turn_handed_back", "served_call_started", "served_call_finished"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "refusal_delta", "model_call_started", "citation_added", "model_call_finished", "search_started", "search_finished", "function_call_requested", "messages_added", "turn_finished", "turn_failed", "turn_handed_back", "served_call_started", "served_call_finished", "function_call_delta"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

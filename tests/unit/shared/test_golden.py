@@ -10,6 +10,7 @@ from shared.models.events import (
     Cost,
     ExecutionEvent,
     FinishReason,
+    FunctionCallDelta,
     MessagesAdded,
     ModelCallFinished,
     ModelCallStarted,
@@ -94,6 +95,7 @@ LATER_EVENTS: dict[str, ExecutionEvent] = {
     "event_reminder": ModelCallStarted(call=2, reminder="<system-reminder>\nCite.\n</system-reminder>"),
     "event_served_call_started": ServedCallStarted(call_id="call_1", server="jira", tool="search", arguments="{}"),
     "event_served_call_finished": ServedCallFinished(call_id="call_1", output="Zwölf.", failed=True),
+    "event_function_call_delta": FunctionCallDelta(call_id="call_2", name="weather", arguments='{"city": "Kö'),
     "event_handed_back": TurnHandedBack(prompt_tokens=90_001, usage=Usage(input_tokens=3)),
     "event_cost": ModelCallFinished(
         call=1,

@@ -18,6 +18,7 @@ from shared.models.events import (
     ErrorReport,
     ExecutionEvent,
     FinishReason,
+    FunctionCallDelta,
     FunctionCallRequested,
     ModelCallFinished,
     ModelCallStarted,
@@ -66,8 +67,20 @@ def joined(chunks: Sequence[Any]) -> dict[str, Any]:
     for chunk in chunks:
         for choice in chunk["choices"]:
             for key, value in choice["delta"].items():
+                if key == "tool_calls":
+                    add_calls(message["tool_calls"], value)
+                    continue
                 message[key] = message[key] + value if key in message and value is not None else message.get(key, value)
     return message
+
+
+def add_calls(calls: list[dict[str, Any]], pieces: list[dict[str, Any]]) -> None:
+    """Add pieces of calls to the calls so far, as a client does."""
+    for piece in pieces:
+        if piece["index"] == len(calls):
+            calls.append({**piece, "function": dict(piece["function"])})
+        else:
+            calls[piece["index"]]["function"]["arguments"] += piece["function"]["arguments"]
 
 
 def whole(body: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +179,27 @@ def test_calls_come_with_their_places() -> None:
     }
     assert whole(body)["choices"][0]["finish_reason"] == "tool_calls"
     deltas = [choice["delta"] for chunk in chunks_of(events)[0] for choice in chunk["choices"]]
-    assert [call["index"] for delta in deltas for call in delta.get("tool_calls", ())] == [0, 1]
+    assert [call["index"] for delta in deltas for call in delta.get("tool_calls", ())] == [0, 0, 1, 1]
+
+
+def test_calls_come_in_the_pieces_of_the_model() -> None:
+    pieces = [("a", '{"n"'), ("b", "{"), ("a", ": 1}"), ("b", "}")]
+    deltas = [FunctionCallDelta(call_id=one, name="weather", arguments=piece) for one, piece in pieces]
+    calls = [FunctionCallRequested(call_id=one, name="weather", arguments=text) for one, text in said_by(pieces)]
+    events, body = play([*deltas, *calls], DONE)
+    chunks = [
+        (call["index"], call.get("id"), call["function"]["arguments"])
+        for chunk in chunks_of(events)[0]
+        for choice in chunk["choices"]
+        for call in choice["delta"].get("tool_calls", ())
+    ]
+    assert chunks == [(0, "a", ""), (0, None, '{"n"'), (1, "b", ""), (1, None, "{"), (0, None, ": 1}"), (1, None, "}")]
+    told = whole(body)["choices"][0]["message"]["tool_calls"]
+    assert [(call["id"], call["function"]["arguments"]) for call in told] == said_by(pieces)
+
+
+def said_by(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(one, "".join(piece for of, piece in pieces if of == one)) for one in dict(pieces)]
 
 
 @pytest.mark.parametrize(

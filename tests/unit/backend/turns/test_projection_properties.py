@@ -15,6 +15,7 @@ from shared.models.events import (
     ErrorReport,
     ExecutionEvent,
     FinishReason,
+    FunctionCallDelta,
     FunctionCallRequested,
     MessagesAdded,
     ModelCallFinished,
@@ -51,6 +52,7 @@ steps: st.SearchStrategy[ExecutionEvent] = st.one_of(
     st.builds(SearchFinished, call_id=call_ids, failed=st.booleans(), results=st.tuples(hits)),
     st.builds(ServedCallStarted, call_id=call_ids, server=texts, tool=texts, arguments=texts),
     st.builds(ServedCallFinished, call_id=call_ids, output=texts, failed=st.booleans()),
+    st.builds(FunctionCallDelta, call_id=call_ids, name=st.just("f"), arguments=texts),
     st.builds(FunctionCallRequested, call_id=call_ids, name=st.just("f"), arguments=texts),
     st.just(MessagesAdded(messages=(AssistantMessage(text="x"),))),
 )
@@ -95,6 +97,9 @@ def test_items_are_announced_once_filled_in_order_and_end_as_they_are_stored(
 ) -> None:
     events, body = play(script, ending)
     assert rebuilt(events) == body["output"]
+    for place, item in enumerate(body["output"]):
+        told = [event["delta"] for event in events if event.get("output_index") == place and "delta" in event]
+        assert item.get("arguments", "".join(told)) == "".join(told)
 
 
 @examples(100)
@@ -132,13 +137,16 @@ def rebuilt(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
             case "output_item.added":
                 assert index == len(opened)
                 opened[index] = event["item"]["id"]
+                texts_by_part[index, -1] = ""
             case "content_part.added":
                 assert opened[index] == event["item_id"]
                 texts_by_part[index, event["content_index"]] = ""
-            case "output_text.delta" | "refusal.delta" | "reasoning_text.delta":
-                texts_by_part[index, event["content_index"]] += event["delta"]
+            case "output_text.delta" | "refusal.delta" | "reasoning_text.delta" | "function_call_arguments.delta":
+                texts_by_part[index, event.get("content_index", -1)] += event["delta"]
             case "output_text.done" | "reasoning_text.done":
                 assert texts_by_part[index, event["content_index"]] == event["text"]
+            case "function_call_arguments.done":
+                assert texts_by_part[index, -1] == event["arguments"]
             case "output_item.done":
                 assert index not in done
                 assert opened[index] == event["item"]["id"]

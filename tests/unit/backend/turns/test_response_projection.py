@@ -7,11 +7,13 @@ from backend.conversations.domain.responses import ResponseStatus
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.domain.response_object import Ending, ResponseBody, created_body, failed, finished
 from backend.turns.domain.response_projection import ResponseProjection
+from backend.turns.domain.shown_output import ShownOutput
 from shared.models.events import (
     CitationAdded,
     ErrorReport,
     ExecutionEvent,
     FinishReason,
+    FunctionCallDelta,
     FunctionCallRequested,
     ModelCallFinished,
     ModelCallStarted,
@@ -181,6 +183,55 @@ def test_a_function_call_ends_a_turn_that_is_complete() -> None:
         "function_call_arguments.done",
         "output_item.done",
     ]
+
+
+PIECES = [
+    FunctionCallDelta(call_id="call_1", name="weather", arguments=piece) for piece in ('{"city":', ' "Rome', '"}')
+]
+
+
+def test_a_function_call_comes_in_the_pieces_of_the_model() -> None:
+    whole = FunctionCallRequested(call_id="call_1", name="weather", arguments='{"city": "Rome"}')
+    called = ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE)
+    events, body = played([*PIECES, called, whole], finished(FinishReason.TOOL_CALLS, USAGE))
+    assert [event["delta"] for event in events if event["type"].endswith(".delta")] == ['{"city":', ' "Rome', '"}']
+    assert types_of(events)[2:8] == [
+        "output_item.added",
+        *["function_call_arguments.delta"] * 3,
+        "function_call_arguments.done",
+        "output_item.done",
+    ]
+    [item] = at(body, "output")
+    assert (item["status"], item["arguments"], item["call_id"]) == ("completed", whole.arguments, "call_1")
+
+
+def test_what_a_client_has_got_of_a_call_is_never_contradicted() -> None:
+    other = FunctionCallRequested(call_id="call_1", name="weather", arguments='{"city": "Bonn"}')
+    events, body = played([*PIECES, other], finished(FinishReason.TOOL_CALLS, USAGE))
+    done = next(event for event in events if event["type"].endswith("arguments.done"))
+    assert done["arguments"] == at(body, "output")[0]["arguments"] == '{"city": "Rome"}'
+
+
+def test_a_call_that_is_cut_off_stays_incomplete_with_what_was_said_of_it() -> None:
+    cut = ModelCallFinished(call=1, finish_reason=FinishReason.LENGTH, usage=USAGE)
+    events, body = played([*PIECES[:2], cut], finished(FinishReason.LENGTH, USAGE))
+    [item] = at(body, "output")
+    assert (item["status"], item["arguments"]) == ("incomplete", '{"city": "Rome')
+    assert "function_call_arguments.done" not in types_of(events)
+    assert body["status"] == "incomplete"
+
+
+def test_another_process_goes_on_in_the_middle_of_a_call() -> None:
+    made = projection()
+    events = [*made.start(), *(event for piece in PIECES[:2] for event in made.feed(piece))]
+    shown = ShownOutput()
+    shown.feed(events)
+    later = projection()
+    later.restore(shown)
+    body, rest = later.finish(finished(FinishReason.LENGTH, USAGE), 1_700_000_009)
+    assert at(body, "output")[0]["arguments"] == '{"city": "Rome'
+    assert types_of(decoded(rest)) == ["output_item.done", "incomplete"]
+    assert rest[0].sequence_number == events[-1].sequence_number + 1
 
 
 def test_each_model_call_speaks_in_a_message_of_its_own() -> None:

@@ -12,7 +12,14 @@ from chat_shell.models.anthropic_messages.blocks import accepted_call_id
 from chat_shell.models.anthropic_messages.encoder import MessagesForm, encode_messages_request
 from chat_shell.models.anthropic_messages.model import AnthropicMessagesApi
 from chat_shell.models.anthropic_messages.thinking import ThinkingMode
-from chat_shell.models.ports import ModelAnswerEnd, ModelCall, ModelFragment, ReasoningFragment, TextFragment
+from chat_shell.models.ports import (
+    CallFragment,
+    ModelAnswerEnd,
+    ModelCall,
+    ModelFragment,
+    ReasoningFragment,
+    TextFragment,
+)
 from chat_shell.models.transport.provider_errors import error_of_response
 from chat_shell.models.transport.reader import AnswerReader
 from shared.errors import (
@@ -331,6 +338,10 @@ def test_an_answer_with_all_its_kinds_of_blocks():
         ReasoningFragment(text="m."),
         TextFragment(text="Let me "),
         TextFragment(text="see."),
+        *(
+            CallFragment(place=0, call_id="toolu_1", name="look", arguments=piece)
+            for piece in ("", '{"b": 1.0, ', ' "a": 2}')
+        ),
     ]
     assert fragments[-1] == ModelAnswerEnd(
         tool_calls=(CALL, ToolCall(call_id="toolu_2", name="find", arguments="{}")),

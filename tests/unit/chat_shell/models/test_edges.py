@@ -10,13 +10,20 @@ from hypothesis import strategies as st
 
 from chat_shell.models.anthropic_messages.assembler import MessageAssembler
 from chat_shell.models.chat_completions.assembler import AnswerAssembler
-from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, TextFragment
+from chat_shell.models.ports import CallFragment, ModelAnswerEnd, ModelFragment, TextFragment
 from chat_shell.models.responses.assembler import ResponseAssembler
 from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.frames import LeftOut
 from chat_shell.models.transport.reader import AnswerReader
 from shared.errors import ModelError
-from shared.models.events import FunctionCallRequested, ModelCallFinished, ReasoningDelta, RefusalDelta, TextDelta
+from shared.models.events import (
+    FunctionCallDelta,
+    FunctionCallRequested,
+    ModelCallFinished,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+)
 from shared.wire import event_to_proto
 from tests.examples import examples
 
@@ -102,6 +109,9 @@ def ended(fragments: list[ModelFragment]) -> tuple[str, ModelAnswerEnd]:
 def _written(fragment: ModelFragment) -> bytes:
     """Write a fragment as the wire does, which carries no half of a character."""
     assert not isinstance(fragment, ModelAnswerEnd)
+    if isinstance(fragment, CallFragment):
+        delta = FunctionCallDelta(call_id=fragment.call_id, name=fragment.name, arguments=fragment.arguments)
+        return event_to_proto(delta).SerializeToString()
     kinds = {"TextFragment": TextDelta, "ReasoningFragment": ReasoningDelta, "RefusalFragment": RefusalDelta}
     return event_to_proto(kinds[type(fragment).__name__](text=fragment.text)).SerializeToString()
 

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.models.chat_completions.assembler import AnswerAssembler
-from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.ports import (
+    CallFragment,
+    ModelAnswerEnd,
+    ModelFragment,
+    ReasoningFragment,
+    RefusalFragment,
+    TextFragment,
+)
 from chat_shell.models.transport.reader import AnswerReader
 from shared.errors import (
     ModelContextOverflow,
@@ -105,14 +112,16 @@ def test_finish_reasons(word: str, reason: FinishReason):
 def test_tool_calls(word: str):
     call = {"index": 0, "id": "c", "function": {"name": "look", "arguments": "{}"}}
     assert read(frame({"tool_calls": [call]}) + frame({}, word) + DONE) == [
-        end(FinishReason.TOOL_CALLS, ToolCall(call_id="c", name="look", arguments="{}"))
+        CallFragment(place=0, call_id="c", name="look", arguments="{}"),
+        end(FinishReason.TOOL_CALLS, ToolCall(call_id="c", name="look", arguments="{}")),
     ]
 
 
 def test_the_older_function_call():
     body = frame({"function_call": {"name": "look", "arguments": "{"}}) + frame({"function_call": {"arguments": "}"}})
     assert read(body + frame({}, "function_call")) == [
-        end(FinishReason.TOOL_CALLS, ToolCall(call_id="", name="look", arguments="{}"))
+        *(CallFragment(place=0, call_id="", name="look", arguments=piece) for piece in ("{", "}")),
+        end(FinishReason.TOOL_CALLS, ToolCall(call_id="", name="look", arguments="{}")),
     ]
 
 
@@ -141,6 +150,7 @@ def test_an_answer_that_is_not_streamed():
 
     assert read(b"\n ", body[:20], body[20:]) == [
         TextFragment(text="a"),
+        CallFragment(place=0, call_id="c", name="look", arguments=""),
         end(
             FinishReason.TOOL_CALLS,
             ToolCall(call_id="c", name="look", arguments="{}"),

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from chat_shell.models.chat_completions.tool_calls import MAX_CHARACTERS, ToolCallAssembler
+from chat_shell.models.ports import CallFragment
 from chat_shell.models.transport.frames import LeftOut
 from shared.errors import ModelProtocolViolated
 
 
 def collected(*deltas: dict[str, Any]) -> list[tuple[str, str, str]]:
-    assembler = ToolCallAssembler(set())
+    assembler = ToolCallAssembler(set(), lambda _: None)
     for delta in deltas:
         assembler.feed([delta])
     return [(call.call_id, call.name, call.arguments) for call in assembler.calls()]
@@ -38,9 +39,24 @@ def test_as_openai_sends_them():
     )
 
 
+def test_each_delta_is_told_with_what_is_known_of_its_call():
+    pieces = list[CallFragment]()
+    assembler = ToolCallAssembler(set(), pieces.append)
+    assembler.feed([delta(0, None, "look", ""), delta(1, "b", "find", "{")])
+    assembler.feed([delta(0, "a", None, '{"x"'), delta(1, None, None, "}"), delta(0, None, None, ":1}")])
+
+    assert [(piece.place, piece.call_id, piece.name, piece.arguments) for piece in pieces] == [
+        (0, "", "look", ""),
+        (1, "b", "find", "{"),
+        (0, "a", "look", '{"x"'),
+        (1, "b", "find", "}"),
+        (0, "a", "look", ":1}"),
+    ]
+
+
 def test_calls_without_an_end_are_refused():
     piece = delta(0, None, None, "x" * (MAX_CHARACTERS // 2 - 1))
-    assembler = ToolCallAssembler(set())
+    assembler = ToolCallAssembler(set(), lambda _: None)
     for _ in range(2):
         assembler.feed([piece])
     with pytest.raises(ModelProtocolViolated):
@@ -104,7 +120,7 @@ def test_arguments_that_are_an_object_already_or_nothing():
 )
 def test_what_is_no_call_is_left_out_and_said(nameless: Any):
     left_out = set[LeftOut]()
-    assembler = ToolCallAssembler(left_out)
+    assembler = ToolCallAssembler(left_out, lambda _: None)
     assembler.feed([nameless, delta(1, "b", "find", "{}")])
 
     assert [call.name for call in assembler.calls()] == ["find"]

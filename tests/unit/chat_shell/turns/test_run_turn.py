@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from chat_shell.models.ports import ReasoningFragment, RefusalFragment, TextFragment
+from chat_shell.models.ports import CallFragment, ReasoningFragment, RefusalFragment, TextFragment
 from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
 from shared.errors import (
     BallastError,
@@ -20,6 +20,7 @@ from shared.errors import (
 from shared.models.events import (
     ErrorReport,
     FinishReason,
+    FunctionCallDelta,
     FunctionCallRequested,
     MessagesAdded,
     ModelCallFinished,
@@ -31,11 +32,11 @@ from shared.models.events import (
     TurnFinished,
     Usage,
 )
-from shared.models.execution import NamedToolChoice, TurnLimits
+from shared.models.execution import AccessMode, NamedToolChoice, TurnLimits
 from shared.models.messages import AssistantMessage, ToolMessage
 from shared.retries import RetryPolicy
 from tests.fakes.clock import FakeClock
-from tests.fakes.model_requests import NOW, PARAMETERS, client_functions, execution_request
+from tests.fakes.model_requests import NOW, PARAMETERS, client_functions, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Hanging, Stage, only, results
 
@@ -159,6 +160,44 @@ async def test_a_clients_function_ends_the_turn_after_ours_ran():
         ),
         TurnFinished(finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
     ]
+
+
+def piece(place: int, name: str, arguments: str, call_id: str = "a") -> CallFragment:
+    return CallFragment(place=place, call_id=call_id, name=name, arguments=arguments)
+
+
+async def test_a_clients_call_is_told_in_pieces_and_then_as_a_whole():
+    pieces = [piece(0, "theirs", ""), piece(0, "theirs", '{"x"'), piece(0, "theirs", ": 1}")]
+    stage = Stage(ScriptedModel([*pieces, *calls(call("theirs", '{"x": 1}', "a"))]))
+    events = await stage.run(execution_request(tools=client_functions(["theirs"])))
+    assert events[1:3] == [FunctionCallDelta(call_id="a", name="theirs", arguments=text) for text in ('{"x"', ": 1}")]
+    assert only(FunctionCallRequested, events) == [
+        FunctionCallRequested(call_id="a", name="theirs", arguments='{"x": 1}')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "clock"),
+        ({"parameters": PARAMETERS.model_copy(update={"tool_choice": "none"})}, "theirs"),
+        ({"knowledge": knowledge("kb_1", mode=AccessMode.RESTRICTED)}, "theirs"),
+    ],
+)
+async def test_calls_of_ours_and_of_restricted_turns_are_not_told_in_pieces(changes: dict[str, object], name: str):
+    script = [piece(0, name, "{}"), *says("Noon.")]
+    stage = Stage(ScriptedModel(script), tools=[FunctionTool("clock")])
+    events = await stage.run(execution_request(tools=client_functions(["theirs"]), **changes))
+    assert only(FunctionCallDelta, events) == []
+
+
+async def test_a_model_call_may_be_tried_again_while_the_client_has_got_nothing_of_it():
+    broken = [piece(0, "clock", "{"), ModelUnavailable("broke off")]
+    shown = [piece(0, "theirs", "{"), ModelUnavailable("broke off")]
+    stage = Stage(ScriptedModel(broken, shown, says("Noon.")), tools=[FunctionTool("clock")])
+    events = await stage.run(execution_request(tools=client_functions(["theirs"])))
+    assert len(stage.model.calls) == 2
+    assert isinstance(events[-1], TurnFailed)
 
 
 async def test_tools_are_offered_sorted_whatever_the_clients_order():
