@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from backend.knowledge.domain.bm25 import shown_score
-from backend.knowledge.domain.fusion import FUSION_DEPTH, FUSION_K, HALF_SHARE, RERANKED_HITS, fuse, reordered
+from backend.knowledge.domain.fusion import FUSION_DEPTH, FUSION_K, HALF_SHARE, RERANKED_HITS, Rankings, fuse, reordered
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.ports.knowledge import Retrieval
@@ -51,6 +51,12 @@ class Found(NamedTuple):
     question: Question
     by_words: tuple[ChunkHit, ...]
     by_meaning: tuple[ChunkHit, ...]
+    lacking: frozenset[str] = frozenset()
+
+    @property
+    def rankings(self) -> Rankings:
+        """What is fused."""
+        return Rankings(self.by_words, self.by_meaning, self.lacking)
 
 
 class EmbeddingTold:
@@ -104,15 +110,18 @@ async def store_vectors(vectors: ChunkVectors, kept: KeptVectors) -> None:
     await vectors.upkeep()
 
 
-async def found_in(searched: Searched, kept: KeptVectors, asked: QuestionSet) -> list[Found]:
-    """Search for each question of a set, by words and by meaning."""
+async def found_in(
+    searched: Searched, kept: KeptVectors, asked: QuestionSet, *, depth: int = FUSION_DEPTH
+) -> list[Found]:
+    """Search for each question of a set, by words, and by meaning to a depth."""
     base_ids = [searched.base_ids[asked.base]]
     found: list[Found] = []
     for question in asked.questions:
         embedded = await kept.vector_of(question.text)
         by_words = await searched.retrieval.search(base_ids, question.text, FUSION_DEPTH)
-        by_meaning = await searched.vectors.nearest(base_ids, embedded, FUSION_DEPTH) if embedded else ()
-        found.append(Found(question, by_words, by_meaning))
+        by_meaning = await searched.vectors.nearest(base_ids, embedded, depth) if embedded else ()
+        lacking = await searched.vectors.lacking(by_words, embedded.model) if embedded else frozenset[str]()
+        found.append(Found(question, by_words, by_meaning, lacking))
     return found
 
 
@@ -127,13 +136,13 @@ def shares_of(name: str, found: Sequence[Found]) -> Iterator[Share]:
 def grid_of(found: Sequence[Found]) -> Iterator[Share]:
     """Yield the figures of the set on which the constants were chosen, for several of each."""
     for k in KS:
-        yield share(CHOSEN_ON, f"k = {k}", found, lambda one, k=k: fuse(one.by_words, one.by_meaning, k, HALF_SHARE))
+        yield share(CHOSEN_ON, f"k = {k}", found, lambda one, k=k: fuse(one.rankings, k, HALF_SHARE))
     for half in HALF_SHARES:
         yield share(
             CHOSEN_ON,
             f"half share = {half}",
             found,
-            lambda one, half=half: fuse(one.by_words, one.by_meaning, FUSION_K, half),
+            lambda one, half=half: fuse(one.rankings, FUSION_K, half),
         )
 
 
@@ -157,7 +166,7 @@ def rank_of(question: Question, hits: Sequence[ChunkHit]) -> int:
 
 
 def _fused(one: Found) -> tuple[ChunkHit, ...]:
-    return fuse(one.by_words, one.by_meaning) if one.by_meaning else one.by_words
+    return fuse(one.rankings) if one.by_meaning else one.by_words
 
 
 def _reranked(one: Found) -> tuple[ChunkHit, ...]:

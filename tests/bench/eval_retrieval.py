@@ -35,6 +35,7 @@ from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver
 from backend.migrations.migrate import migrate
 from tests.bench.eval_bars import Judgement, judged
+from tests.bench.eval_coverage import BASE, coverage_shares, judged_coverage
 from tests.bench.eval_meaning import (
     DEPTH,
     Searched,
@@ -91,12 +92,14 @@ class Measured(NamedTuple):
     ingest_chunks_per_second: float
     embedded_chunks: int
     shares: list[Share]
+    coverage: list[Share]
     grid: list[Share]
 
     def figures(self) -> dict[str, Any]:
         """Return all figures by their names."""
-        shares, grid = ([share._asdict() for share in part] for part in (self.shares, self.grid))
-        return {**self._asdict(), "words": self.words._asdict(), "shares": shares, "grid": grid}
+        parts = {"shares": self.shares, "coverage": self.coverage, "grid": self.grid}
+        shares = {name: [share._asdict() for share in part] for name, part in parts.items()}
+        return {**self._asdict(), "words": self.words._asdict(), **shares}
 
     def judgements(self) -> list[Judgement]:
         """Judge all bars."""
@@ -110,6 +113,7 @@ class Measured(NamedTuple):
         return [
             Judgement(line, is_good),
             *judged(self.database, self.shares, has_all_vectors=has_all_vectors),
+            *judged_coverage(self.database, self.coverage),
         ]
 
 
@@ -193,6 +197,7 @@ async def evaluate(name: str, url: str, material: Material, questions: Sequence[
         progress = await vectors.progress(list(base_ids.values()), await kept.model())
         searched = Searched(retrieval, vectors, base_ids)
         found = {asked.name: await found_in(searched, kept, asked) for asked in material.sets}
+        coverage = await coverage_shares(searched, kept, material.sets)
     return Measured(
         database=name,
         words=words,
@@ -200,6 +205,7 @@ async def evaluate(name: str, url: str, material: Material, questions: Sequence[
         ingest_chunks_per_second=chunks / ingest_seconds,
         embedded_chunks=sum(one.embedded_chunks for one in progress.values()),
         shares=[share for key, some in found.items() for share in shares_of(key, some)],
+        coverage=coverage,
         grid=list(grid_of(found[CHOSEN_ON])),
     )
 
@@ -220,6 +226,17 @@ async def evaluate_both() -> list[Measured]:
     return [sqlite, postgres]
 
 
+async def evaluate_coverage() -> list[Share]:
+    """Measure on SQLite alone what is found of our own passages while they are being embedded."""
+    own, kept = read_own(), KeptVectors()
+    with tempfile.TemporaryDirectory() as directory:
+        async with opened(f"sqlite+aiosqlite:///{directory}/eval.db") as (knowledge, retrieval, vectors):
+            base_id, _ = await put_all(knowledge, BASE, own.documents[BASE])
+            embed_texts(kept, own.sets, await texts_in_order(retrieval, [base_id], own), EMBED_SECONDS)
+            await store_vectors(vectors, kept)
+            return await coverage_shares(Searched(retrieval, vectors, {BASE: base_id}), kept, own.sets)
+
+
 def report(measured: Sequence[Measured]) -> str:
     """Render the figures as tables, and the judgements."""
     columns = {"questions": 10, "chunks": 8, "hit@1": 8, "MRR@10": 8, "p50 ms": 8, "p95 ms": 8, "chunks/s": 10}
@@ -231,7 +248,7 @@ def report(measured: Sequence[Measured]) -> str:
     ]
     for m in measured:
         rows.append(f"\n{m.database}: {m.embedded_chunks} of {m.chunks} chunks have a vector")
-        rows.append(render(m.database, [*m.shares, *m.grid]))
+        rows.append(render(m.database, [*m.shares, *m.coverage, *m.grid]))
     rows.append("")
     rows += [one.line for m in measured for one in m.judgements()]
     return "\n".join([head, *rows])
@@ -239,6 +256,11 @@ def report(measured: Sequence[Measured]) -> str:
 
 def main() -> int:
     """Measure, print, keep the figures; 1 when a bar is not reached."""
+    if sys.argv[1:] == ["--only", "coverage"]:
+        shares = asyncio.run(evaluate_coverage())
+        judgements = list(judged_coverage("SQLite", shares))
+        sys.stdout.write("\n".join([render("SQLite", shares), *(one.line for one in judgements)]) + "\n")
+        return 0 if all(one.is_reached for one in judgements) else 1
     if not (PASSAGES.exists() and HANDBOOK.exists()):
         sys.stdout.write(f"eval-retrieval: no corpora in {CORPORA}; nothing was measured (set BALLAST_CORPORA).\n")
         return 0

@@ -106,6 +106,24 @@ async def test_a_chunk_is_embedded_with_the_headings_above_it(room: Room) -> Non
     assert (hits[0].chunk.text, round(hits[0].score, 2)) == ("of travel", 1.0)
 
 
+async def test_chunks_without_a_vector_of_a_model_are_told_apart(room: Room) -> None:
+    first, other = FakeEmbedder(), FakeEmbedder(name="other")
+    await put(room.store, "a", ["one", "two"])
+    await put(room.store, "b", ["three"], base_id="kb_b")
+    await room.embed(first)
+    hits = await room.vectors.nearest(["kb_a", "kb_b"], await asked(first, "one two three"), 10)
+    ids = {hit.chunk.text: hit.chunk.id for hit in hits}
+    model = await other.model()
+    assert await room.vectors.lacking(hits, await first.model()) == frozenset()
+    assert await room.vectors.lacking(hits, model) == {ids["one"], ids["two"], ids["three"]}
+    taken = {text.text: text for _ in range(2) for text in await room.taken(other)}
+    [vector] = await other.embed(["two"], TextKind.PASSAGE)
+    await room.vectors.put(model, [(taken["two"], vector)])
+    await room.vectors.refuse(model, [taken["one"]])
+    assert await room.vectors.lacking(hits, model) == {ids["one"], ids["three"]}
+    assert await room.vectors.lacking([], model) == frozenset()
+
+
 async def test_a_text_is_taken_once_and_again_when_its_lease_is_over(room: Room) -> None:
     embedder = FakeEmbedder()
     await put(room.store, "a", ["one", "two"])

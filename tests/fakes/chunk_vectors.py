@@ -78,6 +78,11 @@ class FakeChunkVectors:
         found.sort(key=lambda hit: (-round(hit.score, 6), hit.chunk.text, hit.document_name, hit.chunk.ordinal))
         return tuple(found[:limit])
 
+    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+        return frozenset(
+            hit.chunk.id for hit in hits if self._vectors.get(_key(model, hit.knowledge_base_id, _digest(hit))) is None
+        )
+
     async def progress(self, base_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, EmbeddingProgress]:
         found: dict[str, EmbeddingProgress] = {}
         for base_id in self._embedded_bases():

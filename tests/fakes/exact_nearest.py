@@ -1,13 +1,13 @@
 """The chunks nearest to a question, found by comparing all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import mul
 
 from backend.knowledge.domain.filters import Filter, matches
 from backend.knowledge.domain.fusion import content_rank
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import Retrieval
-from backend.meaning.domain import EmbeddedQuery, TextKind, vector_numbers
+from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, vector_numbers
 from backend.meaning.ports import Embedder
 from shared.errors import BallastError
 
@@ -17,11 +17,13 @@ _ALL_TOKENS = 10**9
 class ExactNearest:
     """Implements `backend.knowledge.ports.nearest.NearestChunks` over all chunks that a `Retrieval` reads.
 
-    Chunks are embedded when they are first compared. `failure` is raised while it is set.
+    Chunks are embedded when they are compared; those whose texts are in `unembedded` are left out. `failure` is raised
+    while it is set.
     """
 
     def __init__(self, retrieval: Retrieval, embedder: Embedder) -> None:
         self.failure: BallastError | None = None
+        self.unembedded: Collection[str] = ()
         self._retrieval = retrieval
         self._embedder = embedder
 
@@ -32,9 +34,14 @@ class ExactNearest:
         if self.failure is not None:
             raise self.failure
         everything = await self._retrieval.everything(base_ids, _ALL_TOKENS) or ()
-        hits = [hit for hit in everything if filters is None or matches(filters, hit.attributes)]
+        passing = [hit for hit in everything if filters is None or matches(filters, hit.attributes)]
+        hits = [hit for hit in passing if hit.chunk.text not in self.unembedded]
         vectors = await self._embedder.embed([hit.chunk.searched_text for hit in hits], TextKind.PASSAGE)
         asked = vector_numbers(query.vector)
         cosines = [sum(map(mul, asked, vector_numbers(vector))) for vector in vectors]
         scored = [hit.model_copy(update={"score": cosine}) for hit, cosine in zip(hits, cosines, strict=True)]
         return tuple(sorted(scored, key=content_rank)[:limit])
+
+    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+        """Return the chunks that are left out."""
+        return frozenset(hit.chunk.id for hit in hits if hit.chunk.text in self.unembedded)

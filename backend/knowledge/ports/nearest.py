@@ -5,7 +5,7 @@ from typing import Protocol
 
 from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.knowledge import ChunkHit
-from backend.meaning.domain import EmbeddedQuery
+from backend.meaning.domain import EmbeddedQuery, EmbeddingModel
 
 
 class NearestChunks(Protocol):
@@ -17,6 +17,14 @@ class NearestChunks(Protocol):
         """Return the chunks nearest to a question, nearest first; `score` is the cosine of the angle, -1 to 1.
 
         Equal scores are ordered by content, never by arrival. Scores depend on nothing but the named bases.
+
+        Raises:
+            Unavailable: the database is away. Retryable.
+        """
+        ...
+
+    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+        """Return the ids of those of these chunks that have no vector of a model.
 
         Raises:
             Unavailable: the database is away. Retryable.

@@ -79,6 +79,10 @@ class ChunkVectors(Protocol):
         """
         ...
 
+    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+        """Return the ids of those of these chunks that have no vector of a model."""
+        ...
+
     async def progress(self, base_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, EmbeddingProgress]:
         """Return how far each of these bases has been embedded; bases that are not to be embedded are left out."""
         ...

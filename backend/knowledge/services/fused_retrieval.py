@@ -2,14 +2,23 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.fusion import FUSION_DEPTH, RERANKED_HITS, fuse, reordered
+from backend.knowledge.domain.fusion import FUSION_DEPTH, RERANKED_HITS, Rankings, fuse, reordered
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import Retrieval
 from backend.knowledge.ports.nearest import NearestChunks
+from backend.meaning.domain import EmbeddingModel
 from backend.meaning.ports import MeaningPorts
 from shared.errors import Unavailable
+
+
+class _Nearest(NamedTuple):
+    """The chunks nearest to a question, and whose vectors were compared."""
+
+    hits: tuple[ChunkHit, ...] = ()
+    model: EmbeddingModel | None = None
 
 
 class FusedRetrieval:
@@ -32,13 +41,13 @@ class FusedRetrieval:
             return ()
         try:
             async with asyncio.TaskGroup() as group:
-                nearest = group.create_task(self._nearest(base_ids, query, filters))
+                finding = group.create_task(self._nearest(base_ids, query, filters))
                 by_words = await self._words.search(base_ids, query, max(limit, FUSION_DEPTH), filters)
         except ExceptionGroup as failed:
             # The search by words alone raises what callers have to know.
             raise failed.exceptions[0] from None
-        by_meaning = nearest.result()
-        hits = fuse(by_words, by_meaning) if by_meaning else by_words
+        nearest = finding.result()
+        hits = fuse(await self._rankings(by_words, nearest)) if nearest.hits else by_words
         return (await self._reranked(query, hits))[:limit]
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
@@ -49,14 +58,25 @@ class FusedRetrieval:
         """Return the first chunks of each document."""
         return await self._words.beginnings(document_ids, limit, most)
 
-    async def _nearest(self, base_ids: Sequence[str], query: str, filters: Filter | None) -> tuple[ChunkHit, ...]:
+    async def _nearest(self, base_ids: Sequence[str], query: str, filters: Filter | None) -> _Nearest:
         embedded = await self._meaning.questions.vector_of(query, base_ids)
         if embedded is None:
-            return ()
+            return _Nearest()
         try:
-            return await self._vectors.nearest(base_ids, embedded, FUSION_DEPTH, filters)
+            return _Nearest(await self._vectors.nearest(base_ids, embedded, FUSION_DEPTH, filters), embedded.model)
         except Unavailable:
-            return ()
+            return _Nearest()
+
+    async def _rankings(self, by_words: Sequence[ChunkHit], nearest: _Nearest) -> Rankings:
+        """Find out which of the chunks found by words are not among the nearest because they have no vector."""
+        near = {hit.chunk.id for hit in nearest.hits}
+        others = [hit for hit in by_words[:FUSION_DEPTH] if hit.chunk.id not in near]
+        if not others or nearest.model is None:
+            return Rankings(by_words, nearest.hits)
+        try:
+            return Rankings(by_words, nearest.hits, await self._vectors.lacking(others, nearest.model))
+        except Unavailable:
+            return Rankings(by_words, nearest.hits)
 
     async def _reranked(self, query: str, hits: tuple[ChunkHit, ...]) -> tuple[ChunkHit, ...]:
         texts = [hit.chunk.text for hit in hits[:RERANKED_HITS]]

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 
+from backend.foundation.sql.parameters import Dialect
 from backend.knowledge.sql.search_index import Allowed, Found
 from backend.knowledge.sql.vector_rows import as_stored
 from backend.meaning.domain import Vector
@@ -17,6 +18,33 @@ _LEAST_CANDIDATES, _CANDIDATES_A_HIT, _MOST_CANDIDATES = 200, 3, 1000
 
 Three for each find 98 of the nearest 100 real texts; docs/adr/0034-vectors-in-spaces.md has the figures.
 """
+
+
+_ASKED = {
+    "postgresql": "unnest(CAST(:documents AS text[]), CAST(:ordinals AS int[])) AS asked (document_id, ordinal)",
+    "sqlite": """(
+        SELECT first.value AS document_id, second.value AS ordinal
+        FROM json_each(:documents) AS first JOIN json_each(:ordinals) AS second ON second.key = first.key
+    ) AS asked""",
+}
+
+
+def statement_of_vectors(dialect: Dialect) -> TextClause:
+    """Return the query which of some chunks, each named by document and place in it, have a vector of a model.
+
+    Each is looked up by itself: a join would let PostgreSQL read all documents where it takes these for many.
+    """
+    return text(f"""
+        SELECT (
+            SELECT chunk.id FROM document CROSS JOIN chunk CROSS JOIN vector_space AS space
+            CROSS JOIN search_vector AS stored
+            WHERE document.id = asked.document_id
+            AND chunk.edition_id = document.edition_id AND chunk.ordinal = asked.ordinal
+            AND space.knowledge_base_id = chunk.knowledge_base_id
+            AND space.model = :model AND space.dimension = :dimension
+            AND stored.space_id = space.id AND stored.number = chunk.number AND stored.vector IS NOT NULL
+        ) AS id FROM {_ASKED[dialect]}
+    """)  # noqa: S608 -- constants
 
 
 class SearchedSpace(NamedTuple):

@@ -20,7 +20,13 @@ from backend.knowledge.sql.found_chunks import ChunkRows
 from backend.knowledge.sql.vector_queue import IS_OF_MODEL, VectorQueue, of_model
 from backend.knowledge.sql.vector_rows import NewVector, as_stored, free_claims
 from backend.knowledge.sql.vector_schema import has_vector_table, make_vector_table
-from backend.knowledge.sql.vector_search import LARGE_SPACE, NearestVectors, NeighbourQuery, SearchedSpace
+from backend.knowledge.sql.vector_search import (
+    LARGE_SPACE,
+    NearestVectors,
+    NeighbourQuery,
+    SearchedSpace,
+    statement_of_vectors,
+)
 from backend.knowledge.sql.vector_sweep import VectorSweep
 from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector
 
@@ -47,6 +53,7 @@ class SqlChunkVectors:
         self._sweep = VectorSweep(database, slice_seconds, large_space)
         self._is_ready = False
         self._last_space = 0
+        self._having_vector = Statement(statement_of_vectors(database.dialect))
         is_asked = is_among(_base.c.id, "ids", database.dialect)
         of_base = _space.c.knowledge_base_id == _base.c.id
         self._spaces = Statement(
@@ -140,6 +147,16 @@ class SqlChunkVectors:
             return self._hits(connection, nearest, spaces, NeighbourQuery(query.vector, limit, allowed))
 
         return tuple(sorted(await self._database.snapshot(work), key=content_rank)[:limit])
+
+    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+        """Return the ids of those of these chunks that have no vector of a model."""
+        asked = {
+            "documents": list_parameter([hit.document_id for hit in hits], self._database.dialect),
+            "ordinals": list_parameter([hit.chunk.ordinal for hit in hits], self._database.dialect),
+            **of_model(model),
+        }
+        rows = await self._database.read(lambda connection: self._having_vector.rows(connection, asked))
+        return frozenset(hit.chunk.id for hit in hits).difference(row["id"] for row in rows)
 
     async def _has_table(self) -> bool:
         self._is_ready = self._is_ready or await self._database.read(has_vector_table)

@@ -1,6 +1,7 @@
 """Search by words and by meaning at once, and what is left of it when a part is away."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -9,7 +10,7 @@ from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.fusion import RERANKED_HITS
 from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.services.fused_retrieval import FusedRetrieval
-from backend.meaning.domain import EmbeddedQuery
+from backend.meaning.domain import EmbeddedQuery, EmbeddingModel
 from backend.meaning.ports import MeaningPorts
 from backend.meaning.services.absent import NO_MEANING
 from shared.errors import Unavailable
@@ -77,6 +78,9 @@ async def test_a_base_without_vectors_is_searched_by_words(searched: Searched) -
         ) -> tuple[ChunkHit, ...]:
             return ()
 
+        async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+            raise AssertionError("nothing was near")
+
     meaning = MeaningPorts(searched.embedder, FakeQuestions(searched.embedder), NO_MEANING.reranker)
     fused = FusedRetrieval(searched.words, Empty(), meaning)
     assert await fused.search(["kb_a"], "river", 9) == await searched.words.search(["kb_a"], "river", 9)
@@ -134,3 +138,24 @@ async def test_a_reranker_reads_no_more_than_the_first_hits(searched: Searched) 
 async def test_a_search_of_nothing_asks_nobody(searched: Searched) -> None:
     assert await searched.fused.search([], "river", 9) == await searched.fused.search(["kb_a"], "river", 0) == ()
     assert searched.embedder.calls == searched.reranker.calls == []
+
+
+WORDS = [f"word{number}" for number in range(60)]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("is_at_random", [True, False])
+async def test_search_is_never_worse_than_by_words_while_vectors_come(
+    searched: Searched, share: float, is_at_random: bool
+) -> None:
+    dice = random.Random(7)
+    said = [dice.sample(WORDS, 8) for _ in range(40)]
+    texts = [" ".join(words) for words in said]
+    await put(searched.words, "b", texts)
+    asked = [" ".join([*dice.sample(words, 3), *dice.sample(WORDS, 2)]) for words in said]
+    order = dice.sample(texts, len(texts)) if is_at_random else texts
+    searched.nearest.unembedded = frozenset([*TEXTS, *order[round(share * len(texts)) :]])
+    by_words = [(await searched.words.search(["kb_a"], question, 1))[0].chunk.text for question in asked]
+    by_both = [(await searched.texts(question, 1))[0] for question in asked]
+    right_by_words, right_by_both = (sum(map(str.__eq__, found, texts)) for found in (by_words, by_both))
+    assert right_by_both >= right_by_words > 0
