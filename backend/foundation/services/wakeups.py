@@ -1,6 +1,8 @@
 """Telling the tasks that wait for something that it has changed."""
 
 import asyncio
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 
 class Wakeups:
@@ -39,6 +41,38 @@ class Wakeups:
             return await future
         finally:
             self._waiting.discard(future)
+
+
+class NamedWakeups:
+    """Wakes those that wait for one of several names."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, set[asyncio.Future[str]]] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The names that are waited for."""
+        return list(self._waiting)
+
+    @contextmanager
+    def waiting(self, names: Sequence[str]) -> Generator[asyncio.Future[str]]:
+        """Lend what gets the first of these names that is woken while the block runs."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        for name in names:
+            self._waiting.setdefault(name, set()).add(future)
+        try:
+            yield future
+        finally:
+            for name in names:
+                self._waiting[name].discard(future)
+                if not self._waiting[name]:
+                    del self._waiting[name]
+
+    def wake(self, name: str) -> None:
+        """Wake all that wait for a name."""
+        for future in self._waiting.get(name, ()):
+            if not future.done():
+                future.set_result(name)
 
 
 def _settle(future: asyncio.Future[bool], *, came: bool) -> None:

@@ -1,8 +1,8 @@
-"""Stop signals in memory."""
+"""Signals to running turns, in memory."""
 
-import asyncio
 from collections import OrderedDict
-from weakref import WeakValueDictionary
+
+from backend.foundation.services.wakeups import NamedWakeups
 
 _SIGNALS_KEPT = 10_000
 
@@ -11,21 +11,21 @@ class MemoryStopSignals:
     """Wakes waiting tasks, and keeps the newest signals for turns that begin to wait later."""
 
     def __init__(self) -> None:
-        self._waiting: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
+        self._waiting = NamedWakeups()
         self._sent: OrderedDict[str, None] = OrderedDict()
 
-    async def send(self, response_id: str) -> None:
-        """Ask that the turn stops."""
-        self._sent[response_id] = None
-        self._sent.move_to_end(response_id)
+    async def send(self, name: str) -> None:
+        """Send a signal."""
+        self._sent[name] = None
+        self._sent.move_to_end(name)
         if len(self._sent) > _SIGNALS_KEPT:
             self._sent.popitem(last=False)
-        waiter = self._waiting.get(response_id)
-        if waiter is not None:
-            waiter.set()
+        self._waiting.wake(name)
 
-    async def wait(self, response_id: str) -> None:
-        """Return when a stop was asked for; a signal sent before the call counts."""
-        if response_id not in self._sent:
-            waiter = self._waiting.setdefault(response_id, asyncio.Event())
-            await waiter.wait()
+    async def wait(self, *names: str) -> str:
+        """Return the first of these signals that was sent; one sent before the call counts."""
+        for name in names:
+            if name in self._sent:
+                return name
+        with self._waiting.waiting(names) as heard:
+            return await heard

@@ -76,17 +76,14 @@ class EventLog(Protocol):
 
 
 class StopSignals(Protocol):
-    """Carries stop signals from any replica to the one that runs the turn."""
+    """Carries signals from any replica to the one that runs a turn; the id of a response asks that its turn stops."""
 
-    async def send(self, response_id: str) -> None:
-        """Ask that the turn stops; no effect when nobody runs it."""
+    async def send(self, name: str) -> None:
+        """Send a signal; no effect when nobody waits for it."""
         ...
 
-    async def wait(self, response_id: str) -> None:
-        """Return when a stop was asked for; a signal sent before the call counts.
-
-        The caller keeps a reference to the waiting task.
-        """
+    async def wait(self, *names: str) -> str:
+        """Return the first of these signals that was sent; one sent before the call counts."""
         ...
 
 

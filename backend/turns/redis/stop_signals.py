@@ -1,10 +1,10 @@
-"""Stop signals in Redis: a key that keeps each signal, and a stream that wakes the tasks that wait already."""
+"""Signals to running turns in Redis: a key that keeps each, and a stream that wakes the tasks that wait already."""
 
 import asyncio
 from collections.abc import Sequence
-from weakref import WeakValueDictionary
 
 from backend.foundation.services.supervision import Supervisor, stopped
+from backend.foundation.services.wakeups import NamedWakeups
 from backend.turns.redis.client import BLOCK_MILLISECONDS, RedisClient, answered
 from backend.turns.redis.entries import entries_of
 from shared.errors import Unavailable
@@ -16,7 +16,7 @@ _BEGINNING = "0-0"
 
 
 class RedisStopSignals:
-    """Carries stop signals between replicas over one reading connection a process, opened when the first turn waits.
+    """Carries signals between replicas over one reading connection a process, opened when the first turn waits.
 
     A signal is kept for `kept_seconds`. While Redis is away waiting turns go on waiting; signals that were sent
     meanwhile are looked up when it is back.
@@ -26,40 +26,40 @@ class RedisStopSignals:
         self._client = client
         self._supervisor = supervisor
         self._kept_milliseconds = int(kept_seconds * 1000)
-        self._waiting: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
+        self._waiting = NamedWakeups()
         self._task: asyncio.Task[None] | None = None
 
-    async def send(self, response_id: str) -> None:
-        """Ask that the turn stops.
+    async def send(self, name: str) -> None:
+        """Send a signal.
 
         Raises:
             Unavailable: Redis is away. Retryable.
         """
         pipeline = self._client.pipeline(transaction=False)
-        pipeline.set(_key(response_id), b"1", px=self._kept_milliseconds)
+        pipeline.set(_key(name), b"1", px=self._kept_milliseconds)
         # The server chooses the entry's id: an entry that a retry repeats only wakes the same tasks twice.
-        pipeline.xadd(_STREAM, {_FIELD: response_id.encode()}, maxlen=_SIGNALS_IN_STREAM, approximate=True)
+        pipeline.xadd(_STREAM, {_FIELD: name.encode()}, maxlen=_SIGNALS_IN_STREAM, approximate=True)
         pipeline.pexpire(_STREAM, self._kept_milliseconds)
         await answered(pipeline.execute())
 
-    async def wait(self, response_id: str) -> None:
-        """Return when a stop was asked for; a signal sent before the call counts."""
-        waiter = self._waiting.setdefault(response_id, asyncio.Event())
-        await self._look_up_or_listen(response_id)
-        await waiter.wait()
+    async def wait(self, *names: str) -> str:
+        """Return the first of these signals that was sent; one sent before the call counts."""
+        with self._waiting.waiting(names) as heard:
+            await self._look_up_or_listen(names)
+            return await heard
 
     async def aclose(self) -> None:
         """Stop listening; the caller closes the client."""
         await stopped(self._task)
         self._task = None
 
-    async def _look_up_or_listen(self, response_id: str) -> None:
-        """Look up a signal sent before; a listener that starts looks up those of all waiting turns itself."""
+    async def _look_up_or_listen(self, names: Sequence[str]) -> None:
+        """Look up signals sent before; a listener that starts looks up those of all waiting turns itself."""
         if self._task is None:
             self._task = self._supervisor.start("stop_signals", self._follow)
             return
         try:
-            await self._look_up([response_id])
+            await self._look_up(names)
         except Unavailable:
             # The listener gets the same error, and looks up all waiting turns again when Redis is back.
             return
@@ -68,26 +68,21 @@ class RedisStopSignals:
         """Look up signals that may have been missed, then wake tasks as signals arrive."""
         newest = await answered(self._client.xrevrange(_STREAM, count=1))
         cursor = newest[0][0].decode() if newest else _BEGINNING
-        await self._look_up(list(self._waiting))
+        await self._look_up(self._waiting.names)
         while True:
             reply = await answered(self._client.xread({_STREAM: cursor}, block=BLOCK_MILLISECONDS))
             for name, fields in entries_of(reply):
-                self._wake(fields[_FIELD].decode())
+                self._waiting.wake(fields[_FIELD].decode())
                 cursor = name
 
-    async def _look_up(self, response_ids: Sequence[str]) -> None:
-        if not response_ids:
+    async def _look_up(self, names: Sequence[str]) -> None:
+        if not names:
             return
-        signals = await answered(self._client.mget([_key(response_id) for response_id in response_ids]))
-        for response_id, signal in zip(response_ids, signals, strict=True):
+        signals = await answered(self._client.mget([_key(name) for name in names]))
+        for name, signal in zip(names, signals, strict=True):
             if signal is not None:
-                self._wake(response_id)
-
-    def _wake(self, response_id: str) -> None:
-        waiter = self._waiting.get(response_id)
-        if waiter is not None:
-            waiter.set()
+                self._waiting.wake(name)
 
 
-def _key(response_id: str) -> str:
-    return f"ballast:stop:{response_id}"
+def _key(name: str) -> str:
+    return f"ballast:stop:{name}"

@@ -24,7 +24,8 @@ from shared.models.error_reports import report_of
 from shared.models.events import Usage
 
 LOOK_SECONDS = 1.0
-"""Pause between looks for waiting turns; the end of a turn in this process ends it."""
+"""Pause between looks for waiting turns, which find what no signal has told; the end of a turn that is known to be
+waited for ends it."""
 
 BEGUN_AT_ONCE = 16
 
@@ -47,12 +48,12 @@ class BeginWaiting:
         self._admission = admission
 
     async def step(self) -> None:
-        """Wait for the end of a turn, or for a while, then begin what can begin.
+        """Wait for the end of a turn that others wait for, or for a while, then begin what can begin.
 
         Raises:
             Unavailable: the database is away. The next look continues.
         """
-        await self._registry.ended_within(self._look_seconds)
+        await self._registry.look_due_within(self._look_seconds)
         await self.look()
 
     async def look(self) -> None:
@@ -68,6 +69,7 @@ class BeginWaiting:
                 await self._ports.signals.send(response_id)
         self._registry.ask_to_pause(await self._ports.waiting.to_be_steered())
         ids = await self._ports.waiting.startable(BEGUN_AT_ONCE)
+        self._registry.has_startable = bool(ids)
         async with asyncio.TaskGroup() as group:
             for response_id in ids:
                 group.create_task(self._begin(response_id))

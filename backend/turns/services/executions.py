@@ -59,7 +59,6 @@ class Executions:
             is_at_boundary = await self._write_execution(self._inbox)
             if reader.is_stopped or writer.is_cut or not await self._goes_on(is_at_boundary=is_at_boundary):
                 return
-            self._asked.clear()
             request = await self._shortened(request)
 
     async def _goes_on(self, *, is_at_boundary: bool) -> bool:
@@ -70,8 +69,15 @@ class Executions:
         if self._writer.is_overflowed:
             return True
         is_between_calls = is_at_boundary or self._writer.is_handed_back
-        has_entered = (is_between_calls or self._writer.may_go_on) and await self._steering.enter()
+        may_enter = is_between_calls or (self._writer.may_go_on and self._may_be_waited_for)
+        self._asked.clear()  # who asks from here on is not looked for yet
+        has_entered = may_enter and await self._steering.enter()
         return is_between_calls or has_entered
+
+    @property
+    def _may_be_waited_for(self) -> bool:
+        """Whether a message may wait: it was announced, or may have been where that was heard no more."""
+        return self._asked.is_set() or self._writer.entered_count > 0 or self._turn.begun is not None
 
     async def _shortened(self, request: ExecutionRequest) -> ExecutionRequest:
         """Go on between two model calls, with less of the conversation where that is needed; or end the turn."""

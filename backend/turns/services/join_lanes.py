@@ -15,7 +15,7 @@ from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.joined_writer import JoinedWriter
 from backend.turns.services.responses import Responses
-from backend.turns.services.run_turn import Gates, ending_of_defect, is_taken, stop_signalled
+from backend.turns.services.run_turn import Gates, ending_of_defect, is_taken, signalled
 from backend.turns.services.turn_ports import JoinedTurn, TurnPorts
 from backend.turns.services.until_stored import until_stored
 from shared.errors import NotFound, TurnTaken, Unavailable
@@ -90,7 +90,7 @@ class _Lanes:
 
     async def note_cancellation(self) -> None:
         """Note when the joined response is cancelled; who cancels it stops the lanes, too."""
-        await stop_signalled(self._ports, self._turn.response.id)
+        await signalled(self._ports, self._turn.response.id)
         self.writer.is_cancelled = True
 
     async def _follow(self, place: int, lane: StoredResponse | None) -> None:

@@ -32,6 +32,11 @@ def steer_signal(response_id: str, entered_count: int) -> str:
     return f"{response_id}/{entered_count}"
 
 
+def queued_signal(response_id: str) -> str:
+    """Return the name of the signal by which a turn hears that others wait for its end."""
+    return f"{response_id}/queued"
+
+
 class QueueTurn:
     """Stores turns that wait; `timeout` is the longest time that a turn may take."""
 
@@ -77,8 +82,9 @@ class QueueTurn:
 
     async def _told(self, caller: Caller, how: IfRunning, holder_id: str) -> StoredResponse | None:
         """Tell the process of the running turn; where that fails, the next look for waiting turns finds it."""
-        if how is IfRunning.CANCEL:
-            with suppress(Unavailable):
+        with suppress(Unavailable):
+            await self._signals.send(queued_signal(holder_id))
+            if how is IfRunning.CANCEL:
                 await self._signals.send(holder_id)
         holder = await self._turns.find(holder_id) if how is IfRunning.STEER else None
         if holder is None or holder.user_id != caller.user_id or await self._withheld.concerns(caller, holder):

@@ -11,7 +11,7 @@ from backend.turns.domain.response_object import Ending, failed
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.executions import Executions
-from backend.turns.services.queue_turn import steer_signal
+from backend.turns.services.queue_turn import queued_signal, steer_signal
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
 from backend.turns.services.until_stored import FINISH_PAUSES_SECONDS
@@ -37,11 +37,13 @@ class Gates(NamedTuple):
     """`opened` is set once the turn's first events can be read; who sets `interrupted` stops the turn.
 
     Who sets `boundary` ends the execution that runs before its next model call, and a further one goes on from there.
+    `waited_for` is set once others are known to wait for the turn's end.
     """
 
     opened: asyncio.Event
     interrupted: asyncio.Event
     boundary: asyncio.Event
+    waited_for: asyncio.Event
 
 
 class HandedOver(NamedTuple):
@@ -96,13 +98,12 @@ async def _converse(
         await group.create_task(writer.open())
         executions.start()
         gates.opened.set()
-        _observe_start(ports, turn)
+        asyncio.get_running_loop().call_soon(_observe_start, ports, turn)  # behind the sending of the request
         watchers = [
-            group.create_task(_cancel_on_signal(ports, turn.response.id, reader)),
+            group.create_task(_heed_signals(ports, gates, reader, writer)),
             group.create_task(_cancel_when(gates.interrupted, reader)),
             group.create_task(_mark_shown_calls(ports, writer, checkpoints)),
             group.create_task(_stop_when_taken(writer)),
-            group.create_task(_pause_on_signal(ports, turn.response.id, writer, gates.boundary)),
         ]
         with checkpoints.following(writer):
             await executions.run()
@@ -129,32 +130,39 @@ def _observe_start(ports: TurnPorts, turn: Turn) -> None:
         ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
 
 
-async def _cancel_on_signal(ports: TurnPorts, response_id: str, reader: ExecutionReader) -> None:
-    """Cancel the reader when the turn's stop signal arrives; events that have arrived by then are still written."""
-    await stop_signalled(ports, response_id)
-    reader.stop()
+async def _heed_signals(ports: TurnPorts, gates: Gates, reader: ExecutionReader, writer: TurnWriter) -> None:
+    """Stop the turn, have it pause, or note that others wait for its end, as signals say.
+
+    Events that have arrived by the time of a stop are still written.
+    """
+    stop, queued = writer.response_id, queued_signal(writer.response_id)
+    awaited = [stop, queued, steer_signal(writer.response_id, writer.entered_count)]
+    async with asyncio.TaskGroup() as group:
+        while (heard := await signalled(ports, *awaited)) != stop:
+            gates.waited_for.set()
+            awaited.remove(heard)
+            if heard != queued:
+                group.create_task(_pause_again_and_again(ports, writer, gates.boundary))
+        gates.waited_for.set()  # it may be for another turn that it stops
+        reader.stop()
 
 
-async def stop_signalled(ports: TurnPorts, response_id: str) -> None:
-    """Return when the stop signal of a turn arrives."""
+async def _pause_again_and_again(ports: TurnPorts, writer: TurnWriter, boundary: asyncio.Event) -> None:
+    """Have the turn pause before its next model call, as a message waits for it; and for each that comes later."""
+    while True:
+        boundary.set()
+        await writer.has_entered.wait()
+        writer.has_entered.clear()
+        await signalled(ports, steer_signal(writer.response_id, writer.entered_count))
+
+
+async def signalled(ports: TurnPorts, *names: str) -> str:
+    """Return the first of these signals that arrives."""
     while True:
         try:
-            return await ports.signals.wait(response_id)
+            return await ports.signals.wait(*names)
         except Unavailable:
             await asyncio.sleep(SIGNAL_PAUSE_SECONDS)
-
-
-async def _pause_on_signal(ports: TurnPorts, response_id: str, writer: TurnWriter, boundary: asyncio.Event) -> None:
-    """Have the turn pause before its next model call when a message waits for it."""
-    while True:
-        try:
-            await ports.signals.wait(steer_signal(response_id, writer.entered_count))
-        except Unavailable:
-            await asyncio.sleep(SIGNAL_PAUSE_SECONDS)
-        else:
-            boundary.set()
-            await writer.has_entered.wait()
-            writer.has_entered.clear()
 
 
 async def _cancel_when(interrupted: asyncio.Event, reader: ExecutionReader) -> None:

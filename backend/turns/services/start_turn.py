@@ -80,6 +80,7 @@ class StartTurn:
                 asked = await self._drafting.asked_again(later, waiting.response)
                 start = await self._drafting.start(asked)
                 running = await self._stored_and_started(asked, start, later.request_id, None)
+            running.waited_for.set()  # those behind it told the turn before it
             running.at_end(place.keep())
             rate.hand_to(running)
 
@@ -91,7 +92,9 @@ class StartTurn:
         except TurnRunning:
             if request.if_running is None:
                 raise
-        return await self._queue(caller, request, request_id, claim)
+        acknowledged = await self._queue(caller, request, request_id, claim)
+        self._registry.ask_for_look()  # the running turn may have ended before it was told
+        return acknowledged
 
     async def _begun(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None

@@ -29,7 +29,8 @@ class RunningTurn:
     """A running turn, as the request that started it sees it.
 
     `opened` is set once its first events can be read. Who sets `interrupted` stops the turn; who sets `boundary` has it
-    go on from its log before its next model call.
+    go on from its log before its next model call. `waited_for` says that others may wait for its end; of a turn that
+    another process has begun, that one may have heard it.
     """
 
     def __init__(self, turn: Turn | JoinedTurn) -> None:
@@ -39,6 +40,9 @@ class RunningTurn:
         self.opened = asyncio.Event()
         self.interrupted = asyncio.Event()
         self.boundary = asyncio.Event()
+        self.waited_for = asyncio.Event()
+        if turn.begun is not None:
+            self.waited_for.set()
         self._ended = asyncio.Event()
         self._result: StoredResponse | None = None
         self._at_end: list[Callable[[], None]] = []
@@ -106,7 +110,9 @@ class TurnRegistry:
         self._idle = asyncio.Event()
         self._idle.set()
         self._unread: set[str] = set()
-        self._turn_ended = asyncio.Event()
+        self._look_due = asyncio.Event()
+        self.has_startable = False
+        """Whether turns wait for nothing but a place here, as far as the newest look for them has shown."""
         self._owned: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
@@ -147,12 +153,16 @@ class TurnRegistry:
             if running.response.id in response_ids:
                 running.boundary.set()
 
-    async def ended_within(self, seconds: float) -> None:
-        """Return when a turn of this process has ended since the last call, or after so many seconds."""
+    def ask_for_look(self) -> None:
+        """Have somebody look for turns that can begin."""
+        self._look_due.set()
+
+    async def look_due_within(self, seconds: float) -> None:
+        """Return when waiting turns may be able to begin since the last call, or after so many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._turn_ended.wait()
-        self._turn_ended.clear()
+                await self._look_due.wait()
+        self._look_due.clear()
 
     @contextmanager
     def preparing(self) -> Generator[None]:
@@ -235,13 +245,14 @@ class TurnRegistry:
         finally:
             self._running.discard(running)
             running.set_result(ended)
-            self._turn_ended.set()
+            if self.has_startable or running.waited_for.is_set():
+                self.ask_for_look()
         if turn.response.id in self._unread:
             self._unread.discard(turn.response.id)
             await self._drop(turn.response.id)
 
     async def _ended(self, turn: Turn | JoinedTurn, running: RunningTurn) -> StoredResponse | None:
-        gates = Gates(running.opened, running.interrupted, running.boundary)
+        gates = Gates(running.opened, running.interrupted, running.boundary, running.waited_for)
         outcome = await result_or_error(self._run_or_join(turn, gates))
         self.disown(turn.response.id)
         if outcome is None:

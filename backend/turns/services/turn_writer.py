@@ -107,6 +107,11 @@ class TurnWriter:
         return FirstPrompt(request, len(self.log), reset, last, tail, turn.placement, turn.keeps_skills)
 
     @property
+    def response_id(self) -> str:
+        """The id of the turn's response."""
+        return self._turn.response.id
+
+    @property
     def _shown_number(self) -> int:
         return self._events.newest
 
@@ -166,10 +171,10 @@ class TurnWriter:
             elif isinstance(event, TurnEnd):
                 self._end_execution(event)
         await self._append_events(logged)
-        now = self._ports.clock.now()
+        now, has_shown_delta = self._ports.clock.now(), self._deltas.has_begun
         self._deltas.feed(batch, now)
         self._not_measured.extend(event for event in batch if not isinstance(event, DELTAS))
-        if self._deltas.has_begun:
+        if has_shown_delta:
             self._measure_calls()
         entries = self._log.complete_exchange(now)
         if entries:
@@ -346,7 +351,10 @@ class TurnWriter:
         return add_usage(self.usage_before, usage)
 
     def _measure_calls(self) -> None:
-        """Measure the prompts of model calls; a long log takes milliseconds, so this waits for the first delta."""
+        """Measure the prompts of model calls, before they are stored, or once what follows the first delta has come.
+
+        A long log takes milliseconds, and no reader gets the first delta before this process lets others run.
+        """
         events, self._not_measured = self._not_measured, []
         for event in events:
             begun = self._calls.feed(event)

@@ -580,3 +580,14 @@ async def eventually(look: Callable[[], Seen], is_enough: Callable[[Seen], bool]
 async def shown_results(house: TurnHouse, response: StoredResponse) -> bool:
     events = await house.all_events(response)
     return "Whales sleep." in str(events)
+
+
+async def test_the_first_delta_is_read_before_the_prompt_is_measured() -> None:
+    gate = asyncio.Event()
+    async with open_house([*answer("One")[:2], gate, *answer("Two")[1:]], checkpoint_seconds=3600) as house:
+        running = await house.start()
+        await first_delta(house, running.response)
+        assert house.observer.prompts == []
+        gate.set()
+        await running.ended()
+        assert len(house.observer.prompts) == 1

@@ -1,12 +1,15 @@
 """Turns that wait for the conversation that another turn holds."""
 
 import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, ClassVar
 
 import pytest
 
 from backend.conversations.domain.conversation_log import history
+from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.domain.waiting_turns import MOST_WAITING, WaitingTurn
 from backend.foundation.services.admission import Admission
 from backend.identity.services import holders_of
@@ -23,9 +26,10 @@ from shared.errors import (
 )
 from shared.models.messages import AssistantMessage, UserMessage
 from shared.shares import Holder
-from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
+from tests.fakes.store_state import StoreState
 from tests.fakes.store_waiting import FakeWaitingTurnStore
 from tests.unit.backend.turns.samples import request
 
@@ -290,3 +294,97 @@ async def test_a_waiting_turn_that_cannot_be_read_fails_and_the_next_one_runs() 
         ended = await house.services.responses.ended(await house.services.responses.find(ADA, third.id))
         assert ended.status == "completed"
         assert house.observer.queued == [(second.id, "queue"), (third.id, "queue")]
+
+
+class CountedWaitingTurns(FakeWaitingTurnStore):
+    """Notes what it is asked."""
+
+    def __init__(self, state: StoreState) -> None:
+        super().__init__(state)
+        self.asked: list[str] = []
+
+    async def startable(self, limit: int) -> tuple[str, ...]:
+        self.asked.append("startable")
+        return await super().startable(limit)
+
+    async def to_be_cancelled(self) -> Sequence[str]:
+        self.asked.append("to be cancelled")
+        return await super().to_be_cancelled()
+
+    async def to_be_steered(self) -> Sequence[str]:
+        self.asked.append("to be steered")
+        return await super().to_be_steered()
+
+    async def steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
+        self.asked.append("steering")
+        return await super().steering(response)
+
+
+@asynccontextmanager
+async def looking(house: TurnHouse) -> AsyncGenerator[None]:
+    """Run turns, and look for those that wait whenever that is asked for, but never by the clock."""
+
+    async def look() -> None:
+        while True:
+            await house.services.waiting.step()
+
+    task = asyncio.create_task(look())
+    try:
+        async with asyncio.timeout(60), house.registry:
+            yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def test_where_nobody_waits_nobody_looks() -> None:
+    script = ScriptedChatShell(answer("One."), answer("Two."))
+    house = TurnHouse(chat_shell=script, waiting_class=CountedWaitingTurns, look_seconds=3600)
+    async with looking(house):
+        first = await house.ask()
+        await house.ask(previous_response_id=first.id)
+        await asyncio.sleep(0)
+    assert isinstance(house.ports.waiting, CountedWaitingTurns)
+    assert house.ports.waiting.asked == []
+
+
+@pytest.mark.parametrize("how", ["queue", "cancel", "steer"])
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+async def test_the_end_of_a_turn_that_is_known_to_be_waited_for_begins_the_next(how: str, is_elsewhere: bool) -> None:
+    gate = asyncio.Event()
+    script = ScriptedChatShell([gate, *answer("One.")], answer("Two."), answer("Three."))
+    house = TurnHouse(chat_shell=script, look_seconds=3600)
+    other = TurnHouse(script, house.state, house.events, house.signals, replica="replica-2", look_seconds=3600)
+    asked = other if is_elsewhere else house
+    async with other.registry, looking(house):
+        running = await house.start()
+        conversation = running.response.conversation_id
+        waiting = [await asked.queue(how=each, conversation=conversation) for each in (how, "queue")]
+        gate.set()
+        for each in waiting:
+            assert await ended(house, each.id) == "completed"
+        assert not house.state.waiting
+
+
+async def test_one_whose_signal_is_lost_begins_at_a_later_look() -> None:
+    gate = asyncio.Event()
+    async with open_house([gate, *answer("One.")], answer("Two.")) as house:
+        running = await house.start()
+        with_lost = TurnHouse(house.chat_shell, house.state, house.events, replica="replica-2")
+        waiting = await with_lost.queue(conversation=running.response.conversation_id)
+        gate.set()
+        await running.ended()
+        await run_waiting(house)
+        assert await ended(house, waiting.id) == "completed"
+
+
+async def test_a_message_whose_signal_is_lost_enters_after_a_look() -> None:
+    gate = asyncio.Event()
+    async with open_house([gate, *answer("One.")], answer("Two.")) as house:
+        running = await house.start()
+        with_lost = TurnHouse(house.chat_shell, house.state, house.events, replica="replica-2")
+        await with_lost.queue(how="steer", conversation=running.response.conversation_id)
+        await house.services.waiting.look()
+        gate.set()
+        await running.ended()
+        assert house.observer.steered == [(running.response.id, 1)]
