@@ -275,9 +275,23 @@ ExecutionEvent = Annotated[
 ]
 
 
+MARGIN_PERCENT = 5
+"""Percent of a model's window, kept free because tokens are estimated."""
+
+
 class ModelCard(Value):
     """A model that chat_shell offers."""
 
     name: str
     context_window_tokens: int
     max_output_tokens: int
+
+    @property
+    def input_budget_tokens(self) -> int:
+        """Tokens that a request to this model may carry."""
+        return self.room_beside(self.max_output_tokens)
+
+    def room_beside(self, answer_tokens: int) -> int:
+        """Return the tokens that a request may carry where so many are kept for its answer."""
+        margin = self.context_window_tokens * MARGIN_PERCENT // 100
+        return max(0, self.context_window_tokens - margin - answer_tokens)

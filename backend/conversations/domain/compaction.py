@@ -20,9 +20,6 @@ TRIGGER_PERCENT = 75
 TARGET_PERCENT = 45
 """Percent of the input budget. They lie far apart, so that a conversation is cut rarely."""
 
-MARGIN_PERCENT = 5
-"""Percent of the window, kept free because tokens are estimated."""
-
 MAX_CONTEXT_BYTES = 65_536
 """The limit for all context messages of an epoch except the first. Above it, a new epoch starts that states the whole
 context once. The first does not count, because restating a context that is long by itself would not shorten it."""
@@ -69,18 +66,12 @@ class Load(Value):
         return estimate_tokens(self.system_prompt) + self.tools_tokens + blocks
 
 
-def input_budget_tokens(card: ModelCard) -> int:
-    """Return the maximum number of tokens in a request to this model."""
-    window = card.context_window_tokens
-    return max(0, window - card.max_output_tokens - window * MARGIN_PERCENT // 100)
-
-
 def hand_back_tokens(card: ModelCard) -> int | None:
     """Return the size of a prompt from which on a turn is handed back before its next model call; None where none is.
 
     With a model whose window takes nothing, nothing can be left out either.
     """
-    return input_budget_tokens(card) * TRIGGER_PERCENT // 100 or None
+    return card.input_budget_tokens * TRIGGER_PERCENT // 100 or None
 
 
 class Cut(Value):
@@ -107,7 +98,7 @@ def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) 
         ContextTooLong: the request does not fit even with the latest possible cut.
     """
     context, summary, turns = _sizes(sent)
-    budget, fixed = input_budget_tokens(card), load.tokens + summary
+    budget, fixed = card.input_budget_tokens, load.tokens + summary
     turns_tokens = sum(size for _, size in turns)
     needed = fixed + load.context_tokens + context + turns_tokens + _standing_tokens(sent, 0)
     is_over_bound = load.current is not None and _context_bytes(sent) > MAX_CONTEXT_BYTES

@@ -8,7 +8,6 @@ from backend.conversations.domain.compaction import (
     TARGET_PERCENT,
     cuts_of,
     elided_tokens,
-    input_budget_tokens,
 )
 from backend.conversations.domain.conversation_log import (
     Entry,
@@ -69,13 +68,13 @@ class PromptRoom(NamedTuple):
 
     def budget_tokens(self, sent_tokens: int) -> int:
         """Return how many estimated tokens a request may hold: fewer where the provider counts more than we do."""
-        budget, estimate = input_budget_tokens(self.card), self.fixed_tokens + sent_tokens
+        budget, estimate = self.card.input_budget_tokens, self.fixed_tokens + sent_tokens
         return budget * estimate // self.prompt_tokens if self.prompt_tokens > estimate else budget
 
 
 def summary_limit_tokens(card: ModelCard) -> int:
     """Return how long a summary may be."""
-    bound = min(input_budget_tokens(card) * SUMMARY_PERCENT // 100, MAX_SUMMARY_TOKENS)
+    bound = min(card.input_budget_tokens * SUMMARY_PERCENT // 100, MAX_SUMMARY_TOKENS)
     return max(1, min(bound, card.max_output_tokens))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backend.conversations.domain.compaction import TRIGGER_PERCENT, input_budget_tokens, tools_tokens
+from backend.conversations.domain.compaction import TRIGGER_PERCENT, tools_tokens
 from backend.conversations.domain.conversation_log import newest_reset, sent_entries
 from backend.conversations.domain.responses import ConversationSettings
 from backend.turns.domain.turn_origin import TurnStart
@@ -40,7 +40,7 @@ def files_room(start: TurnStart, settings: ConversationSettings, card: ModelCard
         for entry in sent_entries(log, newest_reset(log))
         if entry.message is not None and entry.block is None
     )
-    budget = input_budget_tokens(card)
+    budget = card.input_budget_tokens
     return Room(
         window_tokens=card.context_window_tokens,
         hard_tokens=max(0, budget - own),

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from backend.conversations.domain.compaction import MARGIN_PERCENT, cuts_of, elided_tokens, tools_tokens
+from backend.conversations.domain.compaction import cuts_of, elided_tokens, tools_tokens
 from backend.conversations.domain.conversation_log import Entry, EntryKind, messages_of, sent_before, sent_entries
 from backend.conversations.domain.left_out import Omission, summary_limit_tokens
 from backend.conversations.domain.model_calls import SUMMARY_REQUEST, Excerpt, TailMessage
@@ -67,9 +67,8 @@ def excerpts_of(left_out: Omission, room_tokens: int, summary_tokens: int) -> tu
 
 def summary_room_tokens(request: ExecutionRequest, card: ModelCard) -> int:
     """Return how much may be summarised with one request."""
-    window = card.context_window_tokens
     beside = fixed_tokens(request, keeps_context=True) + estimate_tokens(SUMMARY_INSTRUCTION)
-    return window - window * MARGIN_PERCENT // 100 - summary_limit_tokens(card) - beside
+    return card.room_beside(summary_limit_tokens(card)) - beside
 
 
 def summary_request(

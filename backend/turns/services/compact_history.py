@@ -1,6 +1,5 @@
 """Leaving out an earlier part of the conversation in a running turn: before its first model call, or between two."""
 
-from backend.conversations.domain.compaction import input_budget_tokens
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.left_out import (
     Omission,
@@ -125,11 +124,11 @@ class CompactHistory:
     def _fits(self, request: ExecutionRequest, entries: tuple[Entry, ...]) -> bool:
         card = self._turn.card
         later = later_request(request, (*self._writer.log, *entries), self._turn.places, self._turn.moved)
-        return card is not None and request_tokens(later) <= input_budget_tokens(card)
+        return card is not None and request_tokens(later) <= card.input_budget_tokens
 
 
 def _overflow(tokens: int, card: ModelCard | None) -> ModelContextOverflow:
-    takes = f"takes {input_budget_tokens(card)} in a request" if card is not None else "has a window that is not known"
+    takes = f"takes {card.input_budget_tokens} in a request" if card is not None else "has a window that is not known"
     return ModelContextOverflow(
         f"{CONTEXT_EXCEEDED} shorter: the provider found the prompt too long, and not enough can be left out of it; "
         f"this turn needs about {tokens} tokens; the model, as it is configured, {takes}; use a shorter input.",

@@ -61,7 +61,7 @@ class ProjectFiles:
             return NO_PROJECT
         shelf = shelf_of_agent(tenant, preset.id)
         files = await self._files.files(shelf, preset.file_ids)
-        limit_tokens = (card.context_window_tokens - card.max_output_tokens) * SHOWN_PERCENT // 100
+        limit_tokens = card.input_budget_tokens * SHOWN_PERCENT // 100
         if sum(file.tokens for file in files) < limit_tokens:
             texts = await self._texts(files)
             # Under `classic` they stand in no log: results of tools are numbered behind them from the beginning.

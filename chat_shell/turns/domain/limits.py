@@ -60,11 +60,6 @@ def knowledge_calls_in(messages: Iterable[Message]) -> int:
     return sum(call.name in KNOWLEDGE_TOOLS for message in said for call in message.tool_calls)
 
 
-def input_budget_tokens(card: ModelCard) -> int:
-    """Tokens that a request may carry: the window less what is kept for the answer."""
-    return max(0, card.context_window_tokens - card.max_output_tokens)
-
-
 def result_tokens(card: ModelCard, most_tokens: int) -> int:
     """Return how long a tool's result may be: never more than half of the window."""
     return min(most_tokens, card.context_window_tokens // 2)

@@ -15,7 +15,6 @@ from chat_shell.tools.domain.written_calls import holds_written_call
 from chat_shell.tools.ports import ToolContext
 from chat_shell.turns.domain.limits import (
     KnowledgeAllowance,
-    input_budget_tokens,
     knowledge_calls_in,
     result_tokens,
     used_tokens,
@@ -316,7 +315,7 @@ def _allowance(turn: _Turn) -> KnowledgeAllowance:
     answer = turn.state.answer or AssistantMessage(text="")
     return KnowledgeAllowance(
         calls_left=turn.knowledge_calls_left,
-        budget_tokens=input_budget_tokens(turn.context.card),
+        budget_tokens=turn.context.card.input_budget_tokens,
         used_tokens=used_tokens(turn.state.messages, answer, turn.state.last_usage),
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from chat_shell.knowledge.domain.documents import DocumentNumbers
 from chat_shell.models.ports import ModelDirectory
 from chat_shell.tools.ports import ToolContext
-from chat_shell.turns.domain.limits import KnowledgeAllowance, input_budget_tokens
+from chat_shell.turns.domain.limits import KnowledgeAllowance
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.tool_round import finish_round
 from shared.models.json_text import encode_json
@@ -39,7 +39,7 @@ class SingleTools:
         turn = call.turn
         bind_ids(request_id=turn.request_id, conversation_id=turn.conversation_id, turn_id=turn.turn_id)
         context = ToolContext(request=turn, card=self._models.cards()[0])
-        allowance = KnowledgeAllowance(calls_left=1, budget_tokens=input_budget_tokens(context.card), used_tokens=0)
+        allowance = KnowledgeAllowance(calls_left=1, budget_tokens=context.card.input_budget_tokens, used_tokens=0)
         written = ToolCall(
             call_id=_CALL_ID, name=call.tool, arguments=encode_json(call.arguments, "arguments").decode()
         )

@@ -15,6 +15,7 @@ from shared.models.events import (
     MessagesAdded,
     ModelCallFinished,
     ModelCallStarted,
+    ModelCard,
     TextDelta,
     TurnFinished,
 )
@@ -28,7 +29,8 @@ from tests.fakes.chat_shell_scripted import USAGE
 from tests.fakes.openai_house import SECRET, TurnHouse, open_house
 from tests.unit.backend.agents.test_agent_turns import change_agent, many, put_agent
 
-LIMIT_TOKENS = (128_000 - 8_000) * SHOWN_PERCENT // 100
+CARD = ModelCard(name="", context_window_tokens=128_000, max_output_tokens=8_000)
+LIMIT_TOKENS = CARD.input_budget_tokens * SHOWN_PERCENT // 100
 
 
 def put_files(house: TurnHouse, agent_id: str, **files: FakeText) -> None:

@@ -15,7 +15,6 @@ from backend.conversations.domain.compaction import (
     Cut,
     Load,
     compacted,
-    input_budget_tokens,
 )
 from backend.conversations.domain.conversation_log import (
     Entry,
@@ -203,8 +202,8 @@ def test_what_does_not_fit_is_named_by_who_can_shorten_it(changes: dict[str, Any
 
 
 def test_a_window_that_the_answer_fills_takes_nothing() -> None:
-    assert input_budget_tokens(card(1_000, 1_000)) == 0
-    assert input_budget_tokens(card()) == BUDGET
+    assert card(1_000, 1_000).input_budget_tokens == 0
+    assert card().input_budget_tokens == BUDGET
 
 
 def test_context_over_its_bound_is_said_anew_with_all_turns_kept() -> None:

@@ -288,15 +288,15 @@ async def test_calls_beyond_the_limit_are_refused():
     ("used_tokens", "warned", "refused"),
     [
         (50_000, False, False),
-        (62_980, True, False),
-        (62_800, False, False),
-        (80_990, True, False),
-        (81_000, False, True),
+        (59_480, True, False),
+        (59_300, False, False),
+        (76_490, True, False),
+        (76_500, False, True),
     ],
 )
 async def test_the_budget_warns_at_70_percent_and_refuses_at_90(used_tokens: int, warned: bool, refused: bool):
     ending = end(ONE_SEARCH, input_tokens=used_tokens - 5, output_tokens=5)
-    stage = Stage(ScriptedModel([ending], says("Done")), shelf())  # window 100,000, answer 10,000
+    stage = Stage(ScriptedModel([ending], says("Done")), shelf())  # window 100,000, answer 10,000, margin 5,000
     await stage.run(execution_request(knowledge=knowledge("kb_b")))
     text = results(stage.model.calls[1])[0]
     assert text.endswith(texts.BUDGET_WARNING) == warned
