@@ -51,8 +51,10 @@ class ChunkVectors(Protocol):
     async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> "TakenTexts":
         """Take texts of chunks that have no vector of this model, and that no other process has taken.
 
-        They are of one base, and taken for as long as the lease says, in the time of the database. Texts of bases that
-        are not to be embedded are left out. Where an equal text of the same base has a vector of this model already,
+        They are of one base: bases take turns, and the one that was searched last has every second turn. Documents take
+        turns as well, those with least embedded first, and each batch has texts of the oldest. They are taken
+        for as long as the lease says, in the time of the database. Texts of bases that are not to be embedded are left
+        out. Where an equal text of the same base has a vector of this model already,
         that one is used.
         """
         ...

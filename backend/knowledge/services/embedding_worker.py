@@ -169,7 +169,8 @@ class EmbeddingWorker:
         if taken.reused:
             self._observer.embedded("reused", taken.reused)
         if taken.texts:
-            self._batch = batch = _Batch(taken.texts)
+            # Neighbours of one length: a model pads what it embeds together to the longest.
+            self._batch = batch = _Batch(sorted(taken.texts, key=lambda text: len(text.text)))
             try:
                 await self._embed(embedder, batch)
             except Unavailable:

@@ -1,7 +1,7 @@
 """Which chunks wait for a vector: found by their documents, and taken under leases in the time of the database."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import Connection, Integer, Text, bindparam, cast, func, insert, select, text
 
 from backend.foundation.sql.clock import database_time
-from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
+from backend.foundation.sql.parameters import Dialect
 from backend.foundation.sql.statements import Row, Statement
 from backend.knowledge.domain.knowledge import searched_text
 from backend.knowledge.ports.vectors import ChunkPlace, TextWithoutVector
@@ -20,6 +20,9 @@ from backend.meaning.domain import EmbeddingModel
 _base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
 _space, _edition, _claim = tables.vector_space, tables.edition_vectors, tables.chunk_claim
 _EDITIONS_AT_ONCE = 256
+_TURNS_A_BATCH = 4
+"""A document has this part of a batch in its turn, and more only where no other document waits."""
+
 _TAKING_LOCK = 7_205_759_403_792_794
 """The key of an advisory lock: who holds it is the only one to take texts, so that equal texts are taken once."""
 
@@ -54,18 +57,21 @@ _ADD_EDITION = Statement(
     """)
 )
 _SPACES_WITH_WAITING = Statement(
-    select(_space.c.id)
+    select(_space.c.id, _base.c.last_active_at)
     .join(_base, (_base.c.id == _space.c.knowledge_base_id) & _base.c.embed)
     .where(IS_OF_MODEL, select(_edition.c.space_id).where(_edition.c.space_id == _space.c.id, HAS_WAITING).exists())
     .order_by(_space.c.id)
 )
-_WAITING_EDITIONS = Statement(
+_WAITING_EDITIONS = (
     select(_edition.c.edition_id)
     .join(_document, _IS_SHOWN)
     .where(_edition.c.space_id == bindparam("space_id"), HAS_WAITING)
-    .order_by(_edition.c.first_number)
-    .limit(bindparam("most", type_=Integer))
 )
+_SETTLED = _edition.c.end_number - _edition.c.first_number - _edition.c.waiting_chunks
+_LEAST_SETTLED = Statement(
+    _WAITING_EDITIONS.order_by(_SETTLED, _edition.c.waiting_chunks, _edition.c.first_number).limit(_EDITIONS_AT_ONCE)
+)
+_OLDEST = Statement(_WAITING_EDITIONS.order_by(_edition.c.first_number).limit(1))
 _COUNT_WAITING = Statement(
     select(func.coalesce(func.sum(_edition.c.waiting_chunks), 0).label("waiting"))
     .join_from(_edition, _space, _space.c.id == _edition.c.space_id)
@@ -82,6 +88,13 @@ class _Waiting(NamedTuple):
     text: str
 
 
+class WaitingSpace(NamedTuple):
+    """A space in which chunks wait, and when its base was searched last."""
+
+    id: int
+    last_active_at: datetime | None
+
+
 def of_model(model: EmbeddingModel) -> dict[str, object]:
     """Return the parameters of `IS_OF_MODEL`."""
     return {"model": model.name, "dimension": model.dimension}
@@ -93,14 +106,15 @@ class VectorQueue:
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._writer = VectorWriter(dialect)
-        is_one = is_among(_chunk.c.edition_id, "edition_ids", dialect)
+        of_edition = _chunk.c.edition_id == bindparam("edition_id")
         of_space = search_vector.c.space_id == bindparam("space_id")
         has_vector = select(search_vector.c.number).where(of_space, search_vector.c.number == _chunk.c.number).exists()
         is_its = (_claim.c.space_id == bindparam("space_id")) & (_claim.c.number == _chunk.c.number)
         is_taken = select(_claim.c.number).where(is_its, _claim.c.leased_until > database_time("zero")).exists()
         self._free_chunks = Statement(
             select(_chunk.c.edition_id, _chunk.c.number, _chunk.c.heading_path, _chunk.c.text)
-            .where(is_one, ~has_vector, ~is_taken)
+            .where(of_edition, ~has_vector, ~is_taken)
+            .order_by(_chunk.c.ordinal)
             .limit(bindparam("most", type_=Integer))
         )
 
@@ -139,9 +153,9 @@ class VectorQueue:
         row = _COUNT_WAITING.first(connection, of_model(model))
         return int(row["waiting"]) if row is not None else 0
 
-    def spaces(self, connection: Connection, model: EmbeddingModel) -> list[int]:
+    def spaces(self, connection: Connection, model: EmbeddingModel) -> list[WaitingSpace]:
         """Return the spaces in which chunks wait, or have been taken."""
-        return [row["id"] for row in _SPACES_WITH_WAITING.rows(connection, of_model(model))]
+        return [WaitingSpace(**row) for row in _SPACES_WITH_WAITING.rows(connection, of_model(model))]
 
     def take(
         self, connection: Connection, space_id: int, limit: int, lease: timedelta
@@ -180,10 +194,22 @@ class VectorQueue:
         return sum(self._writer.settle(connection, space_id, some) for space_id, some in by_space.items())
 
     def _free(self, connection: Connection, space_id: int, limit: int) -> list[_Waiting]:
-        editions = _WAITING_EDITIONS.rows(connection, {"space_id": space_id, "most": _EDITIONS_AT_ONCE})
-        ids = list_parameter([row["edition_id"] for row in editions], self._dialect)
-        asked = {"edition_ids": ids, "space_id": space_id, "zero": 0.0, "most": limit}
-        return [_waiting(space_id, row) for row in self._free_chunks.rows(connection, asked)]
+        """Choose what is embedded next: documents take turns, those first of which the least is embedded.
+
+        So a small document waits for none that is larger. The oldest has a turn in each batch, and waits for ever for
+        none of the small ones that still come.
+        """
+        of_space = {"space_id": space_id}
+        rows = [*_OLDEST.rows(connection, of_space), *_LEAST_SETTLED.rows(connection, of_space)]
+        editions = dict.fromkeys(row["edition_id"] for row in rows)
+        found: dict[int, _Waiting] = {}
+        for most in (max(limit // _TURNS_A_BATCH, 1), limit):
+            for edition_id in editions:
+                if len(found) >= limit:
+                    break
+                asked = {"edition_id": edition_id, "space_id": space_id, "zero": 0.0, "most": most}
+                found |= {row["number"]: _waiting(space_id, row) for row in self._free_chunks.rows(connection, asked)}
+        return list(found.values())[:limit]
 
     def _known(self, connection: Connection, space_id: int, digests: set[bytes]) -> Mapping[bytes, object]:
         """Return the vectors, as they are stored, that equal texts have in a space."""

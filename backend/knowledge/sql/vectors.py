@@ -53,6 +53,7 @@ class SqlChunkVectors:
         self._sweep = VectorSweep(database, slice_seconds, large_space)
         self._is_ready = False
         self._last_space = 0
+        self._was_searched = False
         self._having_vector = Statement(statement_of_vectors(database.dialect))
         is_asked = is_among(_base.c.id, "ids", database.dialect)
         of_base = _space.c.knowledge_base_id == _base.c.id
@@ -94,14 +95,18 @@ class SqlChunkVectors:
         return found
 
     async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> TakenTexts:
-        """Take texts of the next base that has any: bases take turns."""
+        """Take texts of the next base that has any: bases take turns, and between two of them the last searched."""
         spaces = await self._database.read(partial(self._queue.spaces, model=model))
-        behind = [each for each in spaces if each > self._last_space]
-        for each in [*behind, *spaces[: len(spaces) - len(behind)]]:
+        ids = [each.id for each in spaces]
+        turns = [each for each in ids if each > self._last_space] + [each for each in ids if each <= self._last_space]
+        searched = [(each.last_active_at, each.id) for each in spaces if each.last_active_at is not None]
+        first = [max(searched)[1]] if searched and not self._was_searched else []
+        for each in dict.fromkeys([*first, *turns]):
             take = partial(self._queue.take, space_id=each, limit=limit, lease=lease)
             texts, reused = await self._database.write(take)
             if texts or reused:
-                self._last_space = each
+                self._was_searched = [each] == first
+                self._last_space = self._last_space if self._was_searched else each
                 return TakenTexts(tuple(texts), reused)
         return TakenTexts((), 0)
 

@@ -1,0 +1,67 @@
+"""What is embedded next: documents and bases take turns."""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from backend.foundation.sql.database import Database
+from backend.knowledge.sql.attachments import SqlAttachmentStore
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.sql.vectors import SqlChunkVectors
+from backend.meaning.domain import TextKind
+from tests.contract.knowledge_cases import make_base
+from tests.contract.knowledge_cases import put as put_document
+from tests.contract.store_cases import database_url, migrated
+from tests.contract.test_chunk_vectors import LEASE
+from tests.fakes.clock import FakeClock
+from tests.fakes.meaning import FakeEmbedder
+
+AT_ONCE = 8
+put = partial(put_document, heading_path=())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with migrated(database_url(request.param, request, tmp_path)) as opened:
+        yield opened
+
+
+async def embedded_next(vectors: SqlChunkVectors) -> list[str]:
+    """Embed a batch; return its texts."""
+    embedder = FakeEmbedder()
+    model = await embedder.model()
+    assert await vectors.missing() is None
+    await vectors.discover(model)
+    texts = (await vectors.take_unembedded(model, AT_ONCE, LEASE)).texts
+    made = await embedder.embed([each.text for each in texts], TextKind.PASSAGE)
+    await vectors.put(model, list(zip(texts, made, strict=True)))
+    return [each.text for each in texts]
+
+
+async def test_a_small_document_waits_for_no_large_one_nor_that_for_all_small_ones(database: Database) -> None:
+    store, vectors = SqlKnowledgeStore(database, FakeClock()), SqlChunkVectors(database)
+    await store.create_base(make_base(), "ann")
+    await put(store, "large", [f"large {number}" for number in range(100)])
+    assert await embedded_next(vectors) == [f"large {number}" for number in range(AT_ONCE)]
+    await put(store, "small", ["small 0", "small 1"])
+    batch = await embedded_next(vectors)
+    assert {"small 0", "small 1"} < set(batch)
+    assert len(batch) == AT_ONCE
+    for number in range(20):
+        await put(store, f"tiny {number}", [f"tiny {number}"])
+    batch = await embedded_next(vectors)
+    assert 0 < sum(text.startswith("large") for text in batch) < sum(text.startswith("tiny") for text in batch)
+
+
+async def test_bases_take_turns_and_the_one_searched_last_has_every_second(database: Database) -> None:
+    store, vectors = SqlKnowledgeStore(database, FakeClock()), SqlChunkVectors(database)
+    for base_id in ("kb_a", "kb_b", "kb_c"):
+        await store.create_base(make_base(base_id), "ann")
+        await put(store, "a", [f"{base_id} {number}" for number in range(100)], base_id=base_id)
+    turns = [(await embedded_next(vectors))[0][:4] for _ in range(3)]
+    assert turns == ["kb_a", "kb_b", "kb_c"]
+    await SqlAttachmentStore(database, FakeClock()).note_active(["kb_b"])
+    turns = [(await embedded_next(vectors))[0][:4] for _ in range(6)]
+    assert turns == ["kb_b", "kb_a", "kb_b", "kb_b", "kb_b", "kb_c"]
