@@ -48,6 +48,7 @@ from backend.retention.wiring import build_retention
 from backend.routes import DOORS, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.chat_shell.chosen import connect_chat_shell
+from backend.turns.domain.client_left import DisconnectPolicy
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.ports.rates import RateStore
 from backend.turns.services.cited_documents import CitedDocuments
@@ -300,6 +301,7 @@ def _turn_policy(settings: Settings) -> TurnPolicy:
         keeps_context=settings.context_policy is ContextPolicy.DURABLE,
         drain=timedelta(seconds=settings.drain_seconds) if settings.drain_seconds is not None else None,
         strict_requests=settings.strict_requests,
+        on_disconnect=DisconnectPolicy(settings.on_disconnect_chat, settings.on_disconnect_responses),
     )
 
 

@@ -16,6 +16,7 @@ from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
 from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
 from backend.meaning.domain import ConfiguredEmbedder, EmbedderOptions, ProviderAddress, RerankerOptions, TextForm
 from backend.retention.domain import RetentionTerms
+from backend.turns.domain.client_left import OnDisconnect
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
@@ -175,6 +176,8 @@ class Settings(DatabaseSettings):
     turn_timeout_seconds: float = Field(600, alias="BACKEND_TURN_TIMEOUT_SECONDS", gt=0, le=86_400)
     turn_lease_seconds: float = Field(9, alias="BACKEND_TURN_LEASE_SECONDS", ge=1, le=600)
     drain_seconds: float | None = Field(None, alias="BACKEND_DRAIN_SECONDS", gt=0, le=86_400)
+    on_disconnect_chat: OnDisconnect = Field("cancel", alias="BACKEND_ON_DISCONNECT_CHAT")
+    on_disconnect_responses: OnDisconnect = Field("continue", alias="BACKEND_ON_DISCONNECT_RESPONSES")
     event_retention_seconds: float = Field(600, alias="BACKEND_EVENT_RETENTION_SECONDS", ge=0, le=86_400)
     retention_days: int | None = Field(None, alias="BACKEND_RETENTION_DAYS", ge=1, le=MAX_RETENTION_DAYS)
     audit_retention_days: int | None = Field(None, alias="BACKEND_AUDIT_RETENTION_DAYS", ge=1, le=MAX_RETENTION_DAYS)

@@ -29,6 +29,7 @@ from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
+from backend.turns.services.unstored_turns import UnstoredTurns
 from backend.turns.services.use_cases import TurnServices
 from shared.clock import Clock
 
@@ -100,5 +101,7 @@ def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, ad
         cited=sources.cited,
         rights=RightsOfReaders(access, sources.withheld),
         rates=ports.rates,
+        unstored=UnstoredTurns(ports, policy.secret),
+        on_disconnect=policy.on_disconnect,
         strict_requests=policy.strict_requests,
     )

@@ -139,6 +139,34 @@ async def test_a_client_that_leaves_changes_nothing(pair: Pair, model: FakeModel
     assert rest == replay[5:]
 
 
+CHAT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
+CLOSED: list[tuple[str, Body]] = [
+    (CHAT, {"messages": [{"role": "user", "content": "Count"}], "stream": True}),
+    (CHAT, {"messages": [{"role": "user", "content": "Count"}], "store": False}),
+    (RESPONSES, {"input": "Count", "stream": True, "store": False}),
+    (RESPONSES, {"input": "Count", "stream": True, "stream_options": {"on_disconnect": "cancel"}}),
+]
+
+
+async def close_in_silence(client: httpx2.AsyncClient, model: FakeModelControl, path: str, body: Body) -> float:
+    """Ask for a turn and close the connection while the model says nothing; return how long its call lived on."""
+    await model.reset()
+    await model.script(Reply(text=("One ", "two."), hold_after=1))
+    asking = asyncio.create_task(client.post(path, json=body))
+    await model.wait_held()
+    closed_at = time.monotonic()
+    asking.cancel()
+    await asyncio.wait([asking])
+    return await model.wait_closed() - closed_at
+
+
+async def test_closing_the_connection_ends_the_providers_call(pair: Pair, model: FakeModelControl) -> None:
+    for path, body in CLOSED:
+        async with bare_client(pair, "closer") as client:
+            await close_in_silence(client, model, path, body)
+
+
 @pytest.fixture(scope="module")
 def replica(pairs: Pairs, launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """The large pair through a second backend, on the same PostgreSQL, Valkey and chat_shell."""
@@ -173,6 +201,30 @@ async def test_another_replica_follows_and_cancels(pairs: Pairs, replica: Pair, 
     assert (response["status"], text_of(response)) == ("cancelled", "one two ")
     assert response == stored == tail[-1]["response"]
     assert replay == [*first, *tail]
+
+
+async def test_another_replica_cancels_what_is_not_stored(
+    pairs: Pairs, replica: Pair, shared_model: FakeModelControl
+) -> None:
+    await shared_model.script(Reply(text=("one ", "two"), hold_after=1))
+    async with (
+        bare_client(pairs.get(LARGE), "twin") as here,
+        bare_client(replica, "twin") as there,
+        bare_client(replica, "stranger") as stranger,
+    ):
+        body = {"input": "Count", "store": False, "stream": True}
+        async with here.stream("POST", "/v1/responses", json=body) as answer:
+            events = live_events(answer)
+            created = await anext(events)
+            assert await next_delta(events) == "one "
+            path = f"/v1/responses/{created['response']['id']}"
+            assert (await stranger.post(f"{path}/cancel")).status_code == 404
+            assert (await cancelled(there, created["response"]["id"]))["status"] == "cancelled"
+            rest = [event async for event in events]
+        await shared_model.wait_closed()
+        assert (rest[-1]["type"], rest[-1]["response"]["status"]) == ("response.incomplete", "cancelled")
+        assert text_of(rest[-1]["response"]) == "one "
+        assert (await there.get(path)).status_code == 404
 
 
 async def test_a_conversation_goes_on_at_the_other_replica(

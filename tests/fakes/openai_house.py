@@ -53,6 +53,7 @@ from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_rates import TurnRates
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
+from backend.turns.services.unstored_turns import UnstoredTurns
 from backend.turns.services.use_cases import TurnServices
 from shared.models.execution import ExecutionRequest
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, NotingReader
@@ -250,6 +251,8 @@ class TurnHouse:
             cited=CitedDocuments(self.knowledge),
             rights=RightsOfReaders(access, withheld, self.rights_seconds),
             rates=self.ports.rates,
+            unstored=UnstoredTurns(self.ports, policy.secret),
+            on_disconnect=policy.on_disconnect,
             strict_requests=self.strict_requests,
         )
 

@@ -65,13 +65,15 @@ def check_may_enter(messages: Sequence[UserMessage]) -> None:
 
 
 def request_json(request: TurnRequest) -> str:
-    """Write a request as a client would.
+    """Write a request as a client would, without what concerns its connection alone.
 
     Raises:
         InvalidRequest: it holds text that is no Unicode, such as half a character.
     """
     try:
         # Unions that a function tells apart are written as what they hold.
-        return request.model_dump_json(by_alias=True, exclude_none=True, serialize_as_any=True)
+        return request.model_dump_json(
+            by_alias=True, exclude_none=True, exclude={"stream_options"}, serialize_as_any=True
+        )
     except ValueError as error:
         raise InvalidRequest("A text in the request is not Unicode; send whole characters.") from error

@@ -12,6 +12,7 @@ from backend.conversations.domain.item_steps import STEP_WEIGHT, body_in_steps
 from backend.conversations.domain.passed_over import OR_LEFT_OUT, OR_OTHER_KIND, OtherKind, PassedOver, named_in
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.turns.domain.chat_messages import ChatMessage, PlacedItem, items_of_message
+from backend.turns.domain.client_left import StreamOptions
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
     FileSearchTool,
@@ -20,7 +21,6 @@ from backend.turns.domain.turn_request import (
     JsonSchemaFormat,
     PlainFormat,
     ReasoningOptions,
-    StreamOptions,
     TextOptions,
     TurnOptions,
     TurnRequest,
@@ -221,10 +221,11 @@ def _items_in_steps(chat: ChatRequest) -> Steps[list[PlacedItem]]:
 
 
 def _turn_request(chat: ChatRequest, placed: list[PlacedItem], metadata: Mapping[str, str] | None) -> TurnRequest:
-    effort, limit = chat.reasoning_effort, chat.max_completion_tokens or chat.max_tokens
+    streamed, effort, limit = chat.stream_options, chat.reasoning_effort, chat.max_completion_tokens or chat.max_tokens
     translated = {
         **{name: getattr(chat, name) for name in TurnOptions.model_fields},
         "metadata": metadata,
+        "stream_options": None if streamed is None else StreamOptions(on_disconnect=streamed.on_disconnect),
         "input": [each.item for each in placed],
         "tools": None if chat.tools is None else [_tool(tool) for tool in chat.tools],
         "tool_choice": _choice(chat),

@@ -12,6 +12,7 @@ from backend.conversations.domain.passed_over import MAX_PAIRS, OR_LEFT_OUT, OR_
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.knowledge.domain.filters import Filter, check_filter
 from backend.knowledge.domain.tickets import SearchOptions, strictest
+from backend.turns.domain.client_left import OnDisconnect, StreamOptions
 from backend.turns.domain.mcp_tool import McpTool
 from backend.turns.domain.named_models import ModelName, SeveralModels, checked_models
 from shared.errors import InvalidRequest, UnsupportedValue
@@ -29,15 +30,11 @@ StopSequences = Annotated[
     | Annotated[list[StopSequence], Field(max_length=4, fail_fast=True), Tag("strings")],
     text_or_list_of("strings"),
 ]
-
-
 OutputTokens = Annotated[int, Field(ge=1, le=10_000_000)]
 ToolCalls = Annotated[int, Field(ge=1, le=1_000_000)]
 BaseId = Annotated[str, Field(min_length=1, max_length=128)]
 MAX_TOOLS = 256
 MAX_BASES = 100
-
-
 InputBody = Annotated[
     Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
     text_or_list_of("items"),
@@ -127,12 +124,6 @@ class ConversationRef(Given):
     """A conversation named by an object."""
 
     id: str
-
-
-class StreamOptions(Given):
-    """Accepted for compatibility; events are never padded."""
-
-    include_obfuscation: bool | None = None
 
 
 def _tag_of_choice(value: object) -> str | None:
@@ -237,6 +228,12 @@ class TurnRequest(TurnFields):
     def is_background(self) -> bool:
         """Whether the request returns before the turn has ended."""
         return self.background is True
+
+    def ends_with_client(self, default: OnDisconnect) -> bool:
+        """Say whether the turn ends when its client closes the connection; `default` is that of streams."""
+        given = self.stream_options.on_disconnect if self.stream_options is not None else None
+        is_to_cancel = self.stream is True and (given or default) == "cancel"
+        return not self.is_background and (not self.is_stored or is_to_cancel)
 
     @property
     def conversation_id(self) -> str | None:

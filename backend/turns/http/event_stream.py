@@ -1,13 +1,15 @@
 """Streaming events to a client as server-sent events, with comments as heartbeats and `[DONE]` at the end."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import aclosing
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from backend.foundation.http.middleware import SEND_ON
+from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.response_events import LoggedEvent
 
 HEARTBEAT_SECONDS = 15.0
@@ -20,17 +22,18 @@ HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 EventBatches = AsyncGenerator[tuple[LoggedEvent, ...], None]
 Frames = AsyncGenerator[bytes, None]
-Release = Callable[[], Awaitable[None]]
+Answer = TypeVar("Answer")
+Release = Callable[[bool], Awaitable[None]]
 
 
-async def release_nothing() -> None:
+async def release_nothing(_has_left: bool) -> None:
     """Do nothing: for streams whose turn does not depend on this reader."""
 
 
 class EventStream(Response):
-    """A response that ends with its turn or when the client disconnects; the turn goes on after a disconnect.
+    """A response that ends with its turn or when the client disconnects.
 
-    `release` is awaited when the stream has ended.
+    `release` is awaited when the stream has ended, and told whether that is because the client has left.
     """
 
     media_type = "text/event-stream"
@@ -53,15 +56,18 @@ class EventStream(Response):
         """Serve one client."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         send = scope.get("state", {}).get(SEND_ON, send)
+        has_left = False
         try:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(self._write(send))
-                others = {group.create_task(self._beat(send)), group.create_task(_wait_for_disconnect(receive))}
-                await asyncio.wait({writing, *others}, return_when=asyncio.FIRST_COMPLETED)
-                for task in (writing, *others):
+                beating = group.create_task(self._beat(send))
+                leaving = group.create_task(_disconnected(receive))
+                await asyncio.wait((writing, beating, leaving), return_when=asyncio.FIRST_COMPLETED)
+                has_left = leaving.done() and not writing.done()
+                for task in (writing, beating, leaving):
                     task.cancel()
         finally:
-            await self._release()
+            await self._release(has_left)
         if not writing.cancelled():
             await send({"type": "http.response.body", "body": DONE, "more_body": False})
 
@@ -84,6 +90,22 @@ def frames(events: Iterable[LoggedEvent]) -> bytes:
     return b"".join(b"event: %b\ndata: %b\n\n" % (event.type.encode(), event.body) for event in events)
 
 
-async def _wait_for_disconnect(receive: Receive) -> None:
+async def watched(work: Coroutine[Any, Any, Answer], receive: Receive, left: Callable[[], Awaitable[None]]) -> Answer:
+    """Return what `work` returns, and call `left` where the client leaves before."""
+
+    async def call_when_left() -> None:
+        await _disconnected(receive)
+        await left()
+
+    async with asyncio.TaskGroup() as group:
+        leaving = group.create_task(call_when_left())
+        outcome = await result_or_error(work)
+        leaving.cancel()
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         continue

@@ -66,7 +66,8 @@ WORDING = ResponsesWording()
 )
 async def create_response(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""
-    return await door.answer(await door.read(turn_request_in_steps), once, WORDING)
+    asked = await door.read(turn_request_in_steps)
+    return await door.answer(asked, once, WORDING, door.services.on_disconnect.responses)
 
 
 @router.post(
@@ -111,6 +112,9 @@ async def retrieve_response(
 )
 async def cancel_response(response_id: str, door: DoorDep) -> Response:
     """Stop a running turn and keep what was said; a turn that has ended is returned as it is."""
+    unstored = await door.services.unstored.cancel(door.caller, response_id)
+    if unstored is not None:
+        return await one_answer(unstored, WORDING, with_results=False)
     ended = await door.services.responses.cancel(door.caller, response_id)
     door.name(ended)
     shown = await door.services.withheld.shown(door.caller, ended)

@@ -79,7 +79,7 @@ async def create_chat_completion(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn over the messages, and answer with what it said; `X-Ballast-Response-Id` names the response."""
     turn = await door.read(chat_request_in_steps)
     try:
-        return await door.answer(turn.request, once, ChatWording(door, turn))
+        return await door.answer(turn.request, once, ChatWording(door, turn), door.services.on_disconnect.chat)
     except BallastError as error:
         turn.name_as_given(error)
         raise

@@ -23,9 +23,10 @@ from backend.foundation.services.idempotency import KEY_HEADER
 from backend.foundation.services.steps import in_steps
 from backend.identity.domain import Caller
 from backend.identity.http.caller import CallerDep
+from backend.turns.domain.client_left import OnDisconnect
 from backend.turns.domain.response_object import ResponseBody, report_in
 from backend.turns.domain.turn_request import TurnRequest
-from backend.turns.http.event_stream import EventBatches, EventStream
+from backend.turns.http.event_stream import EventBatches, EventStream, Release, release_nothing, watched
 from backend.turns.services.queue_turn import AcknowledgedTurn
 from backend.turns.services.reader_rights import ReaderRights
 from backend.turns.services.turn_registry import RunningTurn
@@ -72,8 +73,10 @@ class TurnDoor:
     services: TurnServices
     caller: Caller
 
-    async def answer(self, asked: TurnRequest, once: Once, wording: Wording) -> Response:
+    async def answer(self, asked: TurnRequest, once: Once, wording: Wording, on_disconnect: OnDisconnect) -> Response:
         """Run one turn: wait for its end, follow its events, or return at once with `background`.
+
+        `on_disconnect` is what a closed stream does to its turn where the request does not say.
 
         Raises:
             InvalidRequest: a request that leaves nothing behind has an Idempotency-Key.
@@ -83,26 +86,33 @@ class TurnDoor:
         found = begun if isinstance(begun, StoredResponse) else begun.response
         mark_turn_begun(self.request)
         self.name(found)
+        ends_with_client = asked.ends_with_client(on_disconnect)
         if isinstance(begun, AcknowledgedTurn):
-            return await self._queued(asked, begun, wording)
+            release = partial(self._release_waiting, begun.response) if ends_with_client else release_nothing
+            return await self._queued(asked, begun, wording, release)
         if isinstance(begun, StoredResponse):
             answer = await self._answered_later(asked, begun, wording)
             mark_replayed(answer)
             return answer
         begun.at_end(held_body(self.request).keep())
         if asked.stream:
-            return self._streamed(begun, wording)
+            return self._streamed(begun, wording, ends_with_client=ends_with_client)
         if asked.is_background:
             return await one_answer(found.body, wording, with_results=False)
-        return await self._ended(begun, wording)
+        if not ends_with_client:
+            return await self._ended(begun, wording)
+        stop = partial(self.services.responses.stop_left, begun.response)
+        return await watched(self._ended(begun, wording), self.request.receive, stop)
 
-    async def _queued(self, asked: TurnRequest, begun: AcknowledgedTurn, wording: Wording) -> Response:
+    async def _queued(
+        self, asked: TurnRequest, begun: AcknowledgedTurn, wording: Wording, release: Release
+    ) -> Response:
         """Answer with the waiting turn, or with the one that its message enters."""
         if begun.steered is None:
-            return await self._answered_later(asked, begun.response, wording)
+            return await self._answered_later(asked, begun.response, wording, release)
         self.name(begun.steered)
         found = begun.steered if asked.is_background else begun.response
-        answer = await self._answered_later(asked, found, wording)
+        answer = await self._answered_later(asked, found, wording, release)
         answer.headers[STEER_HEADER] = begun.response.id
         return answer
 
@@ -115,12 +125,20 @@ class TurnDoor:
         state = self.request.state
         state.conversation_id, state.turn_id = response.conversation_id, response.id
 
-    async def replayed(self, found: StoredResponse, after: int, wording: Wording, *, with_results: bool) -> EventStream:
+    async def replayed(
+        self,
+        found: StoredResponse,
+        after: int,
+        wording: Wording,
+        *,
+        with_results: bool,
+        release: Release = release_nothing,
+    ) -> EventStream:
         """Return the events of a stored response with a number above `after`, those to come included."""
         if found.status is ResponseStatus.QUEUED:
-            return EventStream(wording.frames(self._once_begun(found, after, with_results=with_results)))
+            return EventStream(wording.frames(self._once_begun(found, after, with_results=with_results)), release)
         batches = await self._batches(found, after, self._rights(found), with_results=with_results)
-        return EventStream(wording.frames(batches))
+        return EventStream(wording.frames(batches), release)
 
     def _rights(self, found: StoredResponse, *, reads_text: bool = True) -> ReaderRights:
         return ReaderRights(self.services.rights, self.caller, found, reads_text=reads_text)
@@ -159,11 +177,13 @@ class TurnDoor:
 
         return await once(create, again, not_compared=STREAM_FIELDS)
 
-    async def _answered_later(self, asked: TurnRequest, found: StoredResponse, wording: Wording) -> Response:
+    async def _answered_later(
+        self, asked: TurnRequest, found: StoredResponse, wording: Wording, release: Release = release_nothing
+    ) -> Response:
         """Answer a request whose turn waits, or has begun before, as one whose turn begins at once is answered."""
         services = self.services
         if asked.stream:
-            return await self.replayed(found, -1, wording, with_results=asked.wants_results)
+            return await self.replayed(found, -1, wording, with_results=asked.wants_results, release=release)
         if asked.is_background:
             shown = await services.withheld.shown(self.caller, found)
             return await one_answer(shown.body, wording, with_results=False)
@@ -173,10 +193,20 @@ class TurnDoor:
         shown = await services.withheld.shown(self.caller, ended)
         return await _answer_of(shown.body, wording, with_results=asked.wants_results)
 
-    def _streamed(self, running: RunningTurn, wording: Wording) -> Response:
+    def _streamed(self, running: RunningTurn, wording: Wording, *, ends_with_client: bool) -> Response:
         rights = self._rights(running.response)
         batches = self.services.follow(running.response, -1, with_results=running.with_results, rights=rights)
-        return EventStream(wording.frames(batches), partial(self.services.registry.release, running))
+        release = partial(self._release, running, ends_with_client)
+        return EventStream(wording.frames(batches), release)
+
+    async def _release(self, running: RunningTurn, ends_with_client: bool, has_left: bool) -> None:
+        if has_left and ends_with_client and not running.has_ended:
+            await self.services.responses.stop_left(running.response)
+        await self.services.registry.release(running)
+
+    async def _release_waiting(self, waiting: StoredResponse, has_left: bool) -> None:
+        if has_left:
+            await self.services.responses.stop_left(waiting)
 
     async def _ended(self, running: RunningTurn, wording: Wording) -> Response:
         """Wait for the end; a turn that failed is answered as the error that it failed with."""

@@ -30,11 +30,12 @@ class RedisStopSignals:
         self._task: asyncio.Task[None] | None = None
 
     async def send(self, name: str) -> None:
-        """Send a signal.
+        """Send a signal; those of this process that wait for it are told at once, whatever becomes of Redis.
 
         Raises:
             Unavailable: Redis is away. Retryable.
         """
+        self._waiting.wake(name)
         pipeline = self._client.pipeline(transaction=False)
         pipeline.set(_key(name), b"1", px=self._kept_milliseconds)
         # The server chooses the entry's id: an entry that a retry repeats only wakes the same tasks twice.

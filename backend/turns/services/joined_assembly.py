@@ -29,14 +29,13 @@ class JoinedAssembly:
 
 
 def join_assembled(
-    lanes: Sequence[tuple[Turn, NewTurn]], asked: TurnRequest, before: ResponseBody | None
+    response_id: str, lanes: Sequence[tuple[Turn, NewTurn]], asked: TurnRequest, before: ResponseBody | None
 ) -> JoinedAssembly:
     """Build the joined response of assembled turns, with the settings of the first one.
 
     `before` is the joined response whose lanes go on. The joined response holds a conversation of its own without a
     log: so it is stored, held and taken over as any other turn, while its lanes hold theirs.
     """
-    response_id = new_id(IdPrefix.RESPONSE)
     turns = tuple(_in_joined(turn, response_id) for turn, _ in lanes)
     conversation = _own_conversation(lanes[0][1].conversation, response_id)
     response = _response(turns, conversation, asked, before)

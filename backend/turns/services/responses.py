@@ -4,14 +4,16 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.responses import ItemBody, ResponseStatus, StoredResponse
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.identity.domain import Caller
 from backend.turns.domain.lanes import lanes_in
-from backend.turns.domain.response_object import Ending
+from backend.turns.domain.response_object import Ending, ResponseBody
 from backend.turns.domain.unbegun import unbegun
+from backend.turns.ports.events import StopSignals
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, TurnRunning, Unavailable
 
@@ -77,21 +79,32 @@ class Responses:
         without having begun.
         """
         response = await self._access.response(caller, response_id, ConversationRole.WRITER)
-        if response.status is ResponseStatus.QUEUED:
-            ended = unbegun(response, Ending(status=ResponseStatus.CANCELLED), self._ports.clock.now())
-            if await self._ports.waiting.withdraw(ended):
-                return ended
-            response = await self.find(caller, response_id)
         if response.status.is_terminal:
             return response
-        for each in (response_id, *(lane.response_id for lane in lanes_in(response.body))):
-            await self._ports.signals.send(each)
+        if (unbegun_end := await self.stop(response)) is not None:
+            return unbegun_end
         try:
             async with asyncio.timeout(WAIT_SECONDS):
                 await self._wait_for_end(response)
         except (TimeoutError, Unavailable):
             """The stored response is returned, whether it has ended or not."""
         return await self._ports.turns.find(response_id) or response
+
+    async def stop(self, response: StoredResponse) -> StoredResponse | None:
+        """Stop a turn on whichever replica runs it, without waiting for its end.
+
+        Return the response of a turn that waited for its conversation, and so ends without having begun.
+        """
+        if response.status is ResponseStatus.QUEUED:
+            ended = unbegun(response, Ending(status=ResponseStatus.CANCELLED), self._ports.clock.now())
+            if await self._ports.waiting.withdraw(ended):
+                return ended
+        await send_stops(self._ports.signals, response.id, response.body)
+        return None
+
+    async def stop_left(self, response: StoredResponse) -> None:
+        """Stop a turn whose client has left; nobody is there to hear of a failure."""
+        await self._ports.background.attempt("stop_turn", partial(self.stop, response))
 
     async def ended(self, response: StoredResponse) -> StoredResponse:
         """Return a response once its turn has ended, whichever replica runs it.
@@ -155,3 +168,13 @@ class Responses:
         """Read the events to their end, which comes after the end of the turn is stored."""
         async for _ in self._ports.events.read(response.id, response.last_event):
             continue
+
+
+async def send_stops(signals: StopSignals, response_id: str, body: ResponseBody) -> None:
+    """Have a turn stop, and with a joined response its lanes.
+
+    Raises:
+        Unavailable: the carrier of signals is away. Retryable.
+    """
+    for each in (response_id, *(lane.response_id for lane in lanes_in(body))):
+        await signals.send(each)

@@ -137,7 +137,7 @@ class StartLanes:
             with _naming_place(place):
                 draft = await self._drafting.draft(asked, start, request_id)
                 lanes.append(await beside_others(start.size, partial(assembled, draft)))
-        whole = join_assembled(lanes, asked.resolved.request, before)
+        whole = join_assembled(self._drafting.new_response_id(asked), lanes, asked.resolved.request, before)
         with ExitStack() as stack:
             for record in whole.records:
                 stack.enter_context(self._registry.owning(record.response.id))

@@ -17,6 +17,7 @@ from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Labels
+from backend.turns.domain.client_left import BY_API, DisconnectPolicy
 from backend.turns.domain.presets import ModelMeaning
 from backend.turns.domain.turn_origin import Origin
 from backend.turns.domain.turn_request import TurnRequest
@@ -47,6 +48,7 @@ class TurnPolicy:
     keeps_context: bool = True
     drain: timedelta | None = None
     strict_requests: bool = False
+    on_disconnect: DisconnectPolicy = BY_API
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import decode_labels
 from backend.turns.domain.asked_later import AskedLater, check_may_enter
+from backend.turns.domain.client_left import unstored_id
 from backend.turns.domain.file_room import files_room
 from backend.turns.domain.presets import (
     ModelMeaning,
@@ -324,10 +325,16 @@ class TurnDrafting:
             has_lost_agent=await self._models.has_lost(caller, others),
         )
 
+    def new_response_id(self, asked: AskedTurn) -> str:
+        """Create the id of a response; a request can stop a turn that is not stored by the id alone."""
+        if asked.resolved.request.is_stored:
+            return new_id(IdPrefix.RESPONSE)
+        return unstored_id(self._policy.secret, asked.caller)
+
     def _facts(self, asked: AskedTurn, start: TurnStart, settings: ConversationSettings, now: datetime) -> TurnFacts:
         return TurnFacts(
             caller=asked.caller,
-            turn_id=asked.waited.id if asked.waited is not None else new_id(IdPrefix.RESPONSE),
+            turn_id=asked.waited.id if asked.waited is not None else self.new_response_id(asked),
             conversation_id=start.origin.conversation.id,
             metadata=dict(start.request.metadata or {}),
             knowledge_base_ids=settings.knowledge_base_ids,

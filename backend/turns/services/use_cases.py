@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from backend.conversations.domain.passed_over import PassedOver
 from backend.conversations.services.withheld_turns import WithheldText
+from backend.turns.domain.client_left import DisconnectPolicy
 from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.count_input import CountInput
@@ -14,6 +15,7 @@ from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_rates import TurnRates
 from backend.turns.services.turn_registry import TurnRegistry
+from backend.turns.services.unstored_turns import UnstoredTurns
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class TurnServices:
     cited: CitedDocuments
     rights: RightsOfReaders
     rates: TurnRates
+    unstored: UnstoredTurns
+    on_disconnect: DisconnectPolicy
     strict_requests: bool = False
 
     def passed_over(self) -> PassedOver | None:

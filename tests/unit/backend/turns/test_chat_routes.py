@@ -1,6 +1,5 @@
 """Chat completions over HTTP, called by the official client and by hand."""
 
-import asyncio
 from typing import Any
 
 import orjson
@@ -13,7 +12,7 @@ from shared.models.events import FinishReason, ModelCallStarted, RefusalDelta, T
 from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
 from tests.fakes.http_door import client_of
 from tests.fakes.openai_types import check_chunk, check_completion
-from tests.unit.backend.turns.test_routes import REPORT, open_door, scope_of
+from tests.unit.backend.turns.test_routes import REPORT, open_door
 
 PATH = "/v1/chat/completions"
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -183,30 +182,6 @@ async def test_the_same_key_brings_the_same_answer_in_either_form() -> None:
         assert len(door.turns.sent) == 1
         other = await door.http.post("/v1/responses", json={"input": "Hi"}, headers=headers)
         assert other.status_code == 422
-
-
-async def test_a_client_that_leaves_stops_nothing() -> None:
-    gate = asyncio.Event()
-    async with open_door([TextDelta(text="Half"), gate, *answer("Whole")]) as door:
-        left = asyncio.Event()
-        body = orjson.dumps({"messages": HI, "stream": True})
-        request = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def receive() -> dict[str, Any]:
-            if request:
-                return request.pop()
-            await left.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            if b"Half" in message.get("body", b""):
-                left.set()
-
-        await door.app(scope_of(PATH, door.key), receive, send)
-        gate.set()
-        [response_id] = door.turns.state.responses
-        followed = await door.openai.responses.retrieve(response_id, stream=True)
-        assert [event.type async for event in followed][-1] == "response.completed"
 
 
 async def test_every_answer_about_a_response_names_it() -> None:

@@ -228,32 +228,6 @@ async def test_nothing_is_left_of_a_stream_that_is_not_stored() -> None:
             await door.openai.responses.retrieve(last.response.id)
 
 
-async def test_a_client_that_leaves_stops_nothing() -> None:
-    gate = asyncio.Event()
-    async with open_door([TextDelta(text="Half"), gate, *answer("Whole")]) as door:
-        left = asyncio.Event()
-        received: list[bytes] = []
-        request = [{"type": "http.request", "body": b'{"input": "Hi", "stream": true}', "more_body": False}]
-
-        async def receive() -> dict[str, Any]:
-            if request:
-                return request.pop()
-            await left.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            received.append(message.get("body", b""))
-            if b"Half" in received[-1]:
-                left.set()
-
-        await door.app(scope_of("/v1/responses", door.key), receive, send)
-        assert b"[DONE]" not in b"".join(received)
-        gate.set()
-        response_id = next(iter(door.turns.state.responses))
-        followed = await door.openai.responses.retrieve(response_id, stream=True)
-        assert [event.type async for event in followed][-1] == "response.completed"
-
-
 async def test_silence_is_filled_with_comments() -> None:
     gate = asyncio.Event()
     sent: list[bytes] = []
