@@ -51,7 +51,7 @@ def _run(
     results: list[FlowResult] = []
     for client in clients:
         started = time.monotonic()
-        programs = [*([] if flows else [client.quickstart]), *client.flow_programs()]
+        programs = [program for program in client.programs() if not flows or program != client.quickstart]
         found = [
             result
             for program in programs

@@ -14,13 +14,16 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==(\S+)", re.MULTILINE)
 class ForeignClient:
     """A client with an environment of its own; `folder` holds its lock, its page's program and its flows.
 
-    `packages` are those whose versions the table names, the client itself first.
+    `packages` are those whose versions the table names, the client itself first. `language` tells whose packages they
+    are. Programs of a library run in its environment; a command is on the path of programs that the tests' own Python
+    runs; a server is a command that its flows start with the very program of its page.
     """
 
     folder: str
     title: str
     packages: tuple[str, ...]
     language: Literal["python", "node"] = "python"
+    use: Literal["library", "command", "server"] = "library"
 
     @property
     def directory(self) -> Path:
@@ -34,22 +37,23 @@ class ForeignClient:
 
     @property
     def program_suffix(self) -> str:
-        """How the names of its programs end."""
-        return ".py" if self.language == "python" else ".mjs"
+        """How the names of its flows' programs end."""
+        return ".mjs" if self.language == "node" and self.use == "library" else ".py"
 
     @property
     def quickstart(self) -> Path:
         """The program that its page in `docs/clients` shows."""
-        return self.directory / f"quickstart{self.program_suffix}"
+        return self.directory / f"quickstart{self.program_suffix if self.use == 'library' else '.sh'}"
 
     @property
     def page_name(self) -> str:
         """The name of its page in `docs/clients`."""
         return f"{self.folder.replace('_', '-')}.md"
 
-    def flow_programs(self) -> list[Path]:
-        """Return the programs that hold its flows, in the order of their names."""
-        return sorted(self.directory.glob(f"flows*{self.program_suffix}"))
+    def programs(self) -> list[Path]:
+        """Return the programs that are run: its page's, unless the flows start it, then its flows' by their names."""
+        flows = sorted(self.directory.glob(f"flows*{self.program_suffix}"))
+        return flows if self.use == "server" else [self.quickstart, *flows]
 
     def versions(self) -> dict[str, str]:
         """Return the locked versions of `packages`."""
@@ -75,4 +79,9 @@ CLIENTS = (
     ForeignClient("openai_node", "OpenAI for Node", ("openai",), "node"),
     ForeignClient("ai_sdk", "Vercel AI SDK", ("@ai-sdk/openai", "ai"), "node"),
     ForeignClient("langchain_js", "LangChain for JavaScript", ("@langchain/openai", "@langchain/core"), "node"),
+    ForeignClient("codex", "Codex CLI", ("@openai/codex",), "node", "command"),
+    ForeignClient("opencode", "opencode", ("opencode-linux-x64",), "node", "command"),
+    ForeignClient("aider", "aider", ("aider-chat", "litellm"), use="command"),
+    ForeignClient("llm_cli", "llm", ("llm", "openai"), use="command"),
+    ForeignClient("open_webui", "Open WebUI", ("open-webui",), use="server"),
 )

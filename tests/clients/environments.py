@@ -41,11 +41,23 @@ def install_all(clients: Sequence[ForeignClient]) -> dict[str, Path]:
 
 
 def command(client: ForeignClient, environment: Path, program: Path) -> list[str]:
-    """Return the command that runs a client's program in its environment."""
+    """Return the command that runs a client's program in its environment, or in that of the tests."""
+    if program.suffix == ".sh":
+        return ["sh", str(program)]
+    if client.use != "library":
+        return [sys.executable, str(program)]
     if client.language == "python":
         return [str(environment / "bin" / "python"), str(program)]
     # Node finds packages beside the program only, so the environment holds a copy of it
     return [str(_needed_node()), str(environment / program.name)]
+
+
+def commands_of(client: ForeignClient, environment: Path) -> list[Path]:
+    """Return where the commands of a client stand, and what these need to run."""
+    if client.language == "python":
+        return [environment / "bin"]
+    packages = environment / "node_modules"
+    return [packages / ".bin", packages / client.packages[0] / "bin", _needed_node().parent]
 
 
 def _installed(client: ForeignClient) -> Path:

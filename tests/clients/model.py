@@ -3,7 +3,8 @@
 It does what a user's words say, so that a program needs no script: `Use f({…}) and g({…}) then h({…}).` makes the calls
 of each round in turn and then tells their results; asked for a code word that it was not sent, it searches once and
 cites; a form of the answer that is asked for is filled in; of an image or a code word in what it was sent it tells; and
-else it counts the user's messages.
+else it counts the user's messages. To `Say {{{…}}}` it answers with that text, and what begins with `Never end` with a
+few words and then nothing more, until it is left.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from typing import Any, cast
 import orjson
 
 from deploy.demo.shaped import fitting
-from tests.fakes.model_server import FakeModelServer, RecordedRequest, Reply, ScriptedCall
+from tests.fakes.model_server import FakeModelServer, Fault, RecordedRequest, Reply, ScriptedCall
 
 _COMMAND = re.compile(r"\bUse (\w+\(.*\))\.")
 _CALL = re.compile(r"(\w+)\((\{.*?\})\)")
@@ -28,6 +29,8 @@ _SEARCH = "knowledge_base_search"
 _ASKED_FOR = "code word"
 _KNOWLEDGE = "knowledge_base_"
 _THOUGHT = "Think: "
+_VERBATIM = re.compile(r"Say \{\{\{(.*?)\}\}\}", re.DOTALL)
+_ENDLESS = "Never end"
 
 Message = dict[str, Any]
 
@@ -40,9 +43,14 @@ def answer(request: RecordedRequest) -> Reply:
         messages = messages[:-1]
     files = [_text(message) for message in messages if _is_file(message)]
     messages = [message for message in messages if not _is_file(message)]
-    newest = max(index for index, message in enumerate(messages) if message["role"] == "user")
+    newest = max((index for index, message in enumerate(messages) if message["role"] == "user"), default=0)
     said = _TIME.sub("", _text(messages[newest]))
     known = "\n".join((*files, said))
+    if said.startswith(_ENDLESS):
+        return Reply(text=("I ", "begin, "), fault=Fault.STALL)
+    verbatim = _VERBATIM.match(said)
+    if verbatim:
+        return Reply(text=tuple(verbatim[1].splitlines(keepends=True)))
     calls = _calls(body, said, known, messages[newest + 1 :])
     if calls:
         return Reply(tool_calls=tuple(calls))
@@ -64,7 +72,13 @@ def _calls(body: dict[str, Any], said: str, known: str, since: Sequence[Message]
     number = len(rounds)
     wanted = _rounds_wanted(said)
     if number < len(wanted):
-        found = [(name, arguments) for name, arguments in wanted[number] if name in tools]
+        # clients put the name of a tool server before those of its tools
+        found = [
+            (tool, arguments)
+            for name, arguments in wanted[number]
+            for tool in tools
+            if tool == name or tool.endswith(f"_{name}")
+        ]
     else:
         found = _unasked(
             body.get("tool_choice"), tools, {call["function"]["name"] for calls in rounds for call in calls}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.clients.catalogue import CLIENTS, HERE, ForeignClient
-from tests.clients.environments import command
+from tests.clients.environments import command, commands_of
 from tests.clients.results import FlowResult
 from tests.e2e.pair import MODEL, Pair, PairOptions, start_pair
 from tests.fakes.model_server import RecordedRequest
@@ -31,13 +31,16 @@ class World:
     knowledge_base_id: str
     directory: Path
 
-    def settings(self, client: ForeignClient) -> dict[str, str]:
+    def settings(self, client: ForeignClient, environment: Path) -> dict[str, str]:
         """Return what a program finds in its environment, and nothing of the developer's own."""
+        places = [*commands_of(client, environment), os.environ["PATH"]] if client.use != "library" else []
         key = self.pair.key(client.folder)
         home = self.directory / "home" / client.folder
         home.mkdir(parents=True, exist_ok=True)
         return {name: os.environ[name] for name in _INHERITED if name in os.environ} | {
+            **({"PATH": os.pathsep.join(map(str, places))} if places else {}),
             "HOME": str(home),
+            "MODEL_SERVER": self.pair.model_url.removesuffix("/v1"),
             "OPENAI_BASE_URL": f"{self.pair.backend_url}/v1",
             "OPENAI_API_KEY": key,
             "MODEL": MODEL,
@@ -54,12 +57,12 @@ class World:
         self, client: ForeignClient, environment: Path, program: Path, flows: tuple[str, ...] = ()
     ) -> list[FlowResult]:
         """Run one program to its end and return what its flows came to; a program that breaks off is a failed flow."""
-        if client.language == "node":
+        if program.suffix == ".mjs":
             for copied in (program, *_KIT.glob("*.mjs")):
                 shutil.copy(copied, environment / copied.name)
         log_path = self.directory / f"{client.folder}.{program.stem}.log"
         words = [*command(client, environment, program), *flows]
-        outcome = _run(words, self.settings(client), log_path)
+        outcome = _run(words, self.settings(client, environment), log_path)
         results = [FlowResult.read(client, line) for line in outcome.lines if line.startswith('{"kind"')]
         if program.stem == "quickstart":
             results = [_of_quickstart(client, outcome)]
@@ -104,7 +107,9 @@ def _run(words: list[str], settings: Mapping[str, str], log_path: Path) -> _Outc
 
 def _of_quickstart(client: ForeignClient, outcome: _Outcome) -> FlowResult:
     printed = "\n".join(outcome.lines)
-    is_ok = outcome.exit_code == 0 and "HELIOTROPE" in printed and "handbook.md" in printed
+    # a command shows its user the number of a source and not its name
+    sources = "handbook.md" if client.use == "library" else "[1]"
+    is_ok = outcome.exit_code == 0 and "HELIOTROPE" in printed and sources in printed
     note = "" if is_ok else f"exit code {outcome.exit_code}, printed {printed[-600:]!r}, see {outcome.log_path}"
     return FlowResult(client, "page", "quickstart", is_ok=is_ok, note=note)
 
