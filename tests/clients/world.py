@@ -46,7 +46,8 @@ class World:
             "MODEL": MODEL,
             "CLIENT": client.folder,
             "KNOWLEDGE_BASE_ID": self.knowledge_base_id,
-            "PYTHONPATH": str(_KIT),
+            # programs that the tests run may use what these have
+            "PYTHONPATH": os.pathsep.join([str(_KIT), *([str(HERE.parents[1])] if client.use != "library" else [])]),
             "PYTHONDONTWRITEBYTECODE": "1",
             # what some clients report to their makers unless told otherwise
             "OPENAI_AGENTS_DISABLE_TRACING": "1",

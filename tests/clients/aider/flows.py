@@ -1,6 +1,16 @@
 """Flows of aider: a file is edited in each of its formats, questions, commits, several turns, a stop."""
 
-from commands import ENDLESS, check_interrupted, command, make_agent, new_folder, tells, wait_asked, works
+from commands import (
+    ENDLESS,
+    check_interrupted,
+    command,
+    make_agent,
+    model_requests,
+    new_folder,
+    tells,
+    wait_asked,
+    works,
+)
 from flow_kit import (
     BASE_URL,
     CODE_WORD,
@@ -104,17 +114,19 @@ for question in sys.argv[2:]:
 """
 
 
-@flow("history", "several messages in one session")
+@flow("plain", "several messages in one session")
 def history():
     """Five turns through its Python interface."""
     folder = repository("turns")
     (folder / "turns.py").write_text(TURNS)
-    asked = questions("several messages in one session")
+    asked = questions(
+        "several messages in one session"
+    )  # aider adds words to the newest one, and takes them away later
     out = works("python", "turns.py", f"openai/{MODEL}", *asked, settings=SETTINGS, folder=folder).out
     check(all(question in out for question in asked), out[-1500:])
 
 
-@flow("history", "--restore-chat-history")
+@flow("plain", "--restore-chat-history")
 def restored():
     """A second process goes on."""
     folder = repository("restored")
@@ -130,8 +142,8 @@ def read_only():
     folder = repository("read")
     (folder / "inventory.md").write_text(FILE_TEXT)
     asked = "Which code word does the inventory name?"
-    out = aider(folder, "--edit-format", "ask", "--read", "inventory.md", "-m", asked).out
-    check(FILE_CODE_WORD in out or asked in out, out)
+    aider(folder, "--edit-format", "ask", "--read", "inventory.md", "-m", asked)
+    check(FILE_CODE_WORD in str(model_requests(asked)))
 
 
 @flow("errors", "unknown model, wrong key")

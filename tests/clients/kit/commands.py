@@ -92,7 +92,7 @@ def make_agent() -> str:
 def model_requests(words: str) -> dict[int, dict[str, Any]]:
     """Return what the provider was sent that holds these words: the number of the request, and its body."""
     sent = _answer(urllib.request.Request(f"{MODEL_SERVER}/_requests"), 60)
-    bodies = {number: base64.b64decode(each["body"]).decode() for number, each in enumerate(sent)}
+    bodies = {number: base64.urlsafe_b64decode(each["body"]).decode() for number, each in enumerate(sent)}
     return {number: json.loads(body) for number, body in bodies.items() if words in body}
 
 
@@ -117,11 +117,19 @@ def check_let_go(request: int) -> None:
 
 @contextlib.contextmanager
 def running(*words: str, settings: Mapping[str, str] | None = None, folder: Path = HOME) -> Generator[subprocess.Popen]:
-    """Run a command beside the block and end it with it."""
-    with subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        cwd=folder, env={**os.environ, **(settings or {})}, start_new_session=True,
-    ) as process:  # fmt: skip
+    """Run a command beside the block, its output in a log of its name, and end it with the block."""
+    with (
+        (HOME / f"{Path(words[-1]).stem[:40]}.log").open("wb") as log,
+        subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            env={**os.environ, **(settings or {})},
+            start_new_session=True,
+        ) as process,
+    ):
         try:
             yield process
         finally:

@@ -2,9 +2,10 @@
 set -eu
 folder=$(dirname "$(llm logs path)")
 mkdir -p "$folder"
+llm keys set ballast --value "$OPENAI_API_KEY"
 cat > "$folder/extra-openai-models.yaml" << END
-- {model_id: ballast, model_name: $MODEL, api_base: "$OPENAI_BASE_URL", supports_schema: true, supports_tools: true}
-- {model_id: handbook, model_name: llm-handbook, api_base: "$OPENAI_BASE_URL"}
+- {model_id: ballast, model_name: $MODEL, api_base: "$OPENAI_BASE_URL", api_key_name: ballast, supports_schema: true, supports_tools: true}
+- {model_id: handbook, model_name: llm-handbook, api_base: "$OPENAI_BASE_URL", api_key_name: ballast}
 END
 llm -m ballast "Greet me."
 llm -c "Thank you."

@@ -134,7 +134,8 @@ def continued(mode: str):
     """Five turns, each a process of its own."""
     folder = configured(mode, "continued")
     for number, question in enumerate(questions(f"{mode}, run --continue")):
-        check(question in asked(folder, question, *(["--continue"] if number else [])).out)
+        # with a title of his own nothing but the questions is asked
+        check(question in asked(folder, question, *(["--continue"] if number else ["--title", "Five"])).out)
 
 
 @modes("history", "run --session, with tools")
@@ -143,7 +144,7 @@ def sessions(mode: str):
     folder = configured(mode, "session")
     first, *others = questions(f"{mode}, run --session, with tools")
     text = f'{first} Use bash({{"command": "echo quince", "description": "A"}}).'
-    session = asked(folder, text, "--format", "json").events[0]["sessionID"]
+    session = asked(folder, text, "--title", "Five", "--format", "json").events[0]["sessionID"]
     for question in others:
         check(question in asked(folder, question, "--session", session).out)
 
