@@ -139,7 +139,8 @@ lock: ## resolve the dependencies anew (needs uv)
 lock-clients: ## resolve the newest versions of the foreign clients (needs uv and npm)
 	@for folder in $(dir $(wildcard tests/clients/*/requirements.in)); do \
 		(cd $$folder && uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url --universal \
-		--python-version 3.11 --exclude-newer $(CLIENTS_BEFORE) requirements.in -o requirements.txt) || exit 1; done
+		--python-version 3.11 --exclude-newer $(CLIENTS_BEFORE) $$(test ! -f excludes.txt || echo --excludes excludes.txt) \
+		requirements.in -o requirements.txt) || exit 1; done
 	@for folder in $(dir $(wildcard tests/clients/*/package.json)); do \
 		(cd $$folder && npm install --package-lock-only --before $(CLIENTS_BEFORE)) || exit 1; done
 

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from tests.clients.catalogue import CLIENTS, ForeignClient
 from tests.clients.environments import OLDEST_NODE, install_all, node_program
-from tests.clients.results import FlowResult, broken, shown, table
+from tests.clients.results import FlowResult, broken, shown, table, with_endpoints, with_summary
 from tests.clients.world import World, dump_requests, recorded_requests, running_world
 
 _ROOT = Path(__file__).resolve().parents[2]
 _WORKING = _ROOT / "var" / "clients" / "run"
+README = _ROOT / "README.md"
 TABLE = _ROOT / "docs" / "clients" / "table.md"
 
 
@@ -38,10 +39,12 @@ def main() -> int:
         return 0
     with running_world(_WORKING) as world:
         results = _run(world, chosen, environments, tuple(arguments.flow))
+        results = with_endpoints(results, world.backend_requests())
     worse = broken(results, TABLE.read_text(encoding="utf-8"))
     written = table(results, {client.folder: _versions(client) for client in chosen}, f"{datetime.now(UTC):%Y-%m-%d}")
     if not arguments.clients and not arguments.flow:
         TABLE.write_text(written, encoding="utf-8")
+        README.write_text(with_summary(README.read_text(encoding="utf-8"), written), encoding="utf-8")
     _say(f"{written}\n{shown(results)}")
     failed = sum(not result.is_ok for result in results)
     _say(f"{len(results) - failed} passed, {failed} failed in {time.monotonic() - started:.0f} s")

@@ -1,6 +1,9 @@
 """What the flows came to, and the table of them."""
 
 import json
+import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +28,8 @@ KINDS = {
 }
 """The columns of the table: kinds of flows, and how the table names them."""
 
+SUMMARY_BEGINS = "<!-- clients: written by make test-clients -->"
+SUMMARY_ENDS = "<!-- clients end -->"
 MIN_REUSED_SHARE = 0.98
 
 
@@ -38,12 +43,16 @@ class FlowResult:
     is_ok: bool
     note: str = ""
     seconds: float = 0
+    began_at: float = 0
+    endpoints: frozenset[str] = frozenset()
+    """The methods and routes of the requests that came while it ran."""
 
     @classmethod
     def read(cls, client: ForeignClient, line: str) -> "FlowResult":
         """Read the line that a program prints of a flow."""
         told = json.loads(line)
-        return cls(client, told["kind"], told["flow"], bool(told["ok"]), str(told["note"]), float(told["seconds"]))
+        times = float(told["seconds"]), float(told["began_at"])
+        return cls(client, told["kind"], told["flow"], bool(told["ok"]), str(told["note"]), *times)
 
     def with_prefixes(self, requests: Sequence[RecordedRequest]) -> "FlowResult":
         """Hold a resent history to what the model was sent: each request begins with the one before it."""
@@ -53,6 +62,19 @@ class FlowResult:
         if share >= MIN_REUSED_SHARE:
             return replace(self, note=f"{share:.3f} of each model request was sent before")
         return replace(self, is_ok=False, note=f"only {share:.3f} of each model request begins as the one before")
+
+
+def with_endpoints(results: Sequence[FlowResult], requests: Sequence[tuple[float, str]]) -> list[FlowResult]:
+    """Give each flow the endpoints of the requests that ended after it began and before the next one did.
+
+    Flows run one after another; `requests` are times and endpoints as the access log tells them.
+    """
+    begins = sorted(result.began_at for result in results)
+    touched = defaultdict[float, set[str]](set)
+    for ended_at, endpoint in requests:
+        at = bisect_right(begins, ended_at)
+        touched[begins[at - 1] if at else 0].add(endpoint)
+    return [replace(result, endpoints=frozenset(touched[result.began_at])) for result in results]
 
 
 def table(results: Sequence[FlowResult], versions: dict[str, str], day: str) -> str:
@@ -74,7 +96,49 @@ def table(results: Sequence[FlowResult], versions: dict[str, str], day: str) -> 
         cells = [_cell([result for result in own if result.kind == kind]) for kind in kinds]
         client = own[0].client
         lines.append(f"| [{client.title}]({client.page_name}) | {versions[folder]} | {' | '.join(cells)} |")
-    return "\n".join([*lines, *_failures(results), ""])
+    return "\n".join([*lines, *_failures(results), *_endpoints(results), ""])
+
+
+def _endpoints(results: Sequence[FlowResult]) -> list[str]:
+    clients = list(dict.fromkeys(result.client for result in results))
+    endpoints = sorted({each for result in results for each in result.endpoints}, key=lambda each: each.split()[::-1])
+    lines = [
+        "",
+        "## By endpoint",
+        "",
+        "A cell counts the flows that work among those during which the client called the endpoint.",
+        "",
+        f"| endpoint | {' | '.join(client.title for client in clients)} |",
+        f"|---|{'---|' * len(clients)}",
+    ]
+    for endpoint in endpoints:
+        touched = [result for result in results if endpoint in result.endpoints]
+        cells = [_cell([result for result in touched if result.client is client]) for client in clients]
+        lines.append(f"| `{endpoint}` | {' | '.join(cells)} |")
+    return lines
+
+
+def summary(page: str) -> str:
+    """Return what README says of the page of the table: its date, and for each client how many of its flows work."""
+    day = re.search(r"Written by `make test-clients` on (\S+): (.+?) flows work", page)
+    rows = re.findall(r"^\| \[(.+?)\]\((.+?)\) \|.*?\|(.*)\|$", page, re.MULTILINE)
+    if day is None:
+        raise ValueError("the page of the table does not say when it was written")
+    told = [f"[{title}](docs/clients/{name}) {_sum(cells)}" for title, name, cells in rows]
+    opening = f"On {day[1]}, {day[2]} flows of unmodified clients work"
+    return f"{opening} ([by kind and by endpoint](docs/clients/table.md)):\n{', '.join(told)}."
+
+
+def with_summary(readme: str, page: str) -> str:
+    """Return README with what the page of the table says between its two markers."""
+    before, _, rest = readme.partition(SUMMARY_BEGINS)
+    _, _, after = rest.partition(SUMMARY_ENDS)
+    return f"{before}{SUMMARY_BEGINS}\n{summary(page)}\n{SUMMARY_ENDS}{after}"
+
+
+def _sum(cells: str) -> str:
+    works, tried = zip(*((int(one), int(other)) for one, other in re.findall(r"(\d+)/(\d+)", cells)), strict=True)
+    return f"{sum(works)}/{sum(tried)}"
 
 
 def _cell(results: Sequence[FlowResult]) -> str:

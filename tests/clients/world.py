@@ -6,10 +6,13 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
+from shared.telemetry import LogEvent
 from tests.clients.catalogue import CLIENTS, HERE, ForeignClient
 from tests.clients.environments import command, commands_of
 from tests.clients.results import FlowResult
@@ -20,6 +23,7 @@ from tests.servers.services import RunningService
 PROGRAM_TIMEOUT_SECONDS = 300
 _KIT = HERE / "kit"
 _HANDBOOK = b"# Handbook\n\nThe code word of the handbook is HELIOTROPE.\n\nEach desk has a lamp with a green shade.\n"
+_PUBLIC = ("/v1/", "/mcp")
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
@@ -63,14 +67,25 @@ class World:
                 shutil.copy(copied, environment / copied.name)
         log_path = self.directory / f"{client.folder}.{program.stem}.log"
         words = [*command(client, environment, program), *flows]
+        began_at = time.time()
         outcome = _run(words, self.settings(client, environment), log_path)
         results = [FlowResult.read(client, line) for line in outcome.lines if line.startswith('{"kind"')]
         if program.stem == "quickstart":
-            results = [_of_quickstart(client, outcome)]
+            results = [replace(_of_quickstart(client, outcome), began_at=began_at)]
         elif outcome.exit_code != 0 or not (results or flows):
             note = f"the program ended with {outcome.exit_code}, see {log_path}"
             results.append(FlowResult(client, "program", program.stem, is_ok=False, note=note))
         return results
+
+    def backend_requests(self) -> list[tuple[float, str]]:
+        """Return when each public request to the backend ended, in seconds since 1970, and its method and route."""
+        lines = (self.directory / "pair" / "backend.log").read_text(encoding="utf-8").splitlines()
+        told = [json.loads(line) for line in lines if f'"{LogEvent.HTTP_REQUEST}"' in line]
+        return [
+            (datetime.fromisoformat(each["timestamp"]).timestamp(), f"{each['method']} {each['route']}")
+            for each in told
+            if each["route"].startswith(_PUBLIC)
+        ]
 
     async def model_requests(self) -> list[RecordedRequest]:
         """Return all that the fake model was sent."""

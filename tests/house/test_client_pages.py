@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.clients.catalogue import CLIENTS, ForeignClient
+from tests.clients.results import with_summary
 from tests.house.sources import ROOT
 
 _PAGES = ROOT / "docs" / "clients"
@@ -46,6 +47,12 @@ def test_every_package_of_the_lock_has_a_hash_and_no_address(client: ForeignClie
         packages = {name: entry for name, entry in json.loads(text)["packages"].items() if name}
         assert packages
         assert [name for name, entry in packages.items() if "integrity" not in entry or "resolved" in entry] == []
+
+
+def test_readme_says_what_the_table_says():
+    page, readme = (_PAGES / "table.md").read_text(encoding="utf-8"), (ROOT / "README.md").read_text(encoding="utf-8")
+    assert with_summary(readme, page) == readme
+    assert with_summary(readme, page.replace("1/1", "0/1")) != readme
 
 
 def test_the_check_bites():

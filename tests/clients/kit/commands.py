@@ -116,7 +116,9 @@ def check_let_go(request: int) -> None:
 
 
 @contextlib.contextmanager
-def running(*words: str, settings: Mapping[str, str] | None = None, folder: Path = HOME) -> Generator[subprocess.Popen]:
+def running(
+    *words: str, settings: Mapping[str, str] | None = None, folder: Path = HOME
+) -> Generator[subprocess.Popen[bytes]]:
     """Run a command beside the block, its output in a log of its name, and end it with the block."""
     with (
         (HOME / f"{Path(words[-1]).stem[:40]}.log").open("wb") as log,

@@ -71,6 +71,7 @@ export async function run() {
   const chosen = new Set(process.argv.slice(2));
   for (const { kind, name, body } of flows) {
     if (chosen.size && !chosen.has(name)) continue;
+    const beganAt = Date.now() / 1000;
     const started = performance.now();
     let outcome;
     try {
@@ -81,6 +82,6 @@ export async function run() {
       outcome = { ok: false, note: `${error?.name}: ${error?.message}`.slice(0, 1500) };
     }
     const seconds = Math.round((performance.now() - started) / 10) / 100;
-    process.stdout.write(`${JSON.stringify({ kind, flow: name, seconds, ...outcome })}\n`);
+    process.stdout.write(`${JSON.stringify({ kind, flow: name, began_at: beganAt, seconds, ...outcome })}\n`);
   }
 }

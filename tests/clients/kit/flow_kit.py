@@ -120,14 +120,17 @@ def refused(*words: str) -> Generator[None]:
 def run() -> None:
     """Run the flows (those whose names stand on the command line, else all) in order and print each result."""
     chosen = set(sys.argv[1:])
-    with asyncio.Runner() as runner:  # one loop for all: some clients keep their connections from one flow to the next
+    # one loop for all, since some clients keep their connections from one flow to the next, and made by the first flow
+    # that needs it, since others bring their own
+    runner = asyncio.Runner()
+    with contextlib.closing(runner):
         for each in _PROGRAM.flows:
             if not chosen or each.name in chosen:
                 print(json.dumps(_result(each, runner)), flush=True)
 
 
 def _result(each: _Flow, runner: asyncio.Runner) -> dict[str, Any]:
-    started = time.monotonic()
+    began_at, started = time.time(), time.monotonic()
     try:
         came = each.run()
         if inspect.iscoroutine(came):
@@ -136,7 +139,8 @@ def _result(each: _Flow, runner: asyncio.Runner) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001 - some clients raise groups or exit
         traceback.print_exc()
         outcome = {"ok": False, "note": f"{type(error).__name__}: {_told(error)}"[:1500]}
-    return {"kind": each.kind, "flow": each.name, "seconds": round(time.monotonic() - started, 2), **outcome}
+    seconds = round(time.monotonic() - started, 2)
+    return {"kind": each.kind, "flow": each.name, "began_at": began_at, "seconds": seconds, **outcome}
 
 
 def _told(error: BaseException) -> str:

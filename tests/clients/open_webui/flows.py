@@ -60,7 +60,7 @@ def models():
     page = new_chat()
     page.locator("#model-selector-model-button").click()
     for name in (MODEL, "open-webui-handbook"):
-        expect(page.get_by_role("button", name=f"Select {name} model")).to_be_visible()
+        expect(page.get_by_role("option", name=f"Select {name} model")).to_be_visible()
 
 
 @flow("streamed", "a chat")
@@ -136,10 +136,9 @@ def edit_answer():
     page = new_chat()
     say(page, "Name a fruit")
     answered(page, "Name a fruit")
-    page.locator(".message-actions, [id^=message-]").last.hover()
-    page.get_by_role("button", name="Edit").last.click()
-    page.locator("textarea[id^=message-edit-]").fill("I name the medlar.")
-    page.locator("#save-edit-message-button").click()
+    page.locator("[id^=message-]", has=page.locator(".chat-assistant")).get_by_role("button", name="Edit").click()
+    page.locator("[id^=message-] textarea").fill("I name the medlar.")
+    page.locator("#confirm-edit-message-button").click()
     expect(page.locator(".chat-assistant").last).to_contain_text("medlar")
     say(page, "And another one after it")
     answered(page, "And another one after it")
