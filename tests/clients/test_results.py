@@ -1,12 +1,12 @@
 """What the table says of flows, and when a run breaks what it promises."""
 
-from tests.clients.catalogue import CLIENTS
+from tests.clients.catalogue import CLIENTS, ForeignClient
 from tests.clients.results import FlowResult, broken, summary, table, with_endpoints
 
 ONE, OTHER = CLIENTS[:2]
 
 
-def result(flow: str, *, is_ok: bool = True, client=ONE, began_at: float = 0) -> FlowResult:
+def result(flow: str, *, is_ok: bool = True, client: ForeignClient = ONE, began_at: float = 0) -> FlowResult:
     return FlowResult(client, "plain", flow, is_ok=is_ok, began_at=began_at)
 
 

@@ -20,7 +20,7 @@ from tests.e2e.pair import MODEL, Pair, PairOptions, start_pair
 from tests.fakes.model_server import RecordedRequest
 from tests.servers.services import RunningService
 
-PROGRAM_TIMEOUT_SECONDS = 300
+PROGRAM_TIMEOUT_SECONDS = 900
 _KIT = HERE / "kit"
 _HANDBOOK = b"# Handbook\n\nThe code word of the handbook is HELIOTROPE.\n\nEach desk has a lamp with a green shade.\n"
 _PUBLIC = ("/v1/", "/mcp")
@@ -135,6 +135,8 @@ def running_world(directory: Path) -> Generator[World]:
     """Start the pair on an empty SQLite file with a handbook in a base, and end it with the block."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
+    # coding clients look for the root of a repository, which is not to be ours
+    subprocess.run(["git", "init", "--quiet", str(directory)], check=True)
 
     def launch(
         module: str, *arguments: str, settings: Mapping[str, str], ready_url: str, directory: Path

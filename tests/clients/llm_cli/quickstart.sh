@@ -9,7 +9,7 @@ cat > "$folder/extra-openai-models.yaml" << END
 END
 llm -m ballast "Greet me."
 llm -c "Thank you."
-llm -m ballast --schema "text" "Greet me in JSON."
+llm -m ballast --schema "name, age int" "Who was Ada Lovelace?"
 llm -m ballast --functions 'def get_weather(city: str) -> str: return f"rain in {city}"' 'Use get_weather({"city": "Paris"}).'
 
 # knowledge: an agent is a model with knowledge bases
