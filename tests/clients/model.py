@@ -20,9 +20,9 @@ import orjson
 from deploy.demo.shaped import fitting
 from tests.fakes.model_server import FakeModelServer, Fault, RecordedRequest, Reply, ScriptedCall
 
-_COMMAND = re.compile(r"\bUse (\w+\(.*\))\.")
-_CALL = re.compile(r"(\w+)\((\{.*?\})\)")
-_ROUND = re.compile(r"\)\s+then\s+(?=\w+\()")
+_COMMAND = re.compile(r"\bUse ([\w-]+\(.*\))\.")
+_CALL = re.compile(r"([\w-]+)\((\{.*?\})\)")
+_ROUND = re.compile(r"\)\s+then\s+(?=[\w-]+\()")
 _CODE_WORD = re.compile(r"code word of the [\w ]+ is ([A-Z]+)")
 _TIME = re.compile(r"\n\n<time>[^<]*</time>\s*\Z")
 _SEARCH = "knowledge_base_search"

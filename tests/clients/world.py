@@ -24,6 +24,7 @@ PROGRAM_TIMEOUT_SECONDS = 900
 _KIT = HERE / "kit"
 _HANDBOOK = b"# Handbook\n\nThe code word of the handbook is HELIOTROPE.\n\nEach desk has a lamp with a green shade.\n"
 _PUBLIC = ("/v1/", "/mcp")
+_AGENT = "handbook"
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
 
 
@@ -50,6 +51,7 @@ class World:
             "MODEL": MODEL,
             "CLIENT": client.folder,
             "KNOWLEDGE_BASE_ID": self.knowledge_base_id,
+            "KNOWLEDGE_AGENT": _AGENT,
             # programs that the tests run may use what these have
             "PYTHONPATH": os.pathsep.join([str(_KIT), *([str(HERE.parents[1])] if client.use != "library" else [])]),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -123,8 +125,9 @@ def _run(words: list[str], settings: Mapping[str, str], log_path: Path) -> _Outc
 
 def _of_quickstart(client: ForeignClient, outcome: _Outcome) -> FlowResult:
     printed = "\n".join(outcome.lines)
-    # a command shows its user the number of a source and not its name
-    sources = "handbook.md" if client.use == "library" else "[1]"
+    # a command, and who only names a model, shows the number of a source and not its name
+    names_a_model = "KNOWLEDGE_AGENT" in client.quickstart.read_text(encoding="utf-8")
+    sources = "[1]" if names_a_model or client.use != "library" else "handbook.md"
     is_ok = outcome.exit_code == 0 and "HELIOTROPE" in printed and sources in printed
     note = "" if is_ok else f"exit code {outcome.exit_code}, printed {printed[-600:]!r}, see {outcome.log_path}"
     return FlowResult(client, "page", "quickstart", is_ok=is_ok, note=note)
@@ -158,6 +161,8 @@ def _new_handbook(pair: Pair) -> str:
         stored = ann.put(f"/v1/knowledge_bases/{base_id}/documents/handbook.md", content=_HANDBOOK)
         for client in CLIENTS:  # a user each, so that no client continues what another one has seen
             ann.put(f"/v1/knowledge_bases/{base_id}/members/{client.folder}", json={"role": "reader"})
+        agent = {"model": MODEL, "knowledge_base_ids": [base_id], "visibility": "tenant"}
+        ann.put(f"/v1/agents/{_AGENT}", json=agent).raise_for_status()
     if stored.status_code != 201:
         raise RuntimeError(f"the handbook was not stored: {stored.text}")
     return base_id

@@ -5,6 +5,9 @@ from ag2.config import OpenAIConfig, OpenAIResponsesConfig
 from flow_kit import (
     API_KEY,
     BASE_URL,
+    CODE_WORD,
+    KNOWLEDGE_AGENT,
+    KNOWLEDGE_QUESTION,
     MODEL,
     PARALLEL,
     PNG_URL,
@@ -30,12 +33,8 @@ class Person(BaseModel):
 def agent(mode: str, name: str = MODEL, config: dict | None = None, **options) -> Agent:
     """Return an agent over one of the APIs."""
     made = OpenAIResponsesConfig if mode == "responses" else OpenAIConfig
-    return Agent(
-        "helper",
-        "Be brief.",
-        config=made(name, api_key=API_KEY, base_url=BASE_URL, max_retries=0, **(config or {})),
-        **options,
-    )
+    given = made(name, api_key=API_KEY, base_url=BASE_URL, max_retries=0, **(config or {}))
+    return Agent("helper", "Be brief.", config=given, **options)
 
 
 def modes(kind: str, name: str):
@@ -92,6 +91,14 @@ async def resent(mode: str):
     for number, words in enumerate(others, 2):
         reply = await reply.ask(words)
         check_turn(number, reply.body)
+
+
+@modes("knowledge with citations", "an agent named as the model")
+async def knowledge_by_name(mode: str):
+    """Knowledge behind the name of a model, beside functions of the program."""
+    text = (await agent(mode, KNOWLEDGE_AGENT, tools=[get_weather]).ask(KNOWLEDGE_QUESTION)).body
+    check(CODE_WORD in text, text)
+    check("[1]" in text, text)
 
 
 @modes("images", "ImageInput")

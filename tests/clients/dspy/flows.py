@@ -1,7 +1,22 @@
 """Flows of DSPy: its language model over both APIs, its adapters, functions and histories."""
 
 import dspy
-from flow_kit import API_KEY, BASE_URL, MODEL, PNG_URL, check, check_turn, flow, get_weather, questions, refused, run
+from flow_kit import (
+    API_KEY,
+    BASE_URL,
+    CODE_WORD,
+    KNOWLEDGE_AGENT,
+    KNOWLEDGE_QUESTION,
+    MODEL,
+    PNG_URL,
+    check,
+    check_turn,
+    flow,
+    get_weather,
+    questions,
+    refused,
+    run,
+)
 
 
 class Describe(dspy.Signature):
@@ -60,11 +75,12 @@ def predicted(mode: str):
     check(isinstance(found.age, int), found)
 
 
-@flow("structured output", "ChainOfThought with JSONAdapter")
-def thought():
-    """A field for the reasons before the others."""
-    with dspy.context(lm=lm(), adapter=dspy.JSONAdapter()):
-        check(dspy.ChainOfThought(Describe)(question="Who?").reasoning)
+@modes("knowledge with citations", "an agent named as the model")
+def knowledge_by_name(mode: str):
+    """Knowledge behind the name of a model."""
+    text = text_of(lm(mode, KNOWLEDGE_AGENT)(KNOWLEDGE_QUESTION)[0])
+    check(CODE_WORD in text, text)
+    check("[1]" in text, text)
 
 
 @flow("structured output", "demos and a History")
@@ -86,13 +102,9 @@ def with_history():
 @flow("own functions", "native function calling")
 def functions():
     """Calls that the model names, which the program runs."""
-    tool = dspy.Tool(get_weather)
-    answer = lm()(
-        messages=[{"role": "user", "content": 'Use get_weather({"city": "Paris"}).'}],
-        tools=[tool.format_as_openai_function_call()]
-        if hasattr(tool, "format_as_openai_function_call")
-        else [tool.format_as_litellm_function_call()],
-    )[0]
+    tool = dspy.Tool(get_weather).format_as_litellm_function_call()
+    question = [{"role": "user", "content": 'Use get_weather({"city": "Paris"}).'}]
+    answer = lm()(messages=question, tools=[tool])[0]
     check("Paris" in str(answer), answer)
 
 

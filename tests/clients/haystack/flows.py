@@ -7,6 +7,7 @@ from flow_kit import (
     BASE_URL,
     CODE_WORD,
     FILE_SEARCH,
+    KNOWLEDGE_AGENT,
     KNOWLEDGE_QUESTION,
     MODEL,
     PARALLEL,
@@ -146,6 +147,15 @@ def knowledge():
     check(CODE_WORD in text, text)
 
 
+@modes("knowledge with citations", "an agent named as the model")
+def knowledge_by_name(mode: str):
+    """Knowledge behind the name of a model, beside functions of the program."""
+    agent = Agent(chat_generator=generator(mode, KNOWLEDGE_AGENT), tools=[get_weather])
+    text = agent.run(user(KNOWLEDGE_QUESTION))["last_message"].text
+    check(CODE_WORD in text, text)
+    check("[1]" in text, text)
+
+
 @modes("images", "ImageContent")
 def images(mode: str):
     """A picture in a message."""
@@ -165,9 +175,8 @@ def unknown_model(mode: str):
 def options(mode: str):
     """Options of the model."""
     limit = {"max_output_tokens" if mode == "responses" else "max_completion_tokens": 60}
-    check_turn(
-        1, generator(mode, generation_kwargs={"temperature": 0.3, **limit}).run(user("Hello"))["replies"][0].text
-    )
+    one = generator(mode, generation_kwargs={"temperature": 0.3, **limit})
+    check_turn(1, one.run(user("Hello"))["replies"][0].text)
 
 
 run()

@@ -20,3 +20,6 @@ generator = OpenAIChatGenerator(model=os.environ["MODEL"], api_base_url=os.envir
 print(generator.run([ChatMessage.from_user("Say hello.")])["replies"][0].text)
 agent = Agent(chat_generator=generator, tools=[get_weather])
 print(agent.run([ChatMessage.from_user('Use get_weather({"city": "Paris"}).')])["last_message"].text)
+# knowledge, behind the name of an agent of the server
+reader = OpenAIChatGenerator(model=os.environ["KNOWLEDGE_AGENT"], api_base_url=os.environ["OPENAI_BASE_URL"])
+print(reader.run([ChatMessage.from_user("Which code word does the handbook name?")])["replies"][0].text)

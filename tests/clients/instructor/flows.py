@@ -11,7 +11,6 @@ MODES = (
     instructor.Mode.TOOLS,
     instructor.Mode.TOOLS_STRICT,
     instructor.Mode.JSON,
-    instructor.Mode.MD_JSON,
     instructor.Mode.JSON_SCHEMA,
     instructor.Mode.RESPONSES_TOOLS,
 )

@@ -19,3 +19,9 @@ for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA, instructor.Mode
     client = instructor.from_openai(OpenAI(), mode=mode)
     question = [{"role": "user", "content": "Who wrote the first program?"}]
     print(client.create(model=os.environ["MODEL"], messages=question, response_model=Person))
+
+# knowledge, behind the name of an agent of the server: without a type the answer is a text
+question = [{"role": "user", "content": "Which code word does the handbook name?"}]
+client = instructor.from_openai(OpenAI())
+answer = client.create(model=os.environ["KNOWLEDGE_AGENT"], messages=question, response_model=None)
+print(answer.choices[0].message.content)

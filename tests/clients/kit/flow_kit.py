@@ -20,6 +20,7 @@ API_KEY = os.environ["OPENAI_API_KEY"]
 MODEL = os.environ["MODEL"]
 CLIENT = os.environ["CLIENT"]
 KNOWLEDGE_BASE_ID = os.environ["KNOWLEDGE_BASE_ID"]
+KNOWLEDGE_AGENT = os.environ["KNOWLEDGE_AGENT"]  # a name of a model, with the knowledge base behind it
 SERVER_URL = BASE_URL.removesuffix("/v1")
 
 CODE_WORD = "HELIOTROPE"  # stands in the handbook, the document of the knowledge base

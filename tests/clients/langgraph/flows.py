@@ -5,6 +5,7 @@ from operator import itemgetter
 from flow_kit import (
     CODE_WORD,
     FILE_SEARCH,
+    KNOWLEDGE_AGENT,
     KNOWLEDGE_QUESTION,
     MODEL,
     PARALLEL,
@@ -166,6 +167,15 @@ def knowledge():
     check(CODE_WORD in said(state), state)
     content = state["messages"][-1].content
     check(any(part.get("annotations") for part in content if part["type"] == "text"), content)
+
+
+@modes("knowledge with citations", "an agent named as the model")
+def knowledge_by_name(mode: str):
+    """Knowledge behind the name of a model, beside functions of the program."""
+    one = ChatOpenAI(model=KNOWLEDGE_AGENT, max_retries=0, use_responses_api=mode == "responses")
+    text = said(create_agent(one, tools=[get_weather]).invoke(asked(KNOWLEDGE_QUESTION)))
+    check(CODE_WORD in text, text)
+    check("[1]" in text, text)
 
 
 @modes("images", "image_url")

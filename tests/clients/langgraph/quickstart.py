@@ -28,4 +28,8 @@ for words in ('Use get_weather({"city": "Paris"}).', "Thank you."):
     answer = agent.invoke({"messages": [{"role": "user", "content": words}]}, thread)
     print(answer["messages"][-1].content)
 typed = create_agent(model, response_format=ProviderStrategy(Greeting))
+# knowledge, behind the name of an agent of the server
+reader = create_agent(ChatOpenAI(model=os.environ["KNOWLEDGE_AGENT"]))
+question = {"role": "user", "content": "Which code word does the handbook name?"}
+print(reader.invoke({"messages": [question]})["messages"][-1].content)
 print(typed.invoke({"messages": [{"role": "user", "content": "Greet me."}]})["structured_response"])

@@ -28,6 +28,10 @@ async def main() -> None:
         answer = await agent.get_response(messages=words, thread=thread)
         thread = answer.thread
         print(answer.content)
+    # knowledge, behind the name of an agent of the server
+    service = OpenAIChatCompletion(ai_model_id=os.environ["KNOWLEDGE_AGENT"], async_client=AsyncOpenAI())
+    reader = ChatCompletionAgent(service=service, name="reader")
+    print((await reader.get_response(messages="Which code word does the handbook name?")).content)
 
 
 asyncio.run(main())
