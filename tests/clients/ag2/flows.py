@@ -67,7 +67,7 @@ async def streamed_functions(mode: str):
     check("sun in Rome" in text, text)
 
 
-@modes("own functions", "two rounds and parallel")
+@modes("tools", "two rounds and parallel")
 async def functions(mode: str):
     """Functions that the agent runs."""
     for words in (TWO_ROUNDS, PARALLEL):
@@ -75,14 +75,14 @@ async def functions(mode: str):
         check("sun in Rome" in text, text)
 
 
-@modes("structured output", "response_schema")
+@modes("structured", "response_schema")
 async def structured(mode: str):
     """A typed answer."""
     reply = await agent(mode, response_schema=Person).ask("Who is it?")
     check(isinstance(await reply.content(), Person), reply.body)
 
 
-@modes("resent history", "a reply that is asked on")
+@modes("history", "a reply that is asked on")
 async def resent(mode: str):
     """A conversation whose whole history is sent in each turn."""
     first, *others = questions(f"{mode}, a reply that is asked on")
@@ -93,7 +93,7 @@ async def resent(mode: str):
         check_turn(number, reply.body)
 
 
-@modes("knowledge with citations", "an agent named as the model")
+@modes("knowledge", "an agent named as the model")
 async def knowledge_by_name(mode: str):
     """Knowledge behind the name of a model, beside functions of the program."""
     text = (await agent(mode, KNOWLEDGE_AGENT, tools=[get_weather]).ask(KNOWLEDGE_QUESTION)).body

@@ -77,7 +77,7 @@ async def streamed_functions():
     check("sun in Rome" in text, text)
 
 
-@flow("own functions", "two rounds and parallel")
+@flow("tools", "two rounds and parallel")
 async def functions():
     """Functions that the agent runs."""
     for words in (TWO_ROUNDS, PARALLEL):
@@ -86,14 +86,14 @@ async def functions():
         check("sun in Rome" in text, text)
 
 
-@flow("structured output", "output_content_type")
+@flow("structured", "output_content_type")
 async def structured():
     """A typed answer."""
     answer = (await agent(output_content_type=Person).run(task="Who is it?")).messages[-1].content
     check(isinstance(answer, Person), answer)
 
 
-@flow("resent history", "an assistant that is run on")
+@flow("history", "an assistant that is run on")
 async def resent():
     """A conversation whose whole history is sent in each turn."""
     one = agent()
@@ -132,7 +132,7 @@ async def swarm():
     check(result.messages[-1].source == "critic", result)
 
 
-@flow("structured output", "MagenticOneGroupChat keeps a ledger")
+@flow("structured", "MagenticOneGroupChat keeps a ledger")
 async def magentic():
     """An orchestrator asks the model for JSON about the state of the work."""
     team = MagenticOneGroupChat([agent("writer")], model_client=client(), max_turns=2)
@@ -148,7 +148,7 @@ async def other_ends():
         check(answer.content, answer)
 
 
-@flow("knowledge with citations", "an agent named as the model")
+@flow("knowledge", "an agent named as the model")
 async def knowledge_by_name():
     """Knowledge behind the name of a model, beside functions of the program."""
     one = AssistantAgent("reader", client(KNOWLEDGE_AGENT), tools=[get_weather])

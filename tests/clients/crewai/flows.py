@@ -54,7 +54,7 @@ def plain():
     check_turn(1, llm().call("Hello crew"))
 
 
-@flow("resent history", "LLM.call with messages")
+@flow("history", "LLM.call with messages")
 def resent():
     """A history that the program keeps."""
     messages = []
@@ -77,7 +77,7 @@ def ends_with_the_assistant():
     check(llm().call([{"role": "user", "content": "Write."}, {"role": "assistant", "content": "Once upon a"}]))
 
 
-@flow("structured output", "LLM.call with response_format")
+@flow("structured", "LLM.call with response_format")
 def structured():
     """A typed answer of the model alone."""
     found = llm(response_format=Person).call("Who is it?")
@@ -101,7 +101,7 @@ def two_tasks():
     check(len(made.tasks_output) == 2, made)
 
 
-@flow("structured output", "output_pydantic")
+@flow("structured", "output_pydantic")
 def typed():
     """A task with a typed result."""
     one = agent()
@@ -109,7 +109,7 @@ def typed():
     check(isinstance(made.pydantic, Person), made)
 
 
-@flow("own functions", "an agent with a tool")
+@flow("tools", "an agent with a tool")
 def functions():
     """A function that the agent runs."""
     one = agent(tools=[get_weather])
@@ -117,7 +117,7 @@ def functions():
     check("rain in Paris" in text, text)
 
 
-@flow("knowledge with citations", "an agent named as the model")
+@flow("knowledge", "an agent named as the model")
 def knowledge_by_name():
     """Knowledge behind the name of a model."""
     text = llm(KNOWLEDGE_AGENT).call(KNOWLEDGE_QUESTION)

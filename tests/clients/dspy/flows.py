@@ -56,7 +56,7 @@ def plain(mode: str):
     check_turn(1, text_of(lm(mode)("Hello dspy")[0]))
 
 
-@modes("resent history", "LM with messages")
+@modes("history", "LM with messages")
 def resent(mode: str):
     """A history that the program keeps."""
     messages = []
@@ -67,7 +67,7 @@ def resent(mode: str):
         messages.append({"role": "assistant", "content": text})
 
 
-@modes("structured output", "Predict with JSONAdapter")
+@modes("structured", "Predict with JSONAdapter")
 def predicted(mode: str):
     """Fields of a signature by a JSON schema."""
     with dspy.context(lm=lm(mode), adapter=dspy.JSONAdapter()):
@@ -75,7 +75,7 @@ def predicted(mode: str):
     check(isinstance(found.age, int), found)
 
 
-@modes("knowledge with citations", "an agent named as the model")
+@modes("knowledge", "an agent named as the model")
 def knowledge_by_name(mode: str):
     """Knowledge behind the name of a model."""
     text = text_of(lm(mode, KNOWLEDGE_AGENT)(KNOWLEDGE_QUESTION)[0])
@@ -83,7 +83,7 @@ def knowledge_by_name(mode: str):
     check("[1]" in text, text)
 
 
-@flow("structured output", "demos and a History")
+@flow("structured", "demos and a History")
 def with_history():
     """Examples and earlier turns stand before the question."""
     history = dspy.History(messages=[{"question": "Who was first?", "name": "Ada", "age": 36}])
@@ -99,7 +99,7 @@ def with_history():
         check(predict(question="And then?", history=history).name)
 
 
-@flow("own functions", "native function calling")
+@flow("tools", "native function calling")
 def functions():
     """Calls that the model names, which the program runs."""
     tool = dspy.Tool(get_weather).format_as_litellm_function_call()

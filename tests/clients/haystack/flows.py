@@ -98,7 +98,7 @@ def streamed_calls(mode: str):
     check("sun in Rome" in agent.run(user(TWO_ROUNDS))["last_message"].text)
 
 
-@modes("own functions", "an agent, two rounds and parallel")
+@modes("tools", "an agent, two rounds and parallel")
 def functions(mode: str):
     """Functions that the agent runs."""
     agent = Agent(chat_generator=generator(mode), tools=[get_weather])
@@ -107,7 +107,7 @@ def functions(mode: str):
         check("sun in Rome" in text, text)
 
 
-@modes("structured output", "response_format and text_format")
+@modes("structured", "response_format and text_format")
 def structured(mode: str):
     """A typed answer."""
     form = {"text_format" if mode == "responses" else "response_format": Person}
@@ -115,7 +115,7 @@ def structured(mode: str):
     check(Person.model_validate_json(reply.text), reply.text)
 
 
-@modes("resent history", "messages")
+@modes("history", "messages")
 def resent(mode: str):
     """A history that the program keeps."""
     messages, one = [], generator(mode)
@@ -132,7 +132,7 @@ def ends_with_the_assistant(mode: str):
     check(generator(mode).run(messages)["replies"][0].text)
 
 
-@flow("kept on the server", "previous_response_id")
+@flow("state", "previous_response_id")
 def kept():
     """The server keeps the history."""
     first = generator("responses").run(user("First."))["replies"][0]
@@ -140,14 +140,14 @@ def kept():
     check_turn(2, again.run(user("Second."))["replies"][0].text)
 
 
-@flow("knowledge with citations", "file_search")
+@flow("knowledge", "file_search")
 def knowledge():
     """Knowledge that the server searches."""
     text = generator("responses", tools=[FILE_SEARCH]).run(user(KNOWLEDGE_QUESTION))["replies"][0].text
     check(CODE_WORD in text, text)
 
 
-@modes("knowledge with citations", "an agent named as the model")
+@modes("knowledge", "an agent named as the model")
 def knowledge_by_name(mode: str):
     """Knowledge behind the name of a model, beside functions of the program."""
     agent = Agent(chat_generator=generator(mode, KNOWLEDGE_AGENT), tools=[get_weather])

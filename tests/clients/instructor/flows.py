@@ -40,14 +40,14 @@ def modes(kind: str, name: str, chosen: Iterable[instructor.Mode] = MODES):
     return register
 
 
-@modes("structured output", "create")
+@modes("structured", "create")
 def typed(mode: instructor.Mode):
     """A typed answer."""
     person = client(mode).create(model=MODEL, messages=QUESTION, response_model=Person)
     check(isinstance(person, Person), person)
 
 
-@modes("structured output", "async", (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA))
+@modes("structured", "async", (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA))
 async def typed_async(mode: instructor.Mode):
     """The same with the asynchronous client."""
     one = instructor.from_openai(AsyncOpenAI(max_retries=0), mode=mode)
@@ -68,7 +68,7 @@ def iterable(mode: instructor.Mode):
     check(people, people)
 
 
-@modes("structured output", "create_with_completion", (instructor.Mode.TOOLS, instructor.Mode.RESPONSES_TOOLS))
+@modes("structured", "create_with_completion", (instructor.Mode.TOOLS, instructor.Mode.RESPONSES_TOOLS))
 def with_completion(mode: instructor.Mode):
     """The answer beside what it was made of."""
     person, completion = client(mode).create_with_completion(model=MODEL, messages=QUESTION, response_model=Person)
@@ -76,7 +76,7 @@ def with_completion(mode: instructor.Mode):
     check(completion.usage.total_tokens > 0, completion)
 
 
-@modes("structured output", "asked again after a failed check", (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA))
+@modes("structured", "asked again after a failed check", (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA))
 def asked_again(mode: instructor.Mode):
     """What a check refuses is sent back with the answer before it; the model stays with its answer."""
     seen = []
@@ -97,7 +97,7 @@ def asked_again(mode: instructor.Mode):
     check(len(seen) == 2, seen, person)
 
 
-@flow("knowledge with citations", "responses_tools_with_inbuilt_tools")
+@flow("knowledge", "responses_tools_with_inbuilt_tools")
 def knowledge():
     """A typed answer beside the server's own search."""
     one = client(instructor.Mode.RESPONSES_TOOLS_WITH_INBUILT_TOOLS)

@@ -79,7 +79,7 @@ def streamed(mode: str):
     check(sum("tools" in step for step in steps) == 2, steps)
 
 
-@modes("own functions", "create_agent, two rounds and parallel")
+@modes("tools", "create_agent, two rounds and parallel")
 def functions(mode: str):
     """Functions that the agent runs."""
     agent = create_agent(model(mode), tools=[get_weather])
@@ -88,7 +88,7 @@ def functions(mode: str):
         check("sun in Rome" in text, text)
 
 
-@flow("own functions", "create_react_agent with response_format")
+@flow("tools", "create_react_agent with response_format")
 def react_with_form():
     """A second call whose list ends with the assistant's answer gives the typed one."""
     agent = create_react_agent(model(), [get_weather], response_format=Person)
@@ -96,7 +96,7 @@ def react_with_form():
     check(state["structured_response"].name, state["structured_response"])
 
 
-@modes("structured output", "ProviderStrategy and ToolStrategy")
+@modes("structured", "ProviderStrategy and ToolStrategy")
 def structured(mode: str):
     """A typed answer, by the provider and by a function."""
     for strategy in (ProviderStrategy, ToolStrategy):
@@ -104,7 +104,7 @@ def structured(mode: str):
         check(agent.invoke(asked("Who is it?"))["structured_response"].name, strategy)
 
 
-@modes("resent history", "checkpointer")
+@modes("history", "checkpointer")
 def resent(mode: str):
     """A thread whose whole history is sent in each turn."""
     agent = create_agent(model(mode), checkpointer=InMemorySaver())
@@ -112,7 +112,7 @@ def resent(mode: str):
         check_turn(number, said(agent.invoke(asked(words), {"configurable": {"thread_id": "one"}})))
 
 
-@modes("resent history", "time travel")
+@modes("plain", "time travel")
 def forked(mode: str):
     """An earlier state of a thread goes on in another way."""
     agent = create_agent(model(mode), checkpointer=InMemorySaver())
@@ -159,7 +159,7 @@ def named():
     check(answer.text, answer)
 
 
-@flow("knowledge with citations", "file_search in an agent")
+@flow("knowledge", "file_search in an agent")
 def knowledge():
     """Knowledge that the server searches."""
     agent = create_agent(model("responses").bind(tools=[FILE_SEARCH]))
@@ -169,7 +169,7 @@ def knowledge():
     check(any(part.get("annotations") for part in content if part["type"] == "text"), content)
 
 
-@modes("knowledge with citations", "an agent named as the model")
+@modes("knowledge", "an agent named as the model")
 def knowledge_by_name(mode: str):
     """Knowledge behind the name of a model, beside functions of the program."""
     one = ChatOpenAI(model=KNOWLEDGE_AGENT, max_retries=0, use_responses_api=mode == "responses")

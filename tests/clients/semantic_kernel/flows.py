@@ -74,7 +74,7 @@ async def streamed():
     check_turn(1, "".join(pieces))
 
 
-@flow("own functions", "plugins, two rounds")
+@flow("tools", "plugins, two rounds")
 async def functions():
     """Functions that the kernel runs."""
     text = str((await agent(plugins=[Weather()]).get_response(messages=TWO_ROUNDS)).content)
@@ -88,7 +88,7 @@ async def streamed_functions():
     check("sun in Rome" in "".join(pieces), pieces)
 
 
-@flow("structured output", "response_format")
+@flow("structured", "response_format")
 async def structured():
     """A typed answer."""
     given = KernelArguments(settings=OpenAIChatPromptExecutionSettings(response_format=Person))
@@ -96,7 +96,7 @@ async def structured():
     check(Person.model_validate_json(text), text)
 
 
-@flow("resent history", "a thread")
+@flow("history", "a thread")
 async def resent():
     """A conversation whose whole history is sent in each turn."""
     thread = None
@@ -157,7 +157,7 @@ async def other_orchestrations():
         check(await orchestrated(kind(members=[agent("writer"), agent("critic")]), "Write a line."), kind)
 
 
-@flow("kept on the server", "OpenAIResponsesAgent")
+@flow("state", "OpenAIResponsesAgent")
 async def kept():
     """A thread that the server keeps."""
     one = OpenAIResponsesAgent(
@@ -170,7 +170,7 @@ async def kept():
         check_turn(number, str(answer.content))
 
 
-@flow("knowledge with citations", "OpenAIResponsesAgent with file search")
+@flow("knowledge", "OpenAIResponsesAgent with file search")
 async def knowledge():
     """Knowledge that the server searches."""
     tool = OpenAIResponsesAgent.configure_file_search_tool(vector_store_ids=[KNOWLEDGE_BASE_ID])
@@ -181,7 +181,7 @@ async def knowledge():
     check(CODE_WORD in text, text)
 
 
-@flow("knowledge with citations", "an agent named as the model")
+@flow("knowledge", "an agent named as the model")
 async def knowledge_by_name():
     """Knowledge behind the name of a model, beside plugins of the program."""
     one = ChatCompletionAgent(service=service(KNOWLEDGE_AGENT), name="reader", plugins=[Weather()])
