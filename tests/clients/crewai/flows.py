@@ -1,7 +1,7 @@
 """Flows of CrewAI: its language model, agents alone, and crews."""
 
 import flow_kit
-from crewai import LLM, Agent, Crew, Process, Task
+from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
 from flow_kit import (
     API_KEY,
@@ -97,7 +97,7 @@ def two_tasks():
     writer, critic = agent("writer"), agent("critic")
     first = task("Write a line.", writer)
     second = task("Judge the line.", critic, context=[first])
-    made = Crew(agents=[writer, critic], tasks=[first, second], process=Process.sequential).kickoff()
+    made = Crew(agents=[writer, critic], tasks=[first, second]).kickoff()
     check(len(made.tasks_output) == 2, made)
 
 

@@ -130,20 +130,20 @@ def running(
             cwd=folder,
             env={**os.environ, **(settings or {})},
             start_new_session=True,
-        ) as process,
+        ) as started,
     ):
         try:
-            yield process
+            yield started
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(started.pid, signal.SIGKILL)
 
 
 def check_interrupted(mark: str, *words: str, settings: Mapping[str, str] | None = None, folder: Path = HOME) -> None:
     """Press Ctrl-C while a command waits for the rest of an answer to what holds the mark."""
-    with running(*words, settings=settings, folder=folder) as process:
+    with running(*words, settings=settings, folder=folder) as started:
         request = wait_asked(mark)
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(started.pid, signal.SIGINT)
         check_let_go(request)
 
 
