@@ -10,12 +10,11 @@ import httpx2
 import yaml
 
 from tests.alerts.promql import NothingScraped, Scrapes
+from tests.patience import PATIENCE_SECONDS
 
 RULES = Path(__file__).parents[2] / "deploy" / "observability" / "rules.yaml"
 INTERVAL_SECONDS = 15.0
 """Scrapes count as so far apart, however soon one follows another here: that makes no rate higher than it was."""
-
-PATIENCE_SECONDS = 60.0
 
 
 def expressions() -> dict[str, str]:

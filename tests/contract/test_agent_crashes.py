@@ -21,6 +21,7 @@ from tests.fakes.attached_files import FakeAgentFiles, FakeText
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.store_agents import FakeAgentStore
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.placing import definition, put_agent
 from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.wandering_shell import GatedChatShell
@@ -78,7 +79,7 @@ async def killed(world: World, death: Death, before: StoredResponse, acknowledge
     shell = GatedChatShell([], NO_TOOLS)
     house = world.house(death, shell)
     with suppress(Killed):
-        async with asyncio.timeout(30), house.registry:
+        async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
             shell.wait_before(SECOND_RESULT)
             turn = asyncio.create_task(steered(house, shell, before, acknowledged))
             dies = asyncio.create_task(death.has_come.wait())
@@ -111,7 +112,7 @@ async def survived(world: World, before: StoredResponse, placement: str) -> tupl
     assert found is not None
     response_id = str(found.latest_response_id)
     survivor = living(world)
-    async with asyncio.timeout(30), survivor.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), survivor.registry:
         await survivor.recovery.at_start()
         await eventually_over(survivor, response_id)
         for _ in range(3):

@@ -18,6 +18,7 @@ from tests.contract.test_compaction_crashes import Death, MortalTurns, check_pai
 from tests.examples import first_of
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import TurnHouse
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.wandering_shell import GatedChatShell
 
@@ -90,7 +91,7 @@ async def dies_asking(replicas: Replicas, *, is_after: bool, **asked: Any) -> No
     """Ask a process that dies at the first write of the turn."""
     death = Death(0, is_after=is_after)
     victim = replicas.house(death)
-    async with asyncio.timeout(30), victim.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), victim.registry:
         asking = asyncio.create_task(victim.start(**asked))
         await death.has_come.wait()
         asking.cancel()
@@ -100,7 +101,7 @@ async def dies_asking(replicas: Replicas, *, is_after: bool, **asked: Any) -> No
 async def recovered(replicas: Replicas, before: StoredResponse) -> tuple[list[str], TurnHouse]:
     """Let another process take over all that is left, run what waits, and ask once more."""
     survivor = replicas.house()
-    async with asyncio.timeout(30), survivor.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), survivor.registry:
         await survivor.recovery.at_start()
         found = await replicas.stores.conversations.find(before.conversation_id)
         assert found is not None
@@ -149,7 +150,7 @@ async def test_a_turn_that_was_beginning_runs_or_was_never_there(replicas: Repli
 async def test_the_beginning_of_a_whole_conversation_is_there_or_not(replicas: Replicas, *, is_after: bool) -> None:
     await dies_asking(replicas, is_after=is_after, input=WORDS)
     survivor = replicas.house()
-    async with asyncio.timeout(30), survivor.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), survivor.registry:
         await survivor.recovery.at_start()
         await eventually(lambda: len(survivor.observer.finished), lambda count: count == int(is_after))
     assert [WORDS in str(whole_prompt(request)[-1]) for request in replicas.requests] == [True] * is_after
@@ -166,7 +167,7 @@ async def test_a_turn_that_was_to_wait_comes_once_or_was_never_there(
         before = await first.ask(input="U1")
     holder = replicas.house()
     assert isinstance(holder.chat_shell, GatedChatShell)
-    async with asyncio.timeout(60), holder.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), holder.registry:
         holder.chat_shell.wait_before(2)
         running = await holder.start(input="U2 LOOK 10 10", conversation=before.conversation_id)
         await holder.chat_shell.waiting.wait()

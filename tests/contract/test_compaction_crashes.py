@@ -18,6 +18,7 @@ from tests.contract.store_cases import Stores, open_stores
 from tests.examples import first_of
 from tests.fakes.chat_shell_talking import TalkingChatShell, facts_in, whole_prompt
 from tests.fakes.openai_house import TurnHouse
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.whole
 
@@ -193,7 +194,7 @@ async def killed_and_continued(world: World, when: str, death: Death) -> tuple[S
                 return None, set()
             raise Killed
     survivor = world.house(Death(None, is_after=False))
-    async with asyncio.timeout(30), survivor.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), survivor.registry:
         found = await world.conversations.find(before.conversation_id)
         assert found is not None
         response_id = str(found.latest_response_id)

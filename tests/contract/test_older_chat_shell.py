@@ -13,6 +13,7 @@ from tests.fakes.chat_shell_doors import MAX_BYTES, SERVICE_TOKEN
 from tests.fakes.chat_shell_events import WHOLE_TURN
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.ports import free_port
 
 REFUSAL = {"message": "limits.hand_back_tokens: Extra inputs", "type": "InvalidRequest", "param": "metadata.limits"}
@@ -37,7 +38,7 @@ async def test_without_the_limit_that_it_does_not_know_the_turn_runs() -> None:
     client = HttpChatShell(f"http://127.0.0.1:{port}", SERVICE_TOKEN, FakeClock(), MAX_BYTES)
     limits = TurnLimits(max_knowledge_calls=3, max_model_calls=None, hand_back_tokens=9_000)
     try:
-        async with asyncio.timeout(10), aclosing(cast(Any, client.execute(_with(limits)))) as batches:
+        async with asyncio.timeout(PATIENCE_SECONDS), aclosing(cast(Any, client.execute(_with(limits)))) as batches:
             events = [event async for batch in batches for event in batch]
     finally:
         await client.close()

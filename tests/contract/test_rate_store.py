@@ -14,6 +14,7 @@ from backend.turns.redis.client import connect
 from backend.turns.redis.rates import RedisRateStore
 from shared.clock import SystemClock
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_SECONDS
 
 
 class Replicas(NamedTuple):
@@ -87,8 +88,8 @@ async def test_what_uses_up_the_last_of_a_limit_says_so_at_once(replicas: Replic
         (await replicas.here.take(demand(f"l{number}", turns_per_minute=3))).uses[0].sure_seconds for number in range(3)
     ]
     assert sure[:2] == [0, 0]
-    assert 58 < sure[2] <= 60
-    assert 58 < (await replicas.there.take(demand("", turns=0, turns_per_minute=3))).uses[0].sure_seconds <= 60
+    assert 0 < sure[2] <= 60
+    assert 0 < (await replicas.there.take(demand("", turns=0, turns_per_minute=3))).uses[0].sure_seconds <= sure[2]
 
 
 async def test_tokens_are_refused_once_they_are_used(replicas: Replicas) -> None:
@@ -127,7 +128,7 @@ async def test_the_wait_ends_when_the_oldest_use_is_forgotten(request: pytest.Fi
     client: Any = connect(request.getfixturevalue("valkey_url"))
     store = RedisRateStore(client, window_seconds=1)
     loop, sure_until, refused = asyncio.get_running_loop(), 0.0, 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert (await store.take(demand("l0", turns_per_minute=1))).is_granted
         while True:
             asked_at = loop.time()

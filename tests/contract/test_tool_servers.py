@@ -20,13 +20,14 @@ from chat_shell.tool_servers.mcp.web_server import WebToolServer
 from chat_shell.tool_servers.ports import CallFailure, ToolServer, ToolServerFailed
 from tests.examples import first_of
 from tests.fakes.tool_servers import FakeToolServer
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.forks import ForkServers
 from tests.servers.ports import accepts_connections, free_port
 from tests.servers.services import ROOT, RunningService
 from tests.servers.tool_server import CALLS
 
 KEY = "s3cret-key"
-CALL_SECONDS = 20.0
+CALL_SECONDS = 2 * PATIENCE_SECONDS
 
 
 class Place:
@@ -146,7 +147,7 @@ async def test_a_cancelled_call_ends_at_once_and_spoils_no_other(place: Place):
     hanging = asyncio.create_task(place.server.call("hang", {}))
     assert (await place.server.call("echo", {"text": "before"})).text == "before"
     hanging.cancel()
-    async with asyncio.timeout(CALL_SECONDS / 2):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         with pytest.raises(asyncio.CancelledError):
             await hanging
     assert (await place.server.call("echo", {"text": "after"})).text == "after"
@@ -174,7 +175,7 @@ async def test_a_server_that_dies_in_a_call_fails_that_call_and_serves_again(pla
 
 
 async def _when_back(server: ToolServer) -> str:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             try:
                 return (await server.call("echo", {"text": "again"})).text
@@ -185,7 +186,7 @@ async def _when_back(server: ToolServer) -> str:
 async def test_calls_fail_while_it_does_not_run(listing: Path):
     for server in (WebToolServer(*web_entry(1)), LocalToolServer(*local_entry(listing))):
         with pytest.raises(ToolServerFailed) as failed:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await server.call("echo", {})
         assert failed.value.failure is CallFailure.AWAY
 
@@ -224,7 +225,7 @@ async def test_a_child_ends_with_its_server(listing: Path, tmp_path: Path):
     script = f"import os, sys, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
     link = LocalServer(command=sys.executable, arguments=("-c", script))
     server = LocalToolServer(ServerEntry(name="deaf", link=link), link)
-    async with running(server), asyncio.timeout(30):
+    async with running(server), asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.to_thread(_wait_for_text, note)
     with pytest.raises(ProcessLookupError):
         os.kill(int(note.read_text()), 0)
@@ -258,7 +259,7 @@ async def end_of(link: LocalServer) -> dict[str, object]:
 
     with structlog.testing.capture_logs() as lines:
         async with running(LocalToolServer(ServerEntry(name="brief", link=link), link, sleep=note)):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 await has_ended.wait()
     (line,) = [line for line in lines if line["log_level"] == "warning"]
     return dict(line)

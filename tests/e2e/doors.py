@@ -17,6 +17,7 @@ from shared.models.openai_converter import OpenAIRequestConverter
 from shared.wire import event_from_proto, report_from_proto, request_to_proto
 from tests.e2e.pair import SERVICE_TOKEN, Pair
 from tests.fakes.json_paths import at
+from tests.patience import PATIENCE_SECONDS
 
 EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 ERROR_TRAILER = "ballast-error-bin"
@@ -35,7 +36,7 @@ def bearer(token: str | None = SERVICE_TOKEN) -> dict[str, str]:
     return {} if token is None else {"authorization": f"Bearer {token}"}
 
 
-async def through_grpc(pair: Pair, request: ExecutionRequest, timeout_seconds: float = 60) -> Told:
+async def through_grpc(pair: Pair, request: ExecutionRequest, timeout_seconds: float = PATIENCE_SECONDS) -> Told:
     """Run a turn through the gRPC door."""
     async with grpc.aio.insecure_channel(pair.chat_shell_grpc_target) as channel:
         call = chat_shell_pb2_grpc.ChatShellStub(channel).Execute(
@@ -66,7 +67,9 @@ async def through_http(pair: Pair, request: ExecutionRequest, *, is_newest: bool
 
 async def post(pair: Pair, body: bytes, token: str | None = SERVICE_TOKEN, **headers: str) -> httpx2.Response:
     """Post a body to the HTTP door."""
-    async with httpx2.AsyncClient(base_url=pair.chat_shell_http_url, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        base_url=pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False
+    ) as client:
         return await client.post(
             "/v1/responses", content=body, headers={"content-type": "application/json", **bearer(token), **headers}
         )

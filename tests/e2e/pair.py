@@ -8,6 +8,7 @@ import httpx2
 from openai import AsyncOpenAI, OpenAI
 
 from tests.fakes.model_server import FakeModelControl
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.ports import free_port
 from tests.servers.services import Launch, RunningService
 
@@ -44,7 +45,7 @@ class Pair:
     def http(self, key: str) -> httpx2.Client:
         """Return a bare HTTP client, to be used in a `with`."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx2.Client(base_url=self.backend_url, headers=headers, timeout=60, verify=False)
+        return httpx2.Client(base_url=self.backend_url, headers=headers, timeout=PATIENCE_SECONDS, verify=False)
 
     def client(self, user_id: str = "ann", *, max_retries: int = 0) -> OpenAI:
         """Return the official client, to be used in a `with`; it repeats no call unless asked to."""

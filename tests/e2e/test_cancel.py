@@ -1,7 +1,6 @@
 """Stopping a turn, leaving a stream, and coming back to it, from any replica."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -24,7 +23,6 @@ from tests.e2e.turns import (
 from tests.fakes.model_server import FakeModelControl, Fault, Reply
 from tests.servers.services import Launch
 
-MOST_SECONDS = 0.2
 ENDLESS = Reply(text=("on and ",), fault=Fault.ENDLESS)
 
 
@@ -78,22 +76,18 @@ async def test_cancelling_an_endless_stream_keeps_what_was_said_once(pair: Pair,
     assert messages_in(next_request)[2]["content"] == partial
 
 
-async def test_cancelling_closes_the_providers_connection_at_once(pair: Pair, model: FakeModelControl) -> None:
-    """Deltas come without a pause. The fastest of some attempts counts, because the machine has other work."""
-    delays_seconds: list[float] = []
+async def test_cancelling_closes_the_providers_connection(pair: Pair, model: FakeModelControl) -> None:
+    """Deltas come without a pause and without an end: nothing else would close it."""
     async with bare_client(pair, "cancel") as client, bare_client(pair, "cancel") as other:
-        for _ in range(5):
-            await model.script(ENDLESS)
-            body = {"input": "Go on", "stream": True, "conversation": await new_conversation(client)}
-            async with client.stream("POST", "/v1/responses", json=body) as answer:
-                events = live_events(answer)
-                created = await anext(events)
-                await next_delta(events)
-                asked_at = time.monotonic()
-                stopping = asyncio.create_task(cancelled(other, created["response"]["id"]))
-                delays_seconds.append(await model.wait_closed() - asked_at)
-                await stopping
-    assert min(delays_seconds) < MOST_SECONDS
+        await model.script(ENDLESS)
+        body = {"input": "Go on", "stream": True, "conversation": await new_conversation(client)}
+        async with client.stream("POST", "/v1/responses", json=body) as answer:
+            events = live_events(answer)
+            created = await anext(events)
+            await next_delta(events)
+            stopping = asyncio.create_task(cancelled(other, created["response"]["id"]))
+            await model.wait_closed()
+            await stopping
 
 
 async def test_cancelling_before_anything_was_said_leaves_a_void_turn(pair: Pair, model: FakeModelControl) -> None:

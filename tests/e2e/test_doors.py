@@ -33,6 +33,7 @@ from tests.e2e.pair import MODEL, Pair
 from tests.e2e.turns import Body, tool_results
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.model_server import FakeModelControl, Fault, Reply, ScriptedCall
+from tests.patience import PATIENCE_SECONDS
 from tests.strategies import execution_requests
 
 FULL = Knowledge(
@@ -109,7 +110,9 @@ async def test_both_doors_are_closed_to_strangers(
     for raw in (encode_json(OpenAIRequestConverter.from_execution_request(request)), b"no json"):
         answer = await post(small_pair, raw, token)
         assert (answer.status_code, answer.json()["error"]["type"]) == (401, "Unauthenticated")
-    async with httpx2.AsyncClient(base_url=small_pair.chat_shell_http_url, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False
+    ) as client:
         assert (await client.get("/v1/models", headers=bearer(token))).status_code == 401
     assert await small_model.requests() == []
 
@@ -124,7 +127,9 @@ async def test_health_reflection_and_models_answer(small_pair: Pair) -> None:
     with grpc.insecure_channel(target) as channel:
         services = cast(list[str], cast(Any, ProtoReflectionDescriptorDatabase(channel)).get_services())
     assert {"execution.v1.ChatShell", "grpc.health.v1.Health"} <= set(services)
-    async with httpx2.AsyncClient(base_url=small_pair.chat_shell_http_url, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False
+    ) as client:
         listed = (await client.get("/v1/models", headers=bearer())).json()
         assert (await client.get("/healthz")).status_code == (await client.get("/readyz")).status_code == 200
         assert "ballast_turns_total" in (await client.get("/metrics")).text
@@ -173,7 +178,9 @@ async def test_who_leaves_a_door_cancels_the_turn(small_pair: Pair, small_model:
         await small_model.wait_closed()
     body = encode_json(OpenAIRequestConverter.from_execution_request(request))
     async with (
-        httpx2.AsyncClient(base_url=small_pair.chat_shell_http_url, timeout=60, trust_env=False) as client,
+        httpx2.AsyncClient(
+            base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False
+        ) as client,
         client.stream("POST", "/v1/responses", content=body, headers=bearer()) as answer,
     ):
         async for line in answer.aiter_lines():

@@ -22,6 +22,7 @@ from tests.e2e.pair import ADMIN_KEY, SECRET, SERVICE_TOKEN, Pair, PairOptions, 
 from tests.e2e.test_doors import plain_request
 from tests.e2e.turns import bare_client, messages_in, new_conversation, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService, http_status
@@ -141,7 +142,7 @@ def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch_anew: Laun
         "SERVICE_TOKEN_FILE": str(tmp_path / "token"),
     }
     migration = launch_anew("backend", "migrate", settings=settings, directory=tmp_path)
-    assert migration.wait_or_kill(60) == 0, migration.log()
+    assert migration.wait_or_kill(PATIENCE_SECONDS) == 0, migration.log()
     with closing(sqlite3.connect(tmp_path / "var" / "ballast.db")) as database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert {"conversation", "log_entry", "response", "api_key"} <= tables
@@ -246,7 +247,7 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
             given = {name: value.format(**ports) for name, value in settings.items()}
             started.append(launch(*command.split(), settings=given, directory=directory))
         for service, (_, _, words) in zip(started, WRONG, strict=True):
-            assert_stopped(service.wait_or_kill(60), service.log(), words.format(**ports))
+            assert_stopped(service.wait_or_kill(PATIENCE_SECONDS), service.log(), words.format(**ports))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,7 @@ def test_a_process_ends_with_the_code_of_a_wrong_setting(
 ) -> None:
     settings = {"SERVICE_TOKEN": SERVICE_TOKEN if module == "backend" else "fifteen-letters"}
     service = launch_anew(module, settings=settings, directory=tmp_path)
-    assert_stopped(service.wait_or_kill(60), service.log(), words)
+    assert_stopped(service.wait_or_kill(PATIENCE_SECONDS), service.log(), words)
 
 
 def assert_stopped(exit_code: int, log: str, words: str) -> None:

@@ -6,6 +6,7 @@ import httpx2
 
 from tests.e2e.pair import ADMIN_KEY, Pair
 from tests.e2e.turns import turn
+from tests.patience import PATIENCE_SECONDS
 
 ANNOUNCED_BYTES = 20_000_000
 
@@ -15,11 +16,13 @@ async def test_a_key_that_is_at_its_limit_is_refused_before_it_sends_its_body(pa
         limited = {"user_id": "limited", "role": "user", "turns_per_minute": 1}
         key = admin.post("/v1/api_keys", json=limited).raise_for_status().json()["key"]
     headers = {"Authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(base_url=pair.backend_url, headers=headers, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False
+    ) as client:
         await turn(client, "Hi")
         first = await client.post("/v1/responses", json={"input": "Hi"})
         assert first.status_code == 429
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         head, body = await answer_to_head(pair, key)
     assert head[0].split()[1] == "429"
     assert body == first.text

@@ -1,5 +1,6 @@
 """A main model that repeats a restricted base: none of it is stored, sent, or sent to the model again."""
 
+import re
 from collections.abc import Iterator
 
 import orjson
@@ -16,7 +17,9 @@ ENGLISH = "The Quillmark escalation begins with the duty engineer and ends with 
 CHINESE = "值班工程师先通知青岚金库的保管员，再由保管员在名册上签字确认。"
 FIGURE = "The reserve holds 48,200 litres."
 BENIGN = "Escalation looks slow to me, so name one person who decides at night and tell everybody who that is. "
-TELL_TALES = ("duty engineer", "Quillmark", "northern vault", "青岚", "保管员", "48,200", "48200")
+TELL_TALES = re.compile(r"duty engineer|Quillmark|northern vault|青岚|保管员|48,200|(?<![\w.])48200(?!\w)")
+"""The bare figure stands by itself: ids and times are spelt with the same digits."""
+
 DELTA = "response.output_text.delta"
 SECONDARY = "second-model"
 REFUSAL = {"decision": "refuse", "reason": "out_of_scope", "summary": "", "confidence": "low"} | {
@@ -46,7 +49,7 @@ def split(text: str, size: int) -> tuple[str, ...]:
 
 def tell_tales(*seen: object) -> list[str]:
     everything = "".join(orjson.dumps(one).decode() if not isinstance(one, str) else one for one in seen)
-    return [word for word in TELL_TALES if word in everything]
+    return TELL_TALES.findall(everything)
 
 
 async def everything_kept(pair: Pair, analyst: str, response_id: str) -> list[Body]:

@@ -193,7 +193,7 @@ async def test_a_restricted_member_gets_the_restricted_form_of_the_context(pair:
     call = ScriptedCall(name="knowledge_base_search", arguments='{"query": "margin"}')
     await model.script(Reply(tool_calls=(call,)), Reply(text=("No.",)))
     async with bare_client(pair, "order") as owner, bare_client(pair, "analyst") as analyst:
-        base_id = await new_base(owner, "Board", margin="The margin is 0.62.")
+        base_id = await new_base(owner, "Board", margin="The margin is 0.62 per litre.")
         member = f"/v1/knowledge_bases/{base_id}/members/analyst"
         assert (await owner.put(member, json={"role": "restricted_analyst"})).status_code == 201
         response = await turn(analyst, "What is the margin?", tools=[file_search(base_id)])
@@ -202,4 +202,4 @@ async def test_a_restricted_member_gets_the_restricted_form_of_the_context(pair:
     assert "All about Board." not in one.body.decode()
     assert tool_names(one) == ["knowledge_base_search"]
     assert messages_in(two)[-1]["content"] == CANNOT_ANSWER
-    assert "0.62" not in two.body.decode() + str(response)
+    assert "0.62 per litre" not in two.body.decode() + str(response)

@@ -15,6 +15,7 @@ from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.test_logs import lines_of
 from tests.e2e.turns import Body, bare_client, file_search, messages_in, new_base, says, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.services import Launch
 
 OURS = ("kind", "position", "tokens", "reused")
@@ -109,7 +110,7 @@ async def test_what_is_not_kept_in_the_log_is_shown_too(tail_pair: Pair) -> None
 
 
 async def metrics(pair: Pair) -> str:
-    async with httpx2.AsyncClient(base_url=pair.backend_url, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(base_url=pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
         return (await client.get("/metrics")).text
 
 

@@ -14,6 +14,7 @@ from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair
 from tests.e2e.test_limits import answer_to_head
 from tests.e2e.turns import Body, bare_client, events_of, live_events, next_delta, text_of
 from tests.fakes.model_server import FakeModelControl, Reply
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.fixtures import launching
 from tests.servers.forks import ForkServers
 from tests.servers.ports import free_port
@@ -94,7 +95,7 @@ async def test_a_key_at_its_limit_is_refused_unread_by_both_replicas_but_for_wha
     assert (refused.status_code, again.status_code, again.json()["id"]) == (429, 200, first.json()["id"])
     for replica in replicas:
         for header in ([], ["Idempotency-Key: order-18"]):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 head, _ = await answer_to_head(replica, key, *header)
             assert head[0].split()[1] == "429"
 
@@ -103,7 +104,7 @@ async def test_a_new_key_works_on_the_other_replica_while_that_is_flooded_with_w
     replicas: tuple[Pair, Pair], model: FakeModelControl
 ) -> None:
     there = replicas[1]
-    async with httpx2.AsyncClient(base_url=there.backend_url, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(base_url=there.backend_url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
 
         async def ask(key: str) -> int:
             return (await client.get("/v1/models", headers={"Authorization": f"Bearer {key}"})).status_code

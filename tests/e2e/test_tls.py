@@ -15,6 +15,7 @@ from tests.e2e.pair import SERVICE_TOKEN, Pair, PairOptions, lone_backend, start
 from tests.e2e.turns import file_search, live_events, new_base, next_delta, text_of, tool_results, turn
 from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.certificates import DAY, Authority, Issued, MountedSecret
 from tests.servers.ports import free_port
 from tests.servers.recorder import Recorder, recording
@@ -65,7 +66,9 @@ def users_client(pair: Pair, user_id: str, *authorities: Authority) -> httpx2.As
     """Return a client of a user, who shows no certificate and checks the backend's."""
     trusted = ssl.create_default_context(cadata=b"".join(each.certificate for each in authorities).decode())
     headers = {"Authorization": f"Bearer {pair.key(user_id)}"}
-    return httpx2.AsyncClient(base_url=pair.backend_url, headers=headers, timeout=60, trust_env=False, verify=trusted)
+    return httpx2.AsyncClient(
+        base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False, verify=trusted
+    )
 
 
 async def tell_secrets(pair: Pair, client: httpx2.AsyncClient) -> None:
@@ -98,7 +101,9 @@ async def test_nothing_travels_in_clear(
 async def test_the_recorder_would_see_what_travels_in_clear(launch: Launch, tmp_path: Path, recorder: Recorder):
     pair = start_pair(launch, tmp_path / "pair", PairOptions(http_door=True, reach=recorder.before))
     headers = {"Authorization": f"Bearer {pair.key('ann')}"}
-    async with httpx2.AsyncClient(base_url=pair.backend_url, headers=headers, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False
+    ) as client:
         await tell_secrets(pair, client)
     for secret in (*SECRETS, SERVICE_TOKEN):
         assert secret.encode() in recorder.seen
@@ -211,7 +216,7 @@ async def test_a_chat_shell_with_a_wrong_certificate_gets_no_turn(
         assert "TLS connection refused" in log_of(pair.backend)
         # as soon as the right one is there, it is in use
         secured.chat_shell.write(secured.authority.issue(), secured.authority.certificate)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while (await client.post("/v1/responses", json={"input": "Hi"})).status_code == 503:
                 """The client's channel tries again after a pause of its own."""
 
@@ -241,7 +246,7 @@ def test_unusable_files_stop_the_start_in_one_line(launch: Launch, tmp_path: Pat
         "SERVICE_TOKEN": SERVICE_TOKEN,
     }
     service = launch("backend", settings=settings)
-    assert service.wait_or_kill(60) == 2
+    assert service.wait_or_kill(PATIENCE_SECONDS) == 2
     assert log_of(service).startswith("BACKEND_TLS_*: ")
     assert "KEY_VALUES_MISMATCH" in log_of(service)
 

@@ -13,6 +13,7 @@ from tests.e2e.turns import bare_client, turn
 from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.fakes.otlp_collector import CollectedSpan, collecting
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.services import Launch
 
 TRACE_ID, CALLER_SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -116,5 +117,5 @@ def test_a_wrong_protocol_stops_the_start(launch: Launch, tmp_path: Path) -> Non
         },
         directory=tmp_path,
     )
-    assert service.wait_or_kill(60) == 2
+    assert service.wait_or_kill(PATIENCE_SECONDS) == 2
     assert "OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf" in service.log()

@@ -21,13 +21,13 @@ from tests.e2e.turns import (
     text_of,
 )
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
 HALF = Reply(text=("So ", "it ", "is."), hold_after=2)
 TOOL = Reply(tool_calls=(ScriptedCall(name="no_such_tool", call_id="call_1"),))
-WAIT_SECONDS = 30
 
 
 @dataclass
@@ -74,7 +74,7 @@ async def ask(client: httpx2.AsyncClient, text: str, conversation: str, **fields
 
 
 async def until_ended(client: httpx2.AsyncClient, response_id: str) -> Body:
-    async with asyncio.timeout(WAIT_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         followed = await client.get(f"/v1/responses/{response_id}?stream=true")
     assert followed.status_code == 200
     return (await client.get(f"/v1/responses/{response_id}")).json()

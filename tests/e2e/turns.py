@@ -9,6 +9,7 @@ import orjson
 
 from tests.e2e.pair import Pair
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
+from tests.patience import PATIENCE_SECONDS
 
 Body = dict[str, Any]
 
@@ -19,7 +20,7 @@ DONE = "data: [DONE]"
 def bare_client(pair: Pair, user_id: str) -> httpx2.AsyncClient:
     """Return a client with this user's key, to be used in an `async with`."""
     headers = {"Authorization": f"Bearer {pair.key(user_id)}"}
-    return httpx2.AsyncClient(base_url=pair.backend_url, headers=headers, timeout=60, trust_env=False)
+    return httpx2.AsyncClient(base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False)
 
 
 async def turn(client: httpx2.AsyncClient, asked: Any, **fields: Any) -> Body:

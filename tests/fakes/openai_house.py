@@ -65,6 +65,7 @@ from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
 from tests.fakes.store_waiting import FakeWaitingTurnStore
 from tests.fakes.supervision import RecordingFailures, make_supervisor
+from tests.patience import PATIENCE_SECONDS
 
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
 BOB = Caller(user_id="bob", tenant="default", role=KeyRole.USER)
@@ -318,5 +319,5 @@ class _NoTimer:
 async def open_house(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[TurnHouse, None]:
     """Open a house whose turns run; leaving waits for them."""
     house = TurnHouse(chat_shell=ScriptedChatShell(*scripts), **fields)
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         yield house

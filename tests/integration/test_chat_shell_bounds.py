@@ -21,6 +21,7 @@ from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, connected, grpc_d
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying_all
 from tests.fakes.chat_shell_scripted import answer
+from tests.patience import PATIENCE_SECONDS
 
 LIMITS = ReadLimits(seconds=0.3, bytes_a_second=1000, head_bytes=4096)
 HEAD = b"POST /v1/responses HTTP/1.1\r\nHost: x\r\n"
@@ -53,7 +54,7 @@ async def address() -> AsyncIterator[tuple[str, int]]:
 async def test_half_a_request_ends(address: tuple[str, int], sent: bytes, status: bytes) -> None:
     reader, writer = await asyncio.open_connection(*address)
     writer.write(sent)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         told = await reader.read()
     assert told[9:12] == status
     writer.close()
@@ -62,7 +63,7 @@ async def test_half_a_request_ends(address: tuple[str, int], sent: bytes, status
 @pytest.mark.parametrize("transport", ["grpc", "http"])
 async def test_a_request_without_room_is_refused_as_overload_and_the_room_comes_back(transport: str) -> None:
     shell = narrow(1_000_000)
-    async with pair(transport, shell) as client, asyncio.timeout(30):
+    async with pair(transport, shell) as client, asyncio.timeout(PATIENCE_SECONDS):
         with shell.bounds.held() as others:
             others.grow(999_999)
             with pytest.raises(ChatShellUnavailable):
@@ -85,7 +86,7 @@ async def test_a_message_is_not_read_before_it_has_a_place() -> None:
         while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
             await asyncio.sleep(0)
         listing = cast(Any, channel).unary_unary(f"/{SERVICE_NAME}/ListModels")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             waiting = asyncio.ensure_future(listing(b"", metadata=TOKEN))
             await asyncio.wait([waiting], timeout=0.2)
             assert not waiting.done()
@@ -101,7 +102,7 @@ async def test_short_messages_do_not_wait_for_long_ones_that_do_not_come() -> No
         await half.wait_for_connection()
         while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
             await asyncio.sleep(0)
-        async with connected(f"grpc://127.0.0.1:{door.port}") as client, asyncio.timeout(30):
+        async with connected(f"grpc://127.0.0.1:{door.port}") as client, asyncio.timeout(PATIENCE_SECONDS):
             assert await client.models()
             assert [batch async for batch in client.execute(full_request())]
         assert shell.bounds.arriving == 1

@@ -10,6 +10,7 @@ import pytest
 from deploy.demo.children import Child, ChildFailed, ChildSpec
 from deploy.demo.kept_child import FIRST_PAUSE_SECONDS, STEADY_SECONDS, KeptChild
 from deploy.demo.run import stop_all, watch
+from tests.patience import PATIENCE_SECONDS
 
 _OBEDIENT = "import time; print('up', flush=True); time.sleep(600)"
 _STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {_OBEDIENT}"
@@ -18,7 +19,7 @@ _STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {_OB
 def started(directory: Path, name: str, code: str) -> Child:
     child = Child(ChildSpec(name, (sys.executable, "-c", code), {}, directory, directory / f"{name}.log"))
     child.start()
-    child.wait_until(lambda: "up" in child.log(), timeout_seconds=60)
+    child.wait_until(lambda: "up" in child.log(), timeout_seconds=PATIENCE_SECONDS)
     return child
 
 
@@ -34,7 +35,7 @@ def test_a_child_outlives_those_that_were_started_behind_it(tmp_path: Path):
     last_words = f"signal.signal(signal.SIGTERM, lambda *_: (open({str(told)!r}, 'a').write(name), sys.exit(0)))"
     code = f"import signal, sys; name = '{{}}'; {last_words}; {_OBEDIENT}"
     children = [started(tmp_path, name, code.format(name)) for name in ("model ", "chat_shell ", "backend ")]
-    stop_all(children, timeout_seconds=60)
+    stop_all(children, timeout_seconds=PATIENCE_SECONDS)
     assert told.read_text() == "backend chat_shell model "
 
 
@@ -53,7 +54,7 @@ def test_a_child_that_ends_early_is_told_with_its_words(tmp_path: Path):
     child = Child(spec)
     child.start()
     with pytest.raises(ChildFailed, match=r"child ended with 1\nBACKEND_PORT: wrong"):
-        child.wait_until(lambda: False, timeout_seconds=60)
+        child.wait_until(lambda: False, timeout_seconds=PATIENCE_SECONDS)
 
 
 def test_a_child_that_somebody_kills_is_told_by_the_signal(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
@@ -88,7 +89,7 @@ def test_a_kept_child_is_started_again_after_pauses_that_double(tmp_path: Path):
     kept = KeptChild(Child(once), lambda: now)
     kept.start()
     for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0):
-        kept.child.wait_or_kill(60)
+        kept.child.wait_or_kill(PATIENCE_SECONDS)
         starts = kept.child.log().count("here")
         kept.look()
         now += pause - 0.01
@@ -96,13 +97,13 @@ def test_a_kept_child_is_started_again_after_pauses_that_double(tmp_path: Path):
         assert kept.child.exit_code is not None
         now += 0.01
         kept.look()
-        kept.child.wait_or_kill(60)
+        kept.child.wait_or_kill(PATIENCE_SECONDS)
         assert kept.child.log().count("here") == starts + 1
     now += STEADY_SECONDS
     kept.look()
     now += FIRST_PAUSE_SECONDS
     kept.look()
-    kept.child.wait_or_kill(60)
+    kept.child.wait_or_kill(PATIENCE_SECONDS)
     assert kept.child.log().count("here") == 10
 
 

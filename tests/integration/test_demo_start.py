@@ -13,6 +13,7 @@ from deploy.demo.children import Child, ChildSpec
 from deploy.demo.folder import locked_folder
 from deploy.demo.plan import FreePorts, plan
 from shared.environment import read_settings
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.ports import free_port
 from tests.servers.services import ROOT, service_environment
 
@@ -32,7 +33,7 @@ def refusal(directory: Path, settings: dict[str, str]) -> str:
     launcher = Child(ChildSpec("demo", command, service_environment(settings), ROOT, directory / "demo.log"))
     launcher.start()
     try:
-        launcher.wait_until(lambda: launcher.exit_code is not None, timeout_seconds=60)
+        launcher.wait_until(lambda: launcher.exit_code is not None, timeout_seconds=PATIENCE_SECONDS)
     finally:
         launcher.kill()
     assert launcher.exit_code == 1

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from deploy.demo.children import Child, ChildSpec, Started
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.forks import ForkServer, ForkServers
 from tests.servers.services import ROOT, Launch, service_environment
 
@@ -52,7 +53,7 @@ class _Forked(Child):
 def test_a_fork_has_its_own_arguments_settings_place_and_group(server: ForkServer, tmp_path: Path) -> None:
     forked = _Forked(server, tmp_path, "3", "and more")
     forked.start()
-    assert forked.wait_or_kill(60) == 3
+    assert forked.wait_or_kill(PATIENCE_SECONDS) == 3
     place = str(tmp_path)
     expected = {"name": "__main__", "arguments": ["3", "and more"], "setting": "ann", "place": place, "path": place}
     assert forked.shown() == {**expected, "input": "", "group": True}
@@ -61,7 +62,7 @@ def test_a_fork_has_its_own_arguments_settings_place_and_group(server: ForkServe
 def test_a_fork_that_raises_ends_as_an_interpreter_does(server: ForkServer, tmp_path: Path) -> None:
     forked = _Forked(server, tmp_path, "fail")
     forked.start()
-    assert forked.wait_or_kill(60) == 1
+    assert forked.wait_or_kill(PATIENCE_SECONDS) == 1
     assert forked.log().endswith("ValueError: no such luck\n")
 
 
@@ -105,7 +106,7 @@ def test_services_are_forked(launch: Launch, launch_anew: Launch, tmp_path: Path
     for place, start in (("forked", launch), ("anew", launch_anew)):
         service = start("chat_shell", settings=settings, directory=tmp_path / place)
         parents.append(" ".join(psutil.Process(service.pid).parent().cmdline()))  # type: ignore[union-attr]
-        assert service.wait_or_kill(60) == 2
+        assert service.wait_or_kill(PATIENCE_SECONDS) == 2
     assert "tests.servers.fork_server" in parents[0]
     assert "tests.servers.fork_server" not in parents[1]
 

@@ -18,9 +18,9 @@ from tests.fakes.certificates import HeardCertificates
 from tests.fakes.chat_shell_doors import SERVICE_TOKEN, shell_with
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.certificates import Authority, MountedSecret
 
-PATIENCE_SECONDS = 30.0
 LONG_SECONDS = 10 * PATIENCE_SECONDS
 BEGUN_TLS = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 WORDS = ("in clear", "TLS")

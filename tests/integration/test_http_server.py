@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from backend.foundation.http.listening import http_server
 from shared.listening import listening_socket
 from tests.fakes.http_door import FakeHouse
+from tests.patience import PATIENCE_SECONDS
 
 PIECE = b" " * 65_536
 
@@ -40,7 +41,9 @@ async def address(house: FakeHouse) -> AsyncIterator[tuple[str, int]]:
 @pytest.fixture
 async def client(house: FakeHouse, address: tuple[str, int]) -> AsyncIterator[httpx2.AsyncClient]:
     headers = {"Authorization": f"Bearer {await house.key()}"}
-    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{address[1]}", headers=headers, timeout=60) as opened:
+    async with httpx2.AsyncClient(
+        base_url=f"http://127.0.0.1:{address[1]}", headers=headers, timeout=PATIENCE_SECONDS
+    ) as opened:
         yield opened
 
 
@@ -96,7 +99,7 @@ async def test_the_first_of_two_requests_is_told_that_its_client_has_left() -> N
             pass
         left.set()
 
-    async with serving(app) as address, asyncio.timeout(30):
+    async with serving(app) as address, asyncio.timeout(PATIENCE_SECONDS):
         _, writer = await asyncio.open_connection(*address)
         writer.write(b"GET / HTTP/1.1\r\nHost: ballast\r\n\r\n" * 2)
         await arrived.wait()

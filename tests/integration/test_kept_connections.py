@@ -12,6 +12,7 @@ from backend.foundation.http import listening as backend_door
 from chat_shell.doors.http import listening as chat_shell_door
 from shared.listening import listening_socket
 from shared.request_timing import ReadLimits
+from tests.patience import PATIENCE_SECONDS
 
 LIMITS = ReadLimits(seconds=0.5, unfinished_heads=3, idle_seconds=1)
 SLOW = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -19,7 +20,6 @@ QUICK = b"GET /quick HTTP/1.1\r\nHost: x\r\n\r\n"
 UNREAD = b"POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 WHOLE_BODY = b"late"
 END = b"\r\n\r\nok"
-PATIENCE_SECONDS = 30.0
 Door = Callable[[FastAPI, ReadLimits], Server]
 
 

@@ -15,6 +15,7 @@ from backend.turns.redis.stop_signals import RedisStopSignals
 from shared.errors import Conflict, Unavailable
 from tests.contract.event_cases import make_events, read_all, reading
 from tests.fakes.supervision import make_supervisor
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.valkey import ValkeyServer
 
 
@@ -123,7 +124,7 @@ async def test_silence_counts_after_a_while_and_ends_with_an_answer(valkey_serve
     presence = RedisPresence(client, interval_seconds=0.01, away_after_seconds=0.05)
     assert not presence.is_away
     watching = presence.start(make_supervisor())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await client.ping()
         valkey_server.kill()
         while not presence.is_away:  # noqa: ASYNC110 -- it tells nobody
@@ -219,7 +220,7 @@ async def test_a_cancellation_at_any_moment_is_kept(client: Any) -> None:
         appending = asyncio.create_task(log.append(f"resp_{moment}", make_events(0, 1)))
         for _ in range(moment):
             await asyncio.sleep(0)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await log.aclose()
             (outcome,) = await asyncio.gather(appending, return_exceptions=True)
         assert outcome is None or isinstance(outcome, Unavailable)

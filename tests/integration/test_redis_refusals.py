@@ -16,9 +16,10 @@ from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.supervision import make_supervisor
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.valkey import ValkeyServer
 
-PATIENCE_SECONDS = 0.3
+SILENCE_SECONDS = 0.3
 Trouble = Callable[[ValkeyServer], AbstractContextManager[None]]
 
 
@@ -73,7 +74,7 @@ async def test_a_redis_that_takes_no_writes_counts_as_away(
     with trouble(valkey_server):
         await presence.look()
         assert presence.is_away
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while presence.is_away:
             await presence.look()
 
@@ -86,11 +87,11 @@ async def test_a_turn_is_stored_whole_and_its_followers_end(
     script: list[Any] = list(answer("Half ", "and half."))
     script.insert(2, gate)
     elsewhere_client: Any = connect(valkey_url)
-    events = RedisEventLog(client, make_supervisor(), 600.0, patience_seconds=PATIENCE_SECONDS)
-    elsewhere = RedisEventLog(elsewhere_client, make_supervisor(), 600.0, patience_seconds=PATIENCE_SECONDS)
+    events = RedisEventLog(client, make_supervisor(), 600.0, patience_seconds=SILENCE_SECONDS)
+    elsewhere = RedisEventLog(elsewhere_client, make_supervisor(), 600.0, patience_seconds=SILENCE_SECONDS)
     house = TurnHouse(chat_shell=ScriptedChatShell(script), events=events)  # pyright: ignore[reportArgumentType]
     there = TurnHouse(state=house.state, events=elsewhere)  # pyright: ignore[reportArgumentType]
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         running = await house.start()
         followers = [asyncio.create_task(each.all_events(running.response)) for each in (house, there)]
         while "Half" not in str(house.state.responses[running.response.id].body["output"]):  # noqa: ASYNC110
@@ -118,7 +119,7 @@ async def test_a_new_turn_is_refused_where_its_first_event_cannot_be_written(
     log = RedisEventLog(client, make_supervisor(), 600.0, patience_seconds=0.0)
     house = TurnHouse(chat_shell=ScriptedChatShell(answer("Hello.")), events=log)  # pyright: ignore[reportArgumentType]
     with full(valkey_server):
-        async with asyncio.timeout(60), house.registry:
+        async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
             ended = await house.ask()
     assert ended.status == "failed"
     assert at(ended.body, "error", "type") == Unavailable.__name__

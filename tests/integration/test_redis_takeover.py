@@ -14,6 +14,7 @@ from tests.contract.event_cases import make_events, read_all, read_some, reading
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.supervision import make_supervisor
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_running import eventually
 
 
@@ -178,7 +179,7 @@ async def test_a_holder_that_gave_up_its_first_write_deletes_nothing_of_the_next
 
 
 async def eventually_waiting(answers: SlowAnswers) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not answers.waiting:  # noqa: ASYNC110 -- the server tells nobody
             await asyncio.sleep(0.001)
 
@@ -232,7 +233,7 @@ async def test_a_holder_that_was_sealed_off_leaves_and_no_process_keeps_a_writer
         events=new,
         replica="second",
     )
-    async with asyncio.timeout(60), first.registry, second.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), first.registry, second.registry:
         running = await first.start()
         if has_spoken:
             await eventually(lambda: str(first.state.responses[running.response.id].body["output"]), has_come)
@@ -265,7 +266,7 @@ async def test_a_holder_whose_events_are_refused_leaves_the_turn_to_the_next_one
     house = TurnHouse(chat_shell=ScriptedChatShell(script), events=events, checkpoint_seconds=3600.0)
     next_events: Any = logs.new
     second = TurnHouse(chat_shell=ScriptedChatShell(), state=house.state, events=next_events, replica="second")
-    async with asyncio.timeout(60), house.registry, second.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry, second.registry:
         running = await house.start()
         await eventually(lambda: logs.old.writer_count, bool)
         await second.recovery.at_start()
@@ -281,7 +282,7 @@ async def test_a_turn_whose_events_were_closed_is_ended_and_not_run_again(logs: 
     new: Any = logs.new
     first = TurnHouse(chat_shell=ScriptedChatShell([asyncio.Event()]), events=old, replica="first")
     second = TurnHouse(chat_shell=ScriptedChatShell(), state=first.state, events=new, replica="second")
-    async with asyncio.timeout(60), first.registry, second.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), first.registry, second.registry:
         running = await first.start()
         await old.close(running.response.id)
         await second.recovery.at_start()

@@ -13,6 +13,7 @@ from backend.foundation.services.refusal_pace import RefusalPace
 from shared.listening import listening_socket
 from shared.request_timing import ReadLimits
 from tests.fakes.http_door import FakeHouse
+from tests.patience import PATIENCE_SECONDS
 
 UNREAD_BYTES = 1_000_000
 LIMITS = ReadLimits(
@@ -24,7 +25,6 @@ LIMITS = ReadLimits(
     waiting_requests=9,
 )
 WHOLE = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-PATIENCE_SECONDS = 30.0
 ORIGIN = "https://app.example"
 Address = tuple[str, int]
 

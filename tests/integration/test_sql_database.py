@@ -41,6 +41,7 @@ from tests.contract.store_cases import (
     sql_stores,
 )
 from tests.fakes.sent_statements import noted_statements, verbs_of
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 
@@ -503,7 +504,7 @@ async def test_a_frozen_postgres_is_unavailable_in_time_and_used_again(
         await database.check_writable()
         with postgres_server.frozen():
             frozen = [database.write(add_replica, timeout_seconds=0.2) for _ in range(30)]  # more than the pool holds
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 outcomes = await asyncio.gather(*frozen, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {Unavailable}
         await database.check_writable()

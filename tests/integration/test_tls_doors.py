@@ -19,10 +19,10 @@ from tests.fakes.chat_shell_doors import shell_with
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying
 from tests.fakes.http_door import FakeHouse
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.certificates import Authority, MountedSecret
 
 LIMITS = HandshakeLimits(seconds=0.5, at_a_time=3)
-PATIENCE_SECONDS = 30.0
 Address = tuple[str, int]
 
 

@@ -23,6 +23,7 @@ from tests.leaks.pair import MODEL, SECRET, SERVICE_TOKEN
 from tests.leaks.runner import Stage, leaks_in
 from tests.leaks.sinks import SinkText, leaves
 from tests.leaks.visits import Visit, client_texts, scan_visit, tellers
+from tests.patience import PATIENCE_SECONDS
 
 _MODES: dict[str, Any] = {"full": "full", "null": None, "empty": "", "unknown": "partial"}
 _VERSIONS = {"policy_version": "1", "gate_version": "1", "prompt_version": "1", "model": "secondary-model"}
@@ -84,7 +85,7 @@ async def _forged_ticket(stage: Stage, case: Attack) -> list[SinkText]:
     base = stage.base_for(case, 0)
     ticket = await _ticket_of(stage, case, base)
     found: list[SinkText] = []
-    async with httpx2.AsyncClient(base_url=stage.pair.backend_url, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(base_url=stage.pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
         client.headers["Authorization"] = f"Bearer {SERVICE_TOKEN}"
         bodies: dict[str, dict[str, Any]] = {
             "search": {"query": "rules", "knowledge_base_ids": [base.id], "whole_below_tokens": 12_000},
@@ -139,7 +140,9 @@ async def _forged_mode(stage: Stage, case: Attack) -> list[SinkText]:
         del body["metadata"]["access_mode"]
     else:
         body["metadata"]["access_mode"] = _MODES[str(case.setup.access_mode_sent)]
-    async with httpx2.AsyncClient(base_url=stage.pair.chat_shell_url, timeout=60, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        base_url=stage.pair.chat_shell_url, timeout=PATIENCE_SECONDS, trust_env=False
+    ) as client:
         answer = await client.post(
             "/v1/responses", content=orjson.dumps(body), headers={"Authorization": f"Bearer {SERVICE_TOKEN}"}
         )

@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql.base import ischema_names
 from sqlalchemy.types import UserDefinedType
 
 from deploy.demo.children import Child, ChildFailed, ChildSpec
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.places import new_directory, open_to_all, package_directory
 from tests.servers.ports import free_port
 
@@ -72,7 +73,7 @@ class PostgresServer:
         for attempt in range(1, _START_ATTEMPTS + 1):
             self._child.start()
             try:
-                self._child.wait_until(self.is_ready, timeout_seconds=120)
+                self._child.wait_until(self.is_ready, timeout_seconds=PATIENCE_SECONDS)
             except ChildFailed:  # after a kill, orphans of the old server may hold its memory for a moment
                 if attempt == _START_ATTEMPTS:
                     raise

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from deploy.demo.children import Child, ChildSpec, Started
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.forks import ForkServers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,11 +52,11 @@ class RunningService(Child):
         serving = self._forks and self._forks.serving(self._command, self.spec.environment)
         return serving.start(self._command, self.spec) if serving else super()._spawned()
 
-    def stop(self, timeout_seconds: float = 60, number: signal.Signals = signal.SIGTERM) -> int:
+    def stop(self, timeout_seconds: float = PATIENCE_SECONDS, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end and return its exit code; kill it only when it hangs."""
         return super().stop(timeout_seconds, number)
 
-    def wait_ready(self, timeout_seconds: float = 120) -> None:
+    def wait_ready(self, timeout_seconds: float = PATIENCE_SECONDS) -> None:
         """Return when it is ready; from a coroutine call it with `asyncio.to_thread`.
 
         Raises:

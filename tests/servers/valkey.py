@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 from deploy.demo.children import Child, ChildSpec
+from tests.patience import PATIENCE_SECONDS
 from tests.servers.places import new_directory, package_directory
 from tests.servers.ports import free_port
 
@@ -37,7 +38,7 @@ class ValkeyServer:
     def start(self) -> None:
         """Start it; returns when it answers."""
         self._child.start()
-        self._child.wait_until(self.is_ready, timeout_seconds=120)
+        self._child.wait_until(self.is_ready, timeout_seconds=PATIENCE_SECONDS)
 
     def kill(self) -> None:
         """Kill it; what it acknowledged is there after `restart`."""

@@ -17,6 +17,7 @@ from openai import AsyncOpenAI
 from tests.e2e.client.answers import CHAT, check_answer
 from tests.e2e.client.stream_rules import check_chunks, check_stream, events_in
 from tests.e2e.pair import Pair
+from tests.patience import PATIENCE_SECONDS
 
 EVENT_STREAM = "text/event-stream"
 
@@ -130,7 +131,7 @@ class _KeptTransport(httpx2.AsyncHTTPTransport):
 @asynccontextmanager
 async def wired_client(pair: Pair, user_id: str, wire: Wire) -> AsyncGenerator[AsyncOpenAI]:
     """Open the official client for this user; it repeats nothing by itself."""
-    http_client = httpx2.AsyncClient(transport=_KeptTransport(wire), timeout=60, trust_env=False)
+    http_client = httpx2.AsyncClient(transport=_KeptTransport(wire), timeout=PATIENCE_SECONDS, trust_env=False)
     key = pair.key(user_id)
     async with AsyncOpenAI(
         base_url=f"{pair.backend_url}/v1", api_key=key, http_client=http_client, max_retries=0

@@ -18,6 +18,7 @@ from backend.foundation.http.reading import (
     UnfinishedHeads,
 )
 from shared.request_timing import ReadLimits
+from tests.patience import PATIENCE_SECONDS
 
 UNREAD_BYTES = 100_000
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -108,7 +109,7 @@ async def test_what_comes_behind_an_answer_is_read_on_after_a_pause(
     connection.protocol.data_received(piece)
     assert not connection.transport.is_read
     assert connection.costs.bytes == [len(piece) + PIECE_BYTES * pieces]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.sleep(0.01)
     assert connection.transport.is_read
 
@@ -139,7 +140,7 @@ async def test_each_request_of_a_connection_may_have_an_end_that_nobody_reads(co
 async def test_a_pause_of_the_server_outlasts_one_of_what_is_lost(connection: Connection) -> None:
     connection.protocol.data_received(NONE)
     connection.protocol.data_received(b"\r\nx\r\n" + 5 * LONG)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.sleep(0.01)
     assert not connection.transport.is_read
 

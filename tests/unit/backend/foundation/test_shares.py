@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from backend.foundation.services.admission import Admission
 from shared.errors import Draining, TooManyRequests, Unavailable
 from shared.shares import MOST, Holder, SharedBudget
+from tests.patience import PATIENCE_SECONDS
 
 ANN, BOB, CIA = Holder("ann"), Holder("bob"), Holder("cia")
 
@@ -94,7 +95,7 @@ def test_the_sum_is_never_exceeded_and_all_of_it_comes_back(steps: list[tuple[Ho
 async def test_who_waits_gets_the_next_place_before_callers_and_leaves_them_half() -> None:
     admission = Admission(max_turns=4)
     places = [admission.place(holder) for holder in (ANN, ANN, BOB, BOB)]
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         waiting = [group.create_task(admission.wait_for_place(CIA)) for _ in range(3)]
         left = group.create_task(admission.wait_for_place(CIA))
         await asyncio.sleep(0)

@@ -15,6 +15,7 @@ from backend.foundation.telemetry.background import LoggingFailureObserver
 from shared.errors import Unavailable
 from tests.fakes.driver_errors import all_errors
 from tests.fakes.supervision import RecordingFailures, make_supervisor
+from tests.patience import PATIENCE_SECONDS
 
 
 class Failing:
@@ -34,7 +35,7 @@ async def test_repeated_work_outlives_every_error_and_counts_each() -> None:
     failures, errors = RecordingFailures(), all_errors()
     step = Failing(errors)
     task = make_supervisor(failures).start("work", step, 0.0)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await step.is_through.wait()
     assert len(failures.failures) == len(errors)
     assert {name for name, _ in failures.failures} == {"work"}
@@ -80,7 +81,7 @@ async def test_work_that_hangs_at_the_start_is_cancelled_when_the_process_is_to_
     work = asyncio.create_task(make_supervisor(failures).until_done("start", step, stop))
     await begun.wait()
     stop.set()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await work
     assert ended.is_set()
     assert failures.failures == []

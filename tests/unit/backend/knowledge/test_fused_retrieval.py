@@ -18,6 +18,7 @@ from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.exact_nearest import ExactNearest
 from tests.fakes.meaning import FakeEmbedder, FakeQuestions, FakeReranker
 from tests.fakes.store_knowledge import FakeKnowledge
+from tests.patience import PATIENCE_SECONDS
 
 TEXTS = ["reimbursement of hotels", "the river rises", "salmon in the river", "parking"]
 SYNONYMS = {"paid back": "reimbursement", "报销": "reimbursement"}
@@ -113,7 +114,7 @@ async def test_the_query_is_embedded_while_its_words_are_looked_up(searched: Sea
 
     searched.embedder.held = looked_up
     meaning = MeaningPorts(searched.embedder, FakeQuestions(searched.embedder), NO_MEANING.reranker)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         hits = await FusedRetrieval(Watched(), searched.nearest, meaning).search(["kb_a"], "报销", 9)
     assert hits[0].chunk.text == TEXTS[0]
 

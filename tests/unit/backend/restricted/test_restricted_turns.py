@@ -39,6 +39,7 @@ from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, Step, answ
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, SECRET, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
+from tests.patience import PATIENCE_SECONDS
 
 PASSAGE = "The escalation ladder begins with the duty engineer and ends with the vault keeper of the northern site."
 CHINESE = "值班工程师先通知北区金库的保管员，再由保管员在名册上签字确认。"
@@ -64,7 +65,7 @@ async def test_a_turn_that_runs_again_elsewhere_sends_the_users_own_words_again(
             knowledge=dying.knowledge,
             replica="b",
         )
-        async with asyncio.timeout(60), survivor.registry:
+        async with asyncio.timeout(PATIENCE_SECONDS), survivor.registry:
             await survivor.recovery.at_start()
             await running.ended()
         assert survivor.sent[0].knowledge.user_words == dying.sent[0].knowledge.user_words != ""

@@ -38,6 +38,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.driver_errors import all_errors
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.supervision import RecordingFailures, make_supervisor
+from tests.patience import PATIENCE_SECONDS
 
 
 class Broken:
@@ -178,7 +179,7 @@ async def check_outlives(
     name: str, work: Coroutine[None, None, None], broken: Broken, failures: RecordingFailures
 ) -> None:
     running = asyncio.create_task(work)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await broken.is_through.wait()
     assert not running.done()
     assert len(failures.failures) >= len(all_errors()) / 2
@@ -191,7 +192,7 @@ async def test_the_watch_of_redis_outlives_every_error() -> None:
     broken, failures = Broken(), RecordingFailures()
     presence = RedisPresence(cast(RedisClient, broken), interval_seconds=0.0, away_after_seconds=-1.0)
     task = presence.start(make_supervisor(failures))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await broken.is_through.wait()
     assert presence.is_away
     assert not task.done()
@@ -202,7 +203,7 @@ async def test_the_watch_of_redis_outlives_every_error() -> None:
 async def test_the_writer_of_events_outlives_every_error_and_lets_nobody_wait() -> None:
     broken, failures = Broken(), RecordingFailures()
     log = RedisEventLog(cast(RedisClient, broken), make_supervisor(failures), 600.0, patience_seconds=-1.0)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         for number in range(len(all_errors())):
             with pytest.raises(BallastError):
                 await log.append(f"resp_{number}", make_events(0, 1))

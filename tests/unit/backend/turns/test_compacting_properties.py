@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from shared.models.messages import AssistantMessage, Message, ToolMessage
 from tests.fakes.chat_shell_talking import TalkingChatShell, prompt_tokens, whole_prompt
 from tests.fakes.openai_house import TurnHouse
+from tests.patience import PATIENCE_SECONDS
 
 WINDOW, ANSWER = 8_000, 1_000
 BUDGET = WINDOW - ANSWER - WINDOW * 5 // 100
@@ -36,7 +37,7 @@ def check_pairs(messages: Sequence[Message]) -> None:
 async def played(asked: Sequence[str]) -> tuple[TurnHouse, TalkingChatShell]:
     shell = TalkingChatShell(WINDOW, ANSWER)
     house = TurnHouse(chat_shell=shell)
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         conversation: dict[str, Any] = {}
         for question in asked:
             response = await house.ask(input=question, **conversation)

@@ -11,6 +11,7 @@ from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import UserMessage
 from tests.fakes.chat_shell_talking import TalkingChatShell, facts_in, whole_prompt
 from tests.fakes.openai_house import ADA, TurnHouse
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_compacting import LONG
 from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.test_served_tools import put_agent
@@ -67,7 +68,7 @@ async def test_a_steered_and_compacted_turn_goes_on_in_another_process(placement
         signals=house.signals,
         agents=house.agents,
     )
-    async with asyncio.timeout(60), other.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), other.registry:
         await other.recovery.at_start()
         ended = await eventually(lambda: house.state.responses[lost.id], lambda found: found.status.is_terminal)
         assert ended.status == "completed"
@@ -96,7 +97,7 @@ async def test_a_turn_that_is_cancelled_while_it_is_summarised_leaves_nothing_ou
 
     shell = SummarisingForEver()
     house = TurnHouse(chat_shell=shell)
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         last = await house.ask(input=f"FACT-early {LONG * 3}")
         last = await house.ask(input=f"FACT-late {LONG * 6}", previous_response_id=last.id)
         running = await house.start(input="LOOK 3000 3000", previous_response_id=last.id)

@@ -5,6 +5,7 @@ import asyncio
 from backend.turns.services.execution_reader import ExecutionReader
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
+from tests.patience import PATIENCE_SECONDS
 
 
 async def test_an_execution_that_is_ended_before_it_has_begun_comes_to_its_end() -> None:
@@ -14,6 +15,6 @@ async def test_an_execution_that_is_ended_before_it_has_begun_comes_to_its_end()
             reader = ExecutionReader(house.ports, group)
             inbox = reader.start(house.sent[0])
             reader.end()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 assert await inbox.take() == []
         assert (reader.error, len(house.sent)) == (None, 1)

@@ -14,6 +14,7 @@ from tests.e2e.turns import events_of
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_response
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_routes import open_door
 from tests.unit.backend.turns.test_running import eventually
 
@@ -204,7 +205,10 @@ class FullLog(MemoryEventLog):
 
 async def test_last_events_are_waited_for_while_nobody_can_write() -> None:
     events = FullLog()
-    async with asyncio.timeout(60), open_house(answer("One, ", "two"), events=events, late_seconds=0.5) as house:
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        open_house(answer("One, ", "two"), events=events, late_seconds=0.5) as house,
+    ):
         ended = await house.ask()
         seen = await house.all_events(ended)
     assert events.late == ()
@@ -227,7 +231,7 @@ class SilentEnd(FullLog):
 async def test_a_reader_that_meets_a_lost_tail_cuts_it_off_and_goes_on() -> None:
     """Other readers then find the end at once."""
     events = SilentEnd()
-    async with asyncio.timeout(60), open_house(answer("One, ", "two"), events=events) as house:
+    async with asyncio.timeout(PATIENCE_SECONDS), open_house(answer("One, ", "two"), events=events) as house:
         ended = await house.ask()
         first = await house.all_events(ended)
         assert events.cuts

@@ -29,6 +29,7 @@ from shared.prompts.message_order import messages_of_request
 from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, SECRET, TurnHouse, open_house
 from tests.fakes.openai_types import check_joined_event, check_joined_response
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.restricted.test_restricted_turns import BENIGN, PASSAGE, TOOLS, restricted_house
 from tests.unit.backend.turns.test_members import CAT, share
 from tests.unit.backend.turns.test_running import eventually
@@ -213,7 +214,7 @@ async def test_events_of_all_lanes_come_in_one_sequence() -> None:
     async with lane_house([[*first[:2], gate, *first[2:]]], [second]) as house:
         running = await house.start(models=BOTH, stream=True)
         seen: list[Any] = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             async for batch in house.services.follow(running.response, -1, with_results=False):
                 seen += [check_joined_event(event.body) for event in batch]
                 told = [event["response"] for event in seen if event["type"] == "response.in_progress"]

@@ -1,7 +1,7 @@
 """What becomes of a joined response whose process dies or shuts down."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -11,11 +11,11 @@ from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.services.take_over_lanes import MAX_TAKEOVERS
-from shared.models.events import ModelCallStarted
-from shared.models.values import objects_in
+from shared.models.events import ModelCallStarted, TextDelta
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.openai_types import check_joined_response
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_lanes import BOTH, statuses, texts
 from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.test_take_over import Killed, Replicas, check_events
@@ -32,22 +32,32 @@ async def killed(replicas: Replicas, first: Sequence[Any], second: Sequence[Any]
     with suppress(Killed):
         async with house.registry:
             joined = (await house.start(models=BOTH)).response
-            await eventually(partial(has_come, house, joined, events), bool)
+            said = {model: said_in(script) for model, script in zip(BOTH, (first, second), strict=True)}
+            await eventually(partial(has_come, house, joined, events, said), bool)
             raise Killed
     assert joined is not None
     return replicas.state.responses[joined.id]
 
 
-def has_come(house: TurnHouse, joined: StoredResponse, events: int) -> bool:
-    """Say whether both models were asked, and all that was shown of their answers is stored with them, too."""
+def said_in(script: Sequence[Any]) -> str:
+    return "".join(step.text for step in script if isinstance(step, TextDelta))
+
+
+def has_come(house: TurnHouse, joined: StoredResponse, events: int, said: Mapping[str, str]) -> bool:
+    """Say whether both models were asked, and all that they have said is stored, with the lanes and joined."""
     found = house.state.responses[joined.id]
-    said = {str(item["response_id"]) for item in objects_in(found.body["output"])}
     lanes = [house.state.responses[lane.response_id] for lane in lanes_in(joined.body)]
+    of_lanes = {str(lane.body["model"]): text_of(lane.body) for lane in lanes}
     return (
         len(house.sent) == 2
         and found.last_event >= events
-        and all(bool(lane.body["output"]) == (lane.id in said) for lane in lanes)
+        and of_lanes == said
+        and dict.fromkeys(BOTH, "") | texts(found.body) == said
     )
+
+
+def text_of(body: Any) -> str:
+    return "".join(part["text"] for item in body["output"] if item["type"] == "message" for part in item["content"])
 
 
 async def continued(house: TurnHouse, lost: StoredResponse) -> StoredResponse:
@@ -130,10 +140,10 @@ async def test_a_process_that_shuts_down_leaves_lanes_and_response_to_another() 
     async def serve() -> None:
         async with house.registry:
             running = await house.start(models=BOTH)
-            await eventually(partial(has_come, house, running.response, 8), bool)
+            await eventually(partial(has_come, house, running.response, 8, {BOTH[0]: "Whole", BOTH[1]: ""}), bool)
             started.set_result(running.response)
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         group.create_task(serve())
         lost = await started
         await eventually(lambda: house.observer.left, bool)

@@ -22,6 +22,7 @@ from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, fu
 from tests.fakes.http_door import BASE_URL, FakeHouse, client_of
 from tests.fakes.openai_house import ADA, TurnHouse
 from tests.fakes.openai_types import check_event, check_item, check_response
+from tests.patience import PATIENCE_SECONDS
 
 WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 REPORT = ErrorReport(
@@ -54,7 +55,7 @@ async def open_door(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[Do
     key = await house.key(ADA.user_id)
     transport = httpx2.AsyncClient(transport=httpx2.ASGITransport(app))
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(PATIENCE_SECONDS),
         client_of(app, key) as http,
         AsyncOpenAI(api_key=key, base_url=f"{BASE_URL}/v1", http_client=transport, max_retries=0) as client,
         house.turns.registry,
@@ -248,7 +249,7 @@ async def test_silence_is_filled_with_comments() -> None:
         if sent[-1].startswith(b":"):
             gate.set()
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await EventStream(WORDING.frames(batches()), heartbeat_seconds=0.001)({}, receive, send)
     body = b"".join(sent)
     assert body.startswith(b": keep-alive\n\n")

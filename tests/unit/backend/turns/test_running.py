@@ -34,6 +34,7 @@ from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
 from tests.fakes.store_turns import FakeTurnStore
+from tests.patience import PATIENCE_SECONDS
 
 Seen = TypeVar("Seen")
 SEARCH = ToolCall(call_id="k1", name="knowledge_base_search", arguments="{}")
@@ -381,7 +382,10 @@ async def test_last_events_that_come_late_are_waited_for() -> None:
 
     late: list[Sequence[LoggedEvent]] = []
     events = Late(600, silence_seconds=0.005)
-    async with asyncio.timeout(60), open_house(answer("One, ", "two"), events=events, late_seconds=50.0) as house:
+    async with (
+        asyncio.timeout(PATIENCE_SECONDS),
+        open_house(answer("One, ", "two"), events=events, late_seconds=50.0) as house,
+    ):
         ended = await house.ask()
         following = asyncio.ensure_future(house.all_events(ended))
         await asyncio.sleep(0.03)

@@ -40,6 +40,7 @@ from tests.fakes.openai_types import check_response
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_running import eventually
 
 SEARCH = ToolCall(call_id="k1", name="knowledge_base_search", arguments="{}")
@@ -109,7 +110,7 @@ class Replicas:
     async def survivor(self, *scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[TurnHouse]:
         """Start a replica that takes over all turns, and wait for them at its end."""
         house = self.make(*scripts, **fields)
-        async with asyncio.timeout(60), house.registry:
+        async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
             await house.recovery.at_start()
             yield house
 
@@ -295,7 +296,7 @@ async def test_a_frozen_holder_that_wakes_writes_nothing_and_learns_the_end() ->
     replicas = Replicas()
     gate = asyncio.Event()
     frozen = replicas.make([gate, *answer("Mine.")])
-    async with asyncio.timeout(60), frozen.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), frozen.registry:
         running = await frozen.start()
         ended = await replicas.continued(running.response, answer("Theirs."))
         gate.set()
@@ -309,7 +310,7 @@ async def test_a_frozen_holder_that_wakes_writes_nothing_and_learns_the_end() ->
 async def test_a_holder_that_wakes_learns_of_the_takeover_before_its_model_speaks() -> None:
     replicas = Replicas(lease_seconds=9)
     frozen = replicas.make([asyncio.Event()])
-    async with asyncio.timeout(60), frozen.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), frozen.registry:
         await frozen.recovery.at_start()
         running = await frozen.start()
         await eventually(lambda: replicas.state.responses[running.response.id].fence, lambda fence: fence == 0)
@@ -321,15 +322,18 @@ async def test_a_holder_that_wakes_learns_of_the_takeover_before_its_model_speak
     assert frozen.observer.left == [ended.id]
 
 
-async def test_while_the_lease_is_not_held_nothing_is_shown() -> None:
-    replicas = Replicas(lease_seconds=0.05)
+async def test_while_the_lease_is_not_held_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the loop is put forward by more than a lease."""
+    loop, replicas = asyncio.get_running_loop(), Replicas(lease_seconds=PATIENCE_SECONDS)
+    clock, ahead_seconds = loop.time, 0.0
     house = replicas.make([asyncio.Event()])
     gate = asyncio.Event()
     house.scripted.scripts[:] = [[gate, *answer("Late.")]]
-    async with asyncio.timeout(60), house.registry:
+    async with house.registry:
         await house.recovery.at_start()
         running = await house.start()
-        await asyncio.sleep(0.05)
+        monkeypatch.setattr(loop, "time", lambda: clock() + ahead_seconds)
+        ahead_seconds = PATIENCE_SECONDS
         assert not house.ports.lease.is_held
         gate.set()
         await asyncio.sleep(0.02)
@@ -342,7 +346,7 @@ async def test_while_the_lease_is_not_held_nothing_is_shown() -> None:
 async def test_several_replicas_wait_for_the_lease_to_expire() -> None:
     replicas = Replicas(lease_seconds=9)
     judge = replicas.make(answer("Again."))
-    async with asyncio.timeout(60), judge.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), judge.registry:
         lost = await replicas.killed([])
         await judge.recovery.at_start()
         for _ in range(5):
@@ -359,7 +363,7 @@ async def test_a_process_that_shuts_down_takes_nothing_over() -> None:
     await replicas.last.turns.release(lost.hold)
     leaving = replicas.make()
     leaving.admission.close()
-    async with asyncio.timeout(60), leaving.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), leaving.registry:
         await leaving.recovery.at_start()
         await taken_behind_a_renewal(leaving)
     assert replicas.state.responses[lost.id].fence == 0
@@ -370,7 +374,7 @@ async def test_a_drained_process_hands_over_what_was_not_shown_and_ends_the_rest
     other = replicas.make(answer("Taken."))
     await other.recovery.at_start()
     leaving = replicas.make([asyncio.Event()], [TextDelta(text="Half"), asyncio.Event()])
-    async with asyncio.timeout(60), other.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), other.registry:
         async with leaving.registry:
             await leaving.recovery.at_start()
             silent, half = await leaving.start(), await leaving.start()
@@ -433,7 +437,7 @@ async def test_a_takeover_waits_for_the_database() -> None:
             return await super().__call__(taken)
 
     recovery = Recovery(house.ports, Shaky(house.ports, SECRET), house.registry, house.admission)
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         await recovery.at_start()
     assert replicas.state.responses[lost.id].status == "completed"
 
@@ -447,7 +451,7 @@ async def test_turns_that_were_taken_over_run_as_places_become_free() -> None:
     lost = [await replicas.killed([]) for _ in range(3)]
     gate = asyncio.Event()
     house = replicas.make(*[[gate, *answer("So.")]] * 3, admission=Admission(max_turns=2))
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         await house.recovery.at_start()
         await eventually(lambda: house.admission.is_waited_for and len(house.sent) == 1, bool)
         house.admission.place(Holder("ann"))
@@ -462,7 +466,7 @@ async def test_a_turn_that_still_waits_for_a_place_is_given_up_at_a_shutdown() -
     lost = await replicas.killed([])
     house = replicas.make(answer("Never."), admission=Admission(max_turns=1))
     house.admission.place(Holder("ann"))
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         await house.recovery.at_start()
         await eventually(lambda: house.admission.is_waited_for, bool)
         house.admission.close()
@@ -483,7 +487,7 @@ async def test_a_defect_of_one_takeover_leaves_the_others_alone() -> None:
             return await super().__call__(taken)
 
     recovery = Recovery(house.ports, Broken(house.ports, SECRET), house.registry, house.admission)
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         await recovery.at_start()
     assert replicas.state.responses[lost.id].status == "completed"
     assert len(house.observer.broken) == 1
@@ -543,7 +547,7 @@ async def test_turns_that_were_taken_over_unheard_are_continued(lease_seconds: f
     replicas = Replicas(lease_seconds=lease_seconds)
     lost = await replicas.killed([])
     house = replicas.make(answer("Here."), turns_class=LosingAnswers)
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         if lease_seconds is None:
             with pytest.raises(Unavailable):
                 await house.recovery.at_start()
@@ -589,7 +593,7 @@ async def test_a_defect_of_a_takeover_is_met_once() -> None:
             raise CorruptRecord("The item at position 0 cannot be read.")
 
     recovery = Recovery(house.ports, Broken(house.ports, SECRET), house.registry, house.admission)
-    async with asyncio.timeout(60), house.registry:
+    async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
         await recovery.at_start()
         await recovery.take()
     assert replicas.state.responses[lost.id].fence == 1

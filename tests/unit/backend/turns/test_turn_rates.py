@@ -19,6 +19,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import client_of
 from tests.fakes.openai_house import ADA, BOB, open_house
 from tests.fakes.store_api_keys import FakeApiKeyStore
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_known_refusals import Stopwatch
 from tests.unit.backend.turns.test_routes import Door, open_door
 
@@ -185,7 +186,7 @@ async def test_a_request_waits_for_the_turn_of_another_to_begin_and_not_for_its_
     waiting = asyncio.create_task(rates.refusal(ADA, asyncio.Event()))
     await asyncio.sleep(0)
     assert not waiting.done()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         with await rates.take(ADA):
             assert await waiting is None
 
@@ -201,7 +202,7 @@ async def test_a_request_waits_not_for_ever_for_another_one_and_not_for_that_of_
     await rates.take(ADA)
     clock.advance(60)
     watch.seconds += 60
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         for caller in callers:
             assert await rates.refusal(caller, asyncio.Event()) is None
 

@@ -22,6 +22,7 @@ from tests.fakes.openai_house import ADA, BOB, RecordingObserver, TurnHouse
 from tests.fakes.store_agents import FakeAgentStore
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.placing import definition, put_agent
 from tests.unit.backend.turns.test_item_removal import pop
 from tests.unit.backend.turns.test_running import eventually
@@ -104,7 +105,7 @@ class Walk:
         while True:
             house = self.world.replica()
             with suppress(Crash):
-                async with asyncio.timeout(60), house.registry:
+                async with asyncio.timeout(PATIENCE_SECONDS), house.registry:
                     await self._begin(house)
                     while self.number < self.steps:
                         self.number += 1
@@ -216,7 +217,7 @@ class Walk:
         if running is None:
             shell.waits_before = None
             return
-        await asyncio.wait_for(shell.waiting.wait(), 20)
+        await asyncio.wait_for(shell.waiting.wait(), PATIENCE_SECONDS)
         how = {"steer": "steer", "wait": "queue", "cut in": "cancel"}[kind]
         who = self._asker({"previous_response_id": running.response.id})
         for part in range(self.drawn.randint(1, 2)):
@@ -241,7 +242,7 @@ class Walk:
         await house.ports.lease.renew(house.turns)
         running = await self._started(house, "kill")
         if running is not None:
-            await asyncio.wait_for(shell.waiting.wait(), 20)
+            await asyncio.wait_for(shell.waiting.wait(), PATIENCE_SECONDS)
             # What several models answer has a conversation that nothing can be sent to.
             if self.drawn.random() < 0.4 and not running.response.body.get("lanes"):
                 who = BOB if running.response.user_id == BOB.user_id else ADA

@@ -19,6 +19,7 @@ from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_files import FakeFiles
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.supervision import make_supervisor
+from tests.patience import PATIENCE_SECONDS
 
 T0 = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 ERRORS = [error for error in all_errors() if not isinstance(error, asyncio.CancelledError)]
@@ -96,7 +97,7 @@ async def test_what_ends_the_renewals_is_told_to_who_counts_failures(error: Base
     ports = ReadingPorts(queue, files, knowledge, cast(DocumentReader, cast(Any, None)), FakeClock())
     reading = AttachedFileReading(ports, ReadingBell(), is_only_replica=False, waits=ReadingWaits(renew_seconds=0.0))
     with pytest.raises(type(error)):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await reading.step()
     (found,) = knowledge.queue.queued.values()
     assert found.status is AttachedStatus.IN_PROGRESS

@@ -23,6 +23,7 @@ from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_files import FakeFiles
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.supervision import make_supervisor
+from tests.patience import PATIENCE_SECONDS
 
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
 BOB = Caller(user_id="bob", tenant="default", role=KeyRole.USER)
@@ -66,7 +67,7 @@ async def open_library() -> AsyncGenerator[Library]:
     library = new_library()
     readers = [make_supervisor().start("read_files", library.reading.step) for _ in range(2)]
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             yield library
     finally:
         for reader in readers:

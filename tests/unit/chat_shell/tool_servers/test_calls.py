@@ -22,6 +22,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, ScriptLine, call, calls, says
 from tests.fakes.tool_servers import FakeToolServer, ToolServerRecord
+from tests.patience import PATIENCE_SECONDS
 from tests.unit.chat_shell.turns.turn_cases import Stage, only, results
 
 
@@ -130,7 +131,7 @@ async def test_a_server_that_is_away_keeps_the_list_that_it_gave_last():
     here.listed = [ListedTool(name="changed", description=None, parameters={"type": "object"})]
     step.release()
     step.release()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not record.failed or len(record.listed) < 3:
             await record.changed.wait()
             record.changed.clear()

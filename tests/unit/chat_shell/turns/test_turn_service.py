@@ -24,6 +24,7 @@ from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, ScriptedTool, saying, waiting_after
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE_SECONDS
 
 TEXT = TextDelta(text="x")
 
@@ -205,7 +206,7 @@ async def test_the_first_delta_waits_for_no_round(before: tuple[ExecutionEvent, 
     buffer = EventBuffer(rounds)
     for event in (*before, TEXT):
         await buffer.put(event)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert await buffer.take() == (event,)
 
 
@@ -232,6 +233,6 @@ async def test_a_full_buffer_waits_for_no_round():
     await buffer.put(TEXT)
     assert await buffer.take() == (TEXT,)
     await buffer.put(TEXT)
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         group.create_task(buffer.put(TEXT))
         assert await buffer.take() == (TEXT,)
