@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, event
 
+_EXPLAINED = ("SELECT", "WITH", "UPDATE", "DELETE")
+
 
 class SentQuery(NamedTuple):
     """A query as a driver was given it; SQLite writes the values into the text."""
@@ -23,11 +25,11 @@ class Plan(NamedTuple):
 
 @contextmanager
 def noted_queries() -> Generator[list[SentQuery]]:
-    """Note the queries of all connections that are opened in the block."""
+    """Note the queries and changes of all connections that are opened in the block."""
     sent: list[SentQuery] = []
 
     def note(statement: str, values: Any = ()) -> None:
-        if statement.lstrip().startswith(("SELECT", "WITH")):
+        if statement.lstrip().startswith(_EXPLAINED):
             sent.append(SentQuery(statement, values))
 
     def note_connection(connection: Any, _record: object) -> None:
