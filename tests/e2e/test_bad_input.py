@@ -59,7 +59,6 @@ MALFORMED: list[tuple[Body, str | None]] = [
     ({"input": "Hi", "metadata": {"a": "x" * 513}}, "metadata.a"),
     ({"input": "Hi", "metadata": {str(number): "x" for number in range(17)}}, "metadata"),
     ({"input": "Hi", "tools": {}}, "tools"),
-    ({"input": "Hi", "tools": [{"type": "web_search"}]}, "tools[0].type"),
     ({"input": "Hi", "tools": [{"type": "file_search"}]}, "tools[0].vector_store_ids"),
     ({"input": "Hi", "tools": [{"type": "file_search", "vector_store_ids": []}]}, "tools[0].vector_store_ids"),
     (tool(name="two words"), "tools[0].name"),

@@ -1,6 +1,7 @@
 """Stopping a turn, leaving a stream, and coming back to it, from any replica."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import httpx2

@@ -38,7 +38,9 @@ def everything(wire: Wire) -> bytes:
 
 def tell_tales(text: bytes) -> list[str]:
     """The protected words in a text."""
-    return [word for word in ("zebrafish", "Quillmark", "quillmark", "41.7 percent", "Margins") if word.encode() in text]
+    return [
+        word for word in ("zebrafish", "Quillmark", "quillmark", "41.7 percent", "Margins") if word.encode() in text
+    ]
 
 
 async def test_a_search_brings_one_constant_text(
