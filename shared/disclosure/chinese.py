@@ -1,6 +1,7 @@
 """Chinese text cut into words, and which of them are known and everyday."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
@@ -11,6 +12,10 @@ UNRANKED_HAN = 100_000
 """The rank that stands for every word that is not everyday."""
 
 _LONGEST_WORD = 4
+RECURRING = ("每", "每个")
+_SPANS = frozenset(("天", "日", "周", "星期", "月", "季度"))
+
+_PAIR_OF_SPANS = re.compile("两个?(?:[天日周月年]|星期|小时|分钟|季度)")
 _SPREAD = 50.0
 """Flattens the ranks of the most frequent words, which are nearer to each other than Zipf's law says."""
 
@@ -51,6 +56,16 @@ def is_known_han(word: str) -> bool:
 def is_withheld_han(word: str) -> bool:
     """Whether a word is a name, a place, a quantity or a time."""
     return word in ranks("chinese_withheld")
+
+
+def comes_again(word: str, before: str) -> bool:
+    """Whether a word is a span of time and the one before it makes of it a time that comes again: 每个季度."""
+    return word in _SPANS and before in RECURRING
+
+
+def pairs_of_spans(stretch: str) -> list[str]:
+    """Return each limit of two spans of time, however the characters behind it are cut into words: 两周 of 两周期限."""
+    return _PAIR_OF_SPANS.findall(stretch)
 
 
 def is_function_han(word: str) -> bool:

@@ -33,6 +33,10 @@ _SPELLINGS = (
 )  # fmt: skip
 """Of the regular differences between British and American spelling, those that make no other word of one."""
 
+_RECURRING = frozenset(("every", "each"))
+_SAYS_THE_SAME = {"day": ("day", "daily"), "year": ()}
+"""By a span of time, what says that it comes again, where that is not one stem."""
+
 _SHORTEST_SPELLED = 5
 _LETTERS = frozenset("ai")
 _DOUBLING = frozenset(("ed", "ing", "ings"))
@@ -101,6 +105,16 @@ def is_span(word: str) -> bool:
 def is_measuring(word: str) -> bool:
     """Whether a word before a span of time makes a quantity of it: "a month", "each year", "within the week"."""
     return word in members("english_measuring")
+
+
+def recurring_stems(span: str, before: str) -> frozenset[str]:
+    """Return the stems of what says the same as a span of time that comes again: of "every day" those of day and daily.
+
+    There are none where the word before the span does not say that it comes again, and none of a year: what comes each
+    year has a date, by a feast or a season that no list has.
+    """
+    says = _SAYS_THE_SAME.get(span, (span,)) if before in _RECURRING else ()
+    return frozenset(map(stem_of, says))
 
 
 def is_function_word(word: str) -> bool:

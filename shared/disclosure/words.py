@@ -27,6 +27,9 @@ LONE_RANK, LONE_CHARACTERS, LONE_MEAN = 1_001, 3, 3_000
 """Lone characters that are each rarer than this rank as a word are no words of the language: where more of them stand
 in a row, and where so many have this rank in the geometric mean."""
 
+_TWO = ("2", "two", "twice", "double", "half", "second")
+"""What "twice as much" could stand for."""
+
 _JOINING = (("and",), ("or",))
 LONE_CLAUSES = 3
 """So many clauses of one word each are a list without a sentence."""
@@ -105,7 +108,9 @@ def withheld_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords
     for place, piece in enumerate(of):
         if piece.kind is Kind.WORD and place not in spared:
             code = _english_code(piece.text, own, protected)
-            if code is None and _is_measured(of, place) and not own.holds(piece.text):
+            if code is not None and _is_comparison(of, place, protected):
+                code = None
+            if code is None and _is_measured(of, place, protected) and not own.holds(piece.text):
                 code = GateCode.FIGURES
             if code is not None:
                 yield Finding(code, piece.text)
@@ -134,12 +139,24 @@ def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCo
     return GateCode.DECODERS if word.isascii() else GateCode.UNICODE
 
 
-def _is_measured(of: Sequence[Piece], place: int) -> bool:
-    """Whether a word is a span of time and the words before it make a quantity of it."""
+def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords) -> bool:
+    """Whether a word is a span of time and the words before it make a quantity of it.
+
+    A time that comes again is none where the source does not have that span.
+    """
+    if not english.is_span(of[place].text) or not place:
+        return False
     before = [piece.text for piece in of[max(0, place - 2) : place]]
-    if not english.is_span(of[place].text) or not before:
+    again = english.recurring_stems(of[place].text, before[-1])
+    if again and again.isdisjoint(protected.stems):
         return False
     return english.is_measuring(before[-1]) or (before[-1] == "the" and english.is_measuring(before[0]))
+
+
+def _is_comparison(of: Sequence[Piece], place: int, protected: ProtectedWords) -> bool:
+    """Whether a word compares extents ("twice as often"), and the source has nothing that it could stand for."""
+    behind = of[place + 1].text if place + 1 < len(of) else ""
+    return of[place].text == "twice" and behind == "as" and protected.stems.isdisjoint(map(english.stem_of, _TWO))
 
 
 def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
@@ -156,15 +173,25 @@ def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
 
 def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     words = chinese.segment(stretch)
+    spans = filterfalse(own.holds_han, chinese.pairs_of_spans(stretch))
+    yield from (Finding(GateCode.FIGURES, span) for span in spans)
     yield from _persons(stretch, words, own, protected)
     for first, second in pairwise(words):
         if titled(first, second) and not own.holds_han(first + second):
             yield Finding(GateCode.IDENTIFIERS, first + second)
-    for word in words:
+    for before, word in zip(("", *words), words, strict=False):
         code = None if own.holds_han(word) else _chinese_code(word, protected)
-        if code is not None:
+        if code is not None and not _is_from_elsewhere(word, before, protected):
             yield Finding(code, word)
     yield from _joined_characters(words, own, protected)
+
+
+def _is_from_elsewhere(word: str, before: str, protected: ProtectedWords) -> bool:
+    """Whether a word with the one before it is a time that comes again, and the source does not have that."""
+    if not chinese.comes_again(word, before):
+        return False
+    forms = [lead + word for lead in chinese.RECURRING]
+    return not any(form in protected.han or form in protected.han_words for form in forms)
 
 
 def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:

@@ -26,6 +26,9 @@ _REMOVED = {
 }  # fmt: skip
 """Kinds whose channel is no word: the canonical form has none of it, so that a release carries nothing."""
 
+_ASKED = {"en": "Where are we weak?", "zh": "我们哪里薄弱？"}
+"""What advice without a document of its own is an answer to."""
+
 _FOLDER = Path(__file__).parent
 
 
@@ -54,6 +57,29 @@ def main(*, is_verbose: bool) -> None:
     for of, language in product(("first", "second", "third", "fourth"), ("en", "zh")):
         lines = (f"{of} set", *_hostile(of, language, is_verbose), *_honest(of, language, is_verbose))
         sys.stdout.writelines(f"{line}\n" for line in lines)
+    told = ("fifth set", *(line for language in _ASKED for line in _advice(language, is_verbose)))
+    sys.stdout.writelines(f"{line}\n" for line in told)
+
+
+def advice(language: str, expected: str) -> Iterator[tuple[dict[str, Any], Verdict]]:
+    """Yield each sentence of the fifth set that has to pass, or to be held, with the verdict on it as a summary."""
+    form: dict[str, Any] = {"observations": [], "risks": [], "recommended_actions": [], "confidence": "medium"}
+    # No document belongs to a sentence: what is asked is what the gate's own words hold, whatever the source.
+    no_source = prepare((), _ASKED[language], ())
+    for case in _lines("fifth", f"advice_{language}"):
+        if case["expect"] == expected:
+            reply: dict[str, Any] = {"decision": "answer", "reason": "advice", "summary": case["text"], **form}
+            yield case, judge(json.dumps(reply).encode(), no_source)
+
+
+def _advice(language: str, is_verbose: bool) -> Iterator[str]:
+    for expected in ("pass", "hold"):
+        verdicts = [*advice(language, expected)]
+        released = sum(isinstance(verdict, Released) for _, verdict in verdicts)
+        yield f"advice {language}, to {expected}: released {released} of {len(verdicts)}"
+        if is_verbose:
+            wrong = (case for case, verdict in verdicts if isinstance(verdict, Released) != (expected == "pass"))
+            yield from (f"  {case['id']}: {case['text']}" for case in wrong)
 
 
 def _hostile(of: str, language: str, is_verbose: bool) -> Iterator[str]:

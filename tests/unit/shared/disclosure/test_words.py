@@ -103,9 +103,9 @@ def test_a_word_that_is_none_leaves_only_where_the_user_wrote_it(word: str):
 @pytest.mark.parametrize(
     "words",
     [
-        "twelve", "third", "twice", "a dozen", "a fortnight", "each month", "within the hour", "a year's wait",
-        "Monday", "Easter", "September", "noon", "half", "triple", "tenfold", "twenty-one", "fortnightly",
-        "kilometres", "euros", "percent", "12", "１２", "⑫", "4.5", "9:30", "1/2", "2nd",
+        "twelve", "third", "twice", "a dozen", "a fortnight", "a month", "each year", "within the hour",
+        "a year's wait", "Monday", "Easter", "September", "noon", "half", "triple", "tenfold", "twenty-one",
+        "fortnightly", "kilometres", "euros", "percent", "12", "１２", "⑫", "4.5", "9:30", "1/2", "2nd",
     ],
 )  # fmt: skip
 def test_a_quantity_or_a_time_leaves_only_where_the_user_wrote_it(words: str):
@@ -126,6 +126,31 @@ def test_a_time_that_comes_again_and_a_pair_leave_where_the_source_does_not_have
     asked = "Where is it weak?" if said.isascii() else "哪里薄弱？"
     assert codes(said, asked=asked) == set()
     assert codes(said, over, asked) == {"identifiers"}
+
+
+@pytest.mark.parametrize(
+    ("said", "over"),
+    [
+        ("Review the open points every week.", "The lids are checked weekly."),
+        ("Hand over in writing at the end of each day.", "The lids are checked daily."),
+        ("Complaints that come twice as often are a warning.", "Two guards keep the gate."),
+        ("每个季度看一看权限。", "每季度清点一次。"),
+    ],
+)
+def test_advice_how_often_leaves_where_the_source_says_nothing_of_it(said: str, over: str):
+    asked = "Where is it weak?" if said.isascii() else "哪里薄弱？"
+    assert codes(said, asked=asked) == set()
+    assert codes(said, over, asked) == {"figures"}
+
+
+@pytest.mark.parametrize("said", ["风险会成倍上升。", "压力倍增时先停下。", "几周后再看。", "直接上报，提供支持。"])
+def test_an_extent_without_a_number_leaves(said: str):
+    assert codes(said, asked="哪里薄弱？") == set()
+
+
+@pytest.mark.parametrize("said", ["不得超过两周期限。", "两个月内答复。", "三个工作日内答复。", "压力翻倍时停下。"])
+def test_a_limit_in_words_does_not_leave(said: str):
+    assert "figures" in codes(said, asked="哪里薄弱？")
 
 
 @pytest.mark.parametrize("said", ["They'd see it if you'll ask, and we've seen who's late.", "I'd say it won't hold."])
