@@ -103,7 +103,7 @@ async def test_text_comes_in_order_and_one_end_comes_last(provider: Provider):
 
 
 async def test_tool_calls_come_whole_with_the_end(provider: Provider):
-    (end,) = await streamed(provider.calls(*CALLS))
+    *_, end = await streamed(provider.calls(*CALLS))
 
     assert isinstance(end, ModelAnswerEnd)
     assert (end.finish_reason, end.tool_calls) == (FinishReason.TOOL_CALLS, CALLS)
