@@ -63,7 +63,18 @@ async def progress_of(api: Api, base_id: str) -> str:
         return "Its documents are found by their words."
     if number_at(base, "embedded_chunks") >= number_at(base, "chunks"):
         return f"Passages: {chunks}, found by their words and by their meaning."
-    return f"Passages: {chunks}, found by their words; {embedded} of them by meaning too, the others soon."
+    return (
+        f"Passages: {chunks}, found by their words; {embedded} of them by meaning too,"
+        f" the others {soon_or_in(base.get('embedding_seconds_left'))}."
+    )
+
+
+def soon_or_in(seconds: object) -> str:
+    """Say when something is, in minutes where that is known."""
+    if not isinstance(seconds, int):
+        return "soon"
+    minutes = -(-seconds // 60)
+    return f"in about {minutes} minutes" if minutes > 1 else "within a minute"
 
 
 async def question_about(api: Api, base_id: str, document: str) -> str:

@@ -53,14 +53,14 @@ def build_knowledge_room(
     store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks, on_change=changed.note)
     words, reader = SqlRetrieval(database), LibraryDocumentReader()
     retrieval = words if meaning == NO_MEANING else FusedRetrieval(words, vectors, meaning)
-    progress = KnowledgeProgress(vectors, meaning.embedder)
+    embedding = EmbeddingWorker(vectors, meaning.embedder, changed, CountingEmbeddingObserver(), clock)
+    progress = KnowledgeProgress(vectors, meaning.embedder, embedding.pace)
     attachments = SqlAttachmentStore(database, clock)
     active = ActiveBases(attachments, clock)
     ports = KnowledgePorts(store, NotedRetrieval(TimedRetrieval(retrieval), active), reader, clock)
     protected = SqlProtectedKnowledge(database)
     descriptions = SafeDescriptions(protected, words, LoggingDescriptionObserver())
     services = build_knowledge(ports, descriptions, progress)
-    embedding = EmbeddingWorker(vectors, meaning.embedder, changed, CountingEmbeddingObserver(), clock)
     return KnowledgeRoom(
         store, ports, protected, descriptions, services, reader, attachments, active, meaning, embedding
     )

@@ -51,10 +51,24 @@ def load(connect: Connect, admin_key: str, directory: Path) -> Demo:
     return Demo(user_key, restricted_key, *shown)
 
 
-def passages_with_vectors(owner: Caller) -> tuple[int, int]:
-    """Return how many passages of the owner's bases are found by meaning, and how many there are; 0 while unknown."""
+@dataclass(frozen=True)
+class Embedded:
+    """How many passages are found by meaning, of how many, and how long the others take; None while unknown."""
+
+    passages: int
+    of: int
+    seconds_left: int | None
+
+
+def passages_with_vectors(owner: Caller) -> Embedded:
+    """Return how far the owner's bases are embedded."""
     listed = cast(list[dict[str, int | None]], owner.call("GET", "/v1/knowledge_bases?limit=100")["data"])
-    return sum(base.get("embedded_chunks") or 0 for base in listed), sum(base.get("chunks") or 0 for base in listed)
+    left = [base.get("embedding_seconds_left") for base in listed if base.get("chunks") is not None]
+    return Embedded(
+        sum(base.get("embedded_chunks") or 0 for base in listed),
+        sum(base.get("chunks") or 0 for base in listed),
+        None if None in left else sum(seconds or 0 for seconds in left),
+    )
 
 
 def _key(connect: Connect, admin: Caller, file: Path, user_id: str) -> str:

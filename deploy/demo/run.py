@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -20,7 +21,7 @@ from deploy.demo.children import Child, ChildFailed
 from deploy.demo.folder import FolderTaken, locked_folder
 from deploy.demo.kept_child import KeptChild
 from deploy.demo.listeners import PortsTaken, check_ports_are_free
-from deploy.demo.loading import Demo, load, passages_with_vectors
+from deploy.demo.loading import Demo, Embedded, load, passages_with_vectors
 from deploy.demo.local_embedder import is_installed
 from deploy.demo.plan import ROOT, FreePorts, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
@@ -130,19 +131,26 @@ def _tell_how_searches_rank(planned: Plan, kept: Sequence[KeptChild], owner: Pub
             log = os.path.relpath(planned.embedder.child.log_path)
             print(f"Searches are by words only for now: the embedder does not start; {log} may say why.", flush=True)
             return
-    print(how_searches_rank(*passages_with_vectors(owner)), flush=True)
+    print(how_searches_rank(passages_with_vectors(owner)), flush=True)
 
 
-def how_searches_rank(embedded: int, passages: int) -> str:
+_SECONDS_A_PASSAGE = 0.5
+"""What the embedder takes on a slow core: it is a guess until some passages have been embedded."""
+
+
+def how_searches_rank(embedded: Embedded) -> str:
     """Say by what searches of the demo rank now.
 
     This is said and not waited for: the first vectors take longer than all else together, and the questions that the
     demo proposes have the same answers before.
     """
-    if passages and embedded == passages:
+    if embedded.of and embedded.passages == embedded.of:
         return "Searches rank by words and by meaning: docs/embeddings.md shows it."
-    of_all = f" ({embedded} of {passages} passages so far)" if passages else ""
-    return f"Searches go by words already, and by meaning as well in some seconds{of_all}: docs/embeddings.md shows it."
+    guessed = _SECONDS_A_PASSAGE * (embedded.of - embedded.passages)
+    minutes = ceil((guessed if embedded.seconds_left is None else embedded.seconds_left) / 60)
+    soon = f"about {minutes} minutes" if minutes > 1 else "a minute or two"
+    of_all = f" ({embedded.passages} of {embedded.of} passages so far)" if embedded.of else ""
+    return f"Searches go by words already, and by meaning as well in {soon}{of_all}: docs/embeddings.md shows it."
 
 
 def _rotate_log(log_path: Path) -> None:

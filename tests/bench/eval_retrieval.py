@@ -23,6 +23,7 @@ import orjson
 from backend.foundation.sql.chosen import open_database
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.ingest_document import NewDocument
 from backend.knowledge.services.knowledge_bases import Description
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
@@ -139,7 +140,9 @@ async def opened(url: str) -> AsyncGenerator[Opened]:
         ports = KnowledgePorts(store, retrieval, reader, FakeClock())
         descriptions = SafeDescriptions(SqlProtectedKnowledge(database), retrieval, LoggingDescriptionObserver())
         tidying = asyncio.create_task(store.caretaker.run(is_only_replica=True))
-        yield Opened(build_knowledge(ports, descriptions, KnowledgeProgress(vectors, None)), retrieval, vectors)
+        yield Opened(
+            build_knowledge(ports, descriptions, KnowledgeProgress(vectors, None, EmbeddingPace())), retrieval, vectors
+        )
         tidying.cancel()
     finally:
         await reader.close()

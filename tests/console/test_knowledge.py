@@ -224,7 +224,10 @@ async def test_a_card_says_how_many_documents_a_base_has_and_how_far_it_is_embed
     async def half_embedded(route: Route) -> None:
         answer = await (await route.fetch()).json()
         found = [
-            {**base, "embedded_chunks": 1, "chunks": 2} if base["id"] == base_id else base for base in answer["data"]
+            {**base, "embedded_chunks": 1, "chunks": 2, "embedding_seconds_left": 130}
+            if base["id"] == base_id
+            else base
+            for base in answer["data"]
         ]
         await route.fulfill(json={**answer, "data": found})
 
@@ -233,6 +236,7 @@ async def test_a_card_says_how_many_documents_a_base_has_and_how_far_it_is_embed
     card = tab.page.get_by_role("link", name="Trips")
     await expect(card).to_contain_text("2 documents")
     await expect(card).to_contain_text("1 of 2 passages embedded")
+    await expect(card).to_contain_text("about 3 minutes left")
     await tab.page.unroute("**/v1/knowledge_bases?*", half_embedded)
     await expect(card).not_to_contain_text("embedded")
     await card.click()

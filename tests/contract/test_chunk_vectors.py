@@ -198,7 +198,7 @@ async def test_nothing_tells_whether_a_guessed_text_stands_in_a_foreign_base(
     await room.vectors.discover(model)
     found = await room.vectors.take_unembedded(model, 64, LEASE)
     assert (sorted(text.text for text in found.texts), found.reused) == (["more", guess], 0)
-    assert await room.vectors.progress(["kb_a"], model) == {"kb_a": EmbeddingProgress(0, 2)}
+    assert await room.vectors.progress(["kb_a"], model) == {"kb_a": EmbeddingProgress(0, 2, waiting_chunks=2)}
     await room.vectors.give_back(found.texts)
     await room.embed(embedder)
     assert sorted(embedder.texts[asked_before:]) == ["more", guess]

@@ -96,6 +96,7 @@ class FakeBallast:
         role = self.roles.get(base_id, "owner")
         return {
             "id": base_id, "name": self.bases[base_id], "role": role, "chunks": count, "embedded_chunks": count - 1,
+            "embedding_seconds_left": 130,
         }  # fmt: skip
 
     def _make(self) -> httpx2.Response:

@@ -87,8 +87,9 @@ class FakeChunkVectors:
         found: dict[str, EmbeddingProgress] = {}
         for base_id in self._embedded_bases():
             if base_id in base_ids:
-                vectors = [self._vectors.get(_key(model, base_id, _digest(hit))) for hit in await self._hits([base_id])]
-                found[base_id] = EmbeddingProgress(sum(each is not None for each in vectors), len(vectors))
+                keys = [_key(model, base_id, _digest(hit)) for hit in await self._hits([base_id])]
+                embedded = sum(self._vectors.get(key) is not None for key in keys)
+                found[base_id] = EmbeddingProgress(embedded, len(keys), sum(key not in self._vectors for key in keys))
         return found
 
     async def embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:

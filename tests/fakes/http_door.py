@@ -22,6 +22,7 @@ from backend.identity.domain import Caller, KeyRole
 from backend.identity.services import KeyAdministration, TokenCallers, build_identity
 from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
+from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
 from backend.lookups.chosen import McpLibrary
@@ -103,7 +104,9 @@ class FakeHouse:
         knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
         files, bell = Files(self.files, self.clock, self.quota), ReadingBell()
         of_knowledge = build_knowledge(
-            knowledge, self.turns.descriptions, KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None)
+            knowledge,
+            self.turns.descriptions,
+            KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None, EmbeddingPace()),
         )
         attached = StoreFilePorts(self.knowledge, self.attachments, files, bell, self.clock)
         reading = ReadingPorts(self.attachments, self.files, self.knowledge, knowledge.reader, self.clock)

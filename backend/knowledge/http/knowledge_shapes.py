@@ -55,6 +55,11 @@ RestrictedTranslation = Annotated[
 ]
 
 
+_SECONDS_LEFT = (
+    "How long it takes until all chunks can be found by meaning, at the pace of the last batches of the process that"
+    " answers, if no other base is embedded meanwhile; 0 when none waits, null where `embedded_chunks` is and before"
+    " the first batch."
+)
 _EMBEDDED_CHUNKS = (
     "How many chunks can be found by meaning; null where no embedder is set up or the base is not embedded. A text"
     " that the model refuses stays out of this count."
@@ -114,6 +119,7 @@ class ShownBase(RestrictedBase):
     chunks: Annotated[
         int | None, Field(description="How many chunks the base has; null where `embedded_chunks` is.")
     ] = None
+    embedding_seconds_left: Annotated[int | None, Field(description=_SECONDS_LEFT)] = None
     version: int
     created_at: int
 
@@ -225,6 +231,7 @@ def shown_base(
         embed=base.embed,
         embedded_chunks=progress.embedded_chunks if progress is not None else None,
         chunks=progress.chunks if progress is not None else None,
+        embedding_seconds_left=progress.seconds_left if progress is not None else None,
         version=base.version,
         created_at=unix_seconds(base.created_at),
     )

@@ -26,10 +26,15 @@ class TextWithoutVector(NamedTuple):
 
 
 class EmbeddingProgress(NamedTuple):
-    """How many chunks of a base have a vector of the model in use, of how many."""
+    """How many chunks of a base have a vector of the model in use, of how many, and how many wait for one.
+
+    `seconds_left` is how long these will take, as far as that is known.
+    """
 
     embedded_chunks: int
     chunks: int
+    waiting_chunks: int = 0
+    seconds_left: int | None = None
 
 
 class ChunkVectors(Protocol):

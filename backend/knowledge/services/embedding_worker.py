@@ -11,6 +11,7 @@ from typing import Protocol
 
 from backend.foundation.services.wakeups import Wakeups
 from backend.knowledge.ports.vectors import ChunkVectors, TextWithoutVector
+from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.meaning.domain import EmbeddingModel, TextKind, Vector
 from backend.meaning.ports import Embedder
 from shared.clock import Clock
@@ -108,6 +109,7 @@ class EmbeddingWorker:
         self._pending: set[str] = set()
         self._model: EmbeddingModel | None = None
         self._batch: _Batch | None = None
+        self.pace = EmbeddingPace()
 
     async def step(self) -> None:
         """Do all that is to be done, then wait for a change; a failure is tried again after a pause of the caller's.
@@ -171,6 +173,7 @@ class EmbeddingWorker:
         if taken.texts:
             # Neighbours of one length: a model pads what it embeds together to the longest.
             self._batch = batch = _Batch(sorted(taken.texts, key=lambda text: len(text.text)))
+            began = self._clock.now()
             try:
                 await self._embed(embedder, batch)
             except Unavailable:
@@ -178,6 +181,8 @@ class EmbeddingWorker:
                 await self._settle(model)
                 raise
             await self._settle(model)
+            made = sum(len(text.places) for text, _ in batch.made)
+            self.pace.note(made, (self._clock.now() - began).total_seconds())
             self._observer.waiting(await self._vectors.waiting(model))
         return bool(taken.texts or taken.reused)
 

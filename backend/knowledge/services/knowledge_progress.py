@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from backend.knowledge.domain.knowledge import Binding, Document
 from backend.knowledge.ports.vectors import ChunkVectors, EmbeddingProgress
+from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.meaning.domain import EmbeddingModel
 from backend.meaning.ports import Embedder
 from shared.errors import Unavailable
@@ -13,9 +14,10 @@ from shared.models.execution import AccessMode
 class KnowledgeProgress:
     """Tells progress; nothing where the operator has set up no embedder, or it is away before its first use."""
 
-    def __init__(self, vectors: ChunkVectors, embedder: Embedder | None) -> None:
+    def __init__(self, vectors: ChunkVectors, embedder: Embedder | None, pace: EmbeddingPace) -> None:
         self._vectors = vectors
         self._embedder = embedder
+        self._pace = pace
 
     async def of(self, bindings: Sequence[Binding]) -> Mapping[str, EmbeddingProgress]:
         """Return the progress of the bases that are to be embedded and whose text the caller may read.
@@ -25,7 +27,13 @@ class KnowledgeProgress:
         """
         base_ids = [each.base.id for each in bindings if _is_told(each)]
         model = await self._model() if base_ids else None
-        return await self._vectors.progress(base_ids, model) if model is not None else {}
+        if model is None:
+            return {}
+        found = await self._vectors.progress(base_ids, model)
+        return {
+            base_id: each._replace(seconds_left=self._pace.seconds_for(each.waiting_chunks))
+            for base_id, each in found.items()
+        }
 
     async def of_documents(self, binding: Binding, documents: Sequence[Document]) -> Mapping[str, int]:
         """Return how many chunks of each of these documents of a base have a vector, where the base is to be embedded.

@@ -69,14 +69,18 @@ class SqlChunkVectors:
             .where(is_among(_document.c.id, "ids", database.dialect))
         )
         is_shown = select(_document.c.id).where(_document.c.edition_id == _edition.c.edition_id).exists()
-        embedded = (
-            select(func.coalesce(func.sum(_edition.c.embedded_chunks), 0))
+        settled = _edition.c.end_number - _edition.c.first_number - _edition.c.waiting_chunks
+        embedded, settled = (
+            select(func.coalesce(func.sum(counted), 0))
             .join_from(_edition, _space, (_space.c.id == _edition.c.space_id) & IS_OF_MODEL)
             .where(of_base, is_shown)
             .scalar_subquery()
+            for counted in (_edition.c.embedded_chunks, settled)
         )
         self._progress = Statement(
-            select(_base.c.id, _base.c.chunk_count, embedded.label("embedded")).where(is_asked, _base.c.embed)
+            select(_base.c.id, _base.c.chunk_count, embedded.label("embedded"), settled.label("settled")).where(
+                is_asked, _base.c.embed
+            )
         )
 
     async def missing(self) -> str | None:
@@ -186,7 +190,12 @@ class SqlChunkVectors:
         """Return how far each of these bases has been embedded."""
         asked = {"ids": list_parameter(base_ids, self._database.dialect), **of_model(model)}
         found = await self._database.read(lambda connection: self._progress.rows(connection, asked))
-        return {row["id"]: EmbeddingProgress(int(row["embedded"]), row["chunk_count"]) for row in found}
+        return {
+            row["id"]: EmbeddingProgress(
+                int(row["embedded"]), row["chunk_count"], max(row["chunk_count"] - int(row["settled"]), 0)
+            )
+            for row in found
+        }
 
     async def embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
         """Return how many chunks of each of these documents have a vector."""

@@ -38,7 +38,7 @@ def test_a_folder_becomes_a_base(command: Command, backend: FakeBallast, folder:
         "tea.md", "more/old tea.md", "more/coffee.md", "zh/茶.md", "e.md",
     }  # fmt: skip
     assert "5 added, 0 changed, 0 unchanged, 0 failed" in ran.out
-    assert "Passages: 5, found by their words; 4 of them by meaning too, the others soon." in ran.out
+    assert "Passages: 5, found by their words; 4 of them by meaning too, the others in about 3 minutes." in ran.out
     assert "ballast ask --base Tea 'What do my files say about e?'" in ran.out
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy.demo.bases import BASES, DemoBase
-from deploy.demo.loading import Demo, load, passages_with_vectors
+from deploy.demo.loading import Demo, Embedded, load, passages_with_vectors
 from deploy.demo.plan import ROOT
 from deploy.demo.public_api import Answer
 from deploy.demo.run import curl_line, exported, first_steps, how_searches_rank
@@ -101,13 +101,14 @@ def test_bases_have_documents_and_fit_the_api(base: DemoBase):
 def test_it_is_said_how_searches_rank_until_all_passages_have_vectors(tmp_path: Path):
     backend = FakeBackend()
     owner = backend.connect(backend.load(tmp_path).user_key)
-    assert passages_with_vectors(owner) == (0, 0)
-    assert "by meaning as well in some seconds:" in how_searches_rank(0, 0)
+    assert passages_with_vectors(owner) == Embedded(0, 0, 0)
+    assert "by meaning as well in a minute or two:" in how_searches_rank(Embedded(0, 0, None))
     for base in backend.bases.values():
-        base.update(embedded_chunks=1, chunks=4)
-    assert passages_with_vectors(owner) == (3, 12)
-    assert "in some seconds (3 of 12 passages so far):" in how_searches_rank(3, 12)
-    assert how_searches_rank(12, 12).startswith("Searches rank by words and by meaning:")
+        base.update(embedded_chunks=1, chunks=4, embedding_seconds_left=50)
+    assert passages_with_vectors(owner) == Embedded(3, 12, 150)
+    assert "in about 3 minutes (3 of 12 passages so far):" in how_searches_rank(Embedded(3, 12, 150))
+    assert "in about 5 minutes (0 of 600 passages so far):" in how_searches_rank(Embedded(0, 600, None))
+    assert how_searches_rank(Embedded(12, 12, 0)).startswith("Searches rank by words and by meaning:")
 
 
 EXPORTED = exported("http://127.0.0.1:8000", "http://127.0.0.1:9/metrics", DEMO)

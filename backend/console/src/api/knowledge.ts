@@ -17,6 +17,8 @@ export interface Description {
 export interface ReadableBase extends KnowledgeBase, Description {
   embedded_chunks: number | null;
   chunks: number | null;
+  /** How long the passages that wait take, as far as that is known. */
+  embedding_seconds_left: number | null;
   /** How many documents it has, which the API says where it speaks of vector stores. */
   documents?: number;
   created_at: number;
@@ -106,6 +108,11 @@ export async function readBase(id: string): Promise<ReadableBase | RestrictedBas
 /** Whether passages of a base still wait to be found by meaning. */
 export function isEmbedding(base: KnowledgeBase): boolean {
   return isReadable(base) && base.embedded_chunks !== null && base.chunks !== null && base.embedded_chunks < base.chunks;
+}
+
+/** In how many minutes all passages are found by meaning; null where that is not known yet. */
+export function minutesLeft(base: ReadableBase): number | null {
+  return base.embedding_seconds_left === null ? null : Math.max(Math.ceil(base.embedding_seconds_left / 60), 1);
 }
 
 export async function createBase(name: string): Promise<ReadableBase> {

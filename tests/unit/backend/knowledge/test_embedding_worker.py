@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from backend.knowledge.domain.knowledge import Binding, MemberRole
 from backend.knowledge.ports.vectors import EmbeddingProgress, TextWithoutVector
 from backend.knowledge.services.embedding_worker import TEXTS_AT_ONCE, ChangedBases, EmbeddingWorker
+from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.meaning.domain import EmbeddingModel, TextKind, Vector
 from shared.errors import ModelRequestRejected, Unavailable
 from tests.contract.knowledge_cases import make_base, put
@@ -38,12 +40,12 @@ class Told:
 class House:
     """A worker over fakes; `settle` lets it work until it waits."""
 
-    def __init__(self, embedder: FakeEmbedder | None = None) -> None:
+    def __init__(self, embedder: FakeEmbedder | None = None, clock: FakeClock | None = None) -> None:
         self.knowledge = FakeKnowledge()
         self.vectors = FakeChunkVectors(self.knowledge, FakeClock())
         self.embedder = embedder or FakeEmbedder()
         self.told, self.changed = Told(), ChangedBases()
-        self.worker = EmbeddingWorker(self.vectors, self.embedder, self.changed, self.told, FakeClock())
+        self.worker = EmbeddingWorker(self.vectors, self.embedder, self.changed, self.told, clock or FakeClock())
 
     async def fill(self, *texts: str) -> None:
         if self.knowledge.base("kb_a") is None:
@@ -70,6 +72,31 @@ async def test_all_that_waits_is_embedded_in_batches() -> None:
     assert {kind for _, kind in house.embedder.calls} == {TextKind.PASSAGE}
     assert await house.progress() == EmbeddingProgress(TEXTS_AT_ONCE + 5, TEXTS_AT_ONCE + 5)
     assert (house.told.counts, house.told.last_waiting) == ({"embedded": TEXTS_AT_ONCE + 5}, 0)
+
+
+class SlowEmbedder(FakeEmbedder):
+    """Takes two seconds for each text."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def embed(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
+        self._clock.advance(2 * len(texts))
+        return await super().embed(texts, kind)
+
+
+async def test_the_pace_of_the_last_batches_tells_how_long_the_rest_takes() -> None:
+    clock = FakeClock()
+    house = House(SlowEmbedder(clock), clock)
+    progress = KnowledgeProgress(house.vectors, house.embedder, house.worker.pace)
+    owner = Binding(base=make_base(), role=MemberRole.OWNER)
+    await house.fill("one", "two", "three")
+    assert (await progress.of([owner]))["kb_a"] == EmbeddingProgress(0, 3, 3, seconds_left=None)
+    await house.settle()
+    assert (await progress.of([owner]))["kb_a"] == EmbeddingProgress(3, 3, 0, seconds_left=0)
+    await put(house.knowledge, "b", [f"text {number}" for number in range(100)], heading_path=())
+    assert (await progress.of([owner]))["kb_a"] == EmbeddingProgress(3, 103, 100, seconds_left=200)
 
 
 class AwayOnce(FakeEmbedder):

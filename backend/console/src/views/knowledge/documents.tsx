@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { all, call } from "../../api/client";
-import { BASES, documentPath, isEmbedding, mayWrite, readPassages, type Passage, type ReadableBase, type StoredDocument } from "../../api/knowledge";
+import { BASES, documentPath, isEmbedding, mayWrite, minutesLeft, readPassages, type Passage, type ReadableBase, type StoredDocument } from "../../api/knowledge";
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { useLoaded } from "../../components/loaded";
@@ -74,10 +74,12 @@ function useFresh(base: ReadableBase, documents: StoredDocument[], again: () => 
 
 function Meaning({ base }: { base: ReadableBase }): JSX.Element | null {
   if (base.embedded_chunks === null || !base.chunks) return null;
-  const text = spoken(KNOWLEDGE_WORDS).embedded(numberText(base.embedded_chunks), numberText(base.chunks));
+  const words = spoken(KNOWLEDGE_WORDS);
+  const text = words.embedded(numberText(base.embedded_chunks), numberText(base.chunks));
+  const minutes = isEmbedding(base) ? minutesLeft(base) : null;
   return (
     <div class="meaning">
-      <p class="hint">{text}</p>
+      <p class="hint">{minutes === null ? text : `${text} (${words.minutesLeft(minutes)})`}</p>
       {base.embedded_chunks < base.chunks && <Progress label={text} share={base.embedded_chunks / base.chunks} />}
     </div>
   );

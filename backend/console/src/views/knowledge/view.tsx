@@ -1,7 +1,7 @@
 // Knowledge: bases, their documents, members and descriptions.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { createBase, isEmbedding, isReadable, readBase, readBases, type ReadableBase, type RestrictedBase } from "../../api/knowledge";
+import { createBase, isEmbedding, isReadable, minutesLeft, readBase, readBases, type ReadableBase, type RestrictedBase } from "../../api/knowledge";
 import type { KnowledgeBase } from "../../api/types";
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
@@ -71,11 +71,13 @@ function Cards({ bases }: { bases: KnowledgeBase[] }): JSX.Element {
 
 function Facts({ base }: { base: KnowledgeBase }): JSX.Element {
   const words = spoken(KNOWLEDGE_WORDS);
+  const minutes = isReadable(base) && isEmbedding(base) ? minutesLeft(base) : null;
   return (
     <>
       <span class={`role ${base.role}`}>{words.roles[base.role]}</span>
       {isReadable(base) && base.documents !== undefined && <span>{words.documentCount(base.documents, numberText(base.documents))}</span>}
       {isReadable(base) && isEmbedding(base) && <span>{words.embedding(numberText(base.embedded_chunks ?? 0), numberText(base.chunks ?? 0))}</span>}
+      {minutes !== null && <span>{words.minutesLeft(minutes)}</span>}
       {isReadable(base) && <span>{words.made(timeText(base.created_at, { dateStyle: "medium" }))}</span>}
     </>
   );
