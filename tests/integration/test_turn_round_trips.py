@@ -114,7 +114,7 @@ async def test_behind_a_response_that_one_is_read_besides(database: CountingData
 # As each is stored: one statement of PostgreSQL can do what takes SQLite, which is asked without a round trip, several.
 PLAIN_TURN = {
     "sqlite": ({"BEGIN": 1, "INSERT": 4, "COMMIT": 1}, {"BEGIN": 1, "UPDATE": 2, "INSERT": 4, "COMMIT": 1}),
-    "postgresql": ({"WITH": 1}, {"BEGIN": 1, "UPDATE": 1, "WITH": 1, "COMMIT": 1}),
+    "postgresql": ({"WITH": 1}, {"WITH": 1}),
 }
 
 
@@ -125,6 +125,7 @@ async def test_a_plain_turn_is_stored_in_two_transactions(
     with noted_statements() as sent:
         async with migrated(database_url(kind, request, tmp_path)) as database:
             turns = sql_stores(database).turns
+            await database.check_writable()  # what a first write needs is there
             sent.clear()
             await turns.begin(make_turn())
             begun = verbs_of(sent)

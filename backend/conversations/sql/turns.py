@@ -104,6 +104,7 @@ _newer_output = {
 _CHECKPOINT = Statement(_change_held.values(**_newer_output))
 _SETTLE = Statement(_change_held.values(**_newer_output, settled_event=_newest))
 _END_HELD = Statement(_change_held.returning(_response.c.is_deleted))
+_END_SHOWN = Statement(_change_held.where(not_(_response.c.is_deleted)))
 _DELETE = Statement(delete(_response).where(_IS_RESPONSE))
 
 # Columns that the beginning of a turn must not change.
@@ -193,20 +194,15 @@ class SqlTurnStore:
 
     async def finish(self, turn: FinishedTurn) -> bool:
         """Store the end of a turn and unlock the conversation; return False where it was ended or taken before."""
-
-        def work(connection: Connection) -> bool:
-            is_deleted = _end_response(connection, turn.response)
-            if is_deleted is None:
-                return False
-            rows = new_rows(turn.response.conversation_id, turn.entries, turn.items)
-            shown = [] if is_deleted else [*written_calls(turn.calls), *written_seen(turn.response)]
+        response = turn.response
+        ended = Change(_END_SHOWN, [{**_held(response.hold), **finish_parameters(response)}], must_meet=True)
+        freed = _freed_conversation(turn)._replace(must_meet=True)
+        try:
             with positions_are_free():
-                freed, *_ = change_together(connection, [_freed_conversation(turn), *rows, *shown])
-            if not freed:
-                raise held_by_another()
-            return True
-
-        return await self._database.write(work)
+                await self._database.change([ended, freed, *_log_rows(turn), *_shown_rows(turn)])
+        except NothingMet:
+            return await self._database.write(partial(_finish_otherwise, turn=turn))
+        return True
 
     async def find(self, response_id: str) -> StoredResponse | None:
         """Return a response, or None when there is none or it was deleted."""
@@ -318,17 +314,31 @@ def _taking(statement: Statement, expected_log_length: int, parameters: Paramete
     return Change(statement, [{**changed, **where}], must_meet=True)
 
 
-def _end_response(connection: Connection, response: StoredResponse) -> bool | None:
-    """Write the end of a response and return whether it was deleted meanwhile, which removes its row.
+def _finish_otherwise(connection: Connection, turn: FinishedTurn) -> bool:
+    """Store the end of a turn step by step, where it may have been deleted, ended or taken; say whether it was stored.
 
-    Return None when the response had ended already, or another process has taken the turn over.
+    Of a response that was deleted meanwhile nothing is kept but what it has brought to the log.
     """
+    response = turn.response
     ended = _END_HELD.first(connection, {**_held(response.hold), **finish_parameters(response)})
     if ended is None:
-        return None
+        return False
     if ended["is_deleted"]:
         _delete_response(connection, response.id)
-    return bool(ended["is_deleted"])
+    shown = [] if ended["is_deleted"] else _shown_rows(turn)
+    with positions_are_free():
+        freed, *_ = change_together(connection, [_freed_conversation(turn), *_log_rows(turn), *shown])
+    if not freed:
+        raise held_by_another()
+    return True
+
+
+def _log_rows(turn: FinishedTurn) -> list[Change]:
+    return new_rows(turn.response.conversation_id, turn.entries, turn.items)
+
+
+def _shown_rows(turn: FinishedTurn) -> list[Change]:
+    return [*written_calls(turn.calls), *written_seen(turn.response)]
 
 
 def _delete_response(connection: Connection, response_id: str) -> None:
