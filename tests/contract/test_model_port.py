@@ -196,7 +196,7 @@ async def test_an_answer_that_is_not_streamed(served: tuple[StreamedModel, FakeM
     scripted = ScriptedCall(name="look", arguments='{"x": 1}', call_id="a")
     server.script(Reply(text=("Well.",), tool_calls=(scripted,), ignore_stream=True))
 
-    said, end = await streamed(model)
+    said, *_, end = await streamed(model)
 
     assert said == TextFragment(text="Well.")
     assert isinstance(end, ModelAnswerEnd)

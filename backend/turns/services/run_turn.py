@@ -98,7 +98,9 @@ async def _converse(
         await group.create_task(writer.open())
         executions.start()
         gates.opened.set()
-        asyncio.get_running_loop().call_soon(_observe_start, ports, turn)  # behind the sending of the request
+        await asyncio.sleep(0)  # the request is sent first
+        # in this task and before its watchers: the turn's ids stand on all their lines from here on
+        _observe_start(ports, turn)
         watchers = [
             group.create_task(_heed_signals(ports, gates, reader, writer)),
             group.create_task(_cancel_when(gates.interrupted, reader)),

@@ -285,8 +285,12 @@ def _callable(turn: _Turn, step: CallModel) -> Collection[str]:
 
 
 def _streamable(turn: _Turn, step: CallModel) -> frozenset[str]:
-    """Return the functions of which the client gets calls as they are written; restricted turns are scanned first."""
-    return turn.state.client_functions if turn.is_full and step.tool_choice != "none" else frozenset()
+    """Return the functions of which the client gets calls as they are written.
+
+    Restricted turns are scanned first. Where knowledge may be searched, searches are shown before the client's calls.
+    """
+    may_stream = turn.is_full and step.tool_choice != "none" and not turn.request.knowledge.bases
+    return turn.state.client_functions if may_stream else frozenset()
 
 
 def _demands_function(request: ExecutionRequest) -> bool:
