@@ -18,7 +18,7 @@ from tests.clients.results import FlowResult, broken, shown, table, with_endpoin
 from tests.clients.world import World, dump_requests, recorded_requests, running_world
 
 _ROOT = Path(__file__).resolve().parents[2]
-_WORKING = _ROOT / "var" / "clients" / "run"
+_WORKING = _ROOT / "var" / "clients"
 README = _ROOT / "README.md"
 TABLE = _ROOT / "docs" / "clients" / "table.md"
 
@@ -37,7 +37,8 @@ def main() -> int:
     _say(f"environments of {len(chosen)} clients after {time.monotonic() - started:.0f} s")
     if arguments.install_only:
         return 0
-    with running_world(_WORKING) as world:
+    # shares of the clients may be tried side by side
+    with running_world(_WORKING / "-".join(["run", *arguments.clients])) as world:
         results = _run(world, chosen, environments, tuple(arguments.flow))
         results = with_endpoints(results, world.backend_requests())
     worse = broken(results, TABLE.read_text(encoding="utf-8"))
@@ -66,7 +67,7 @@ def _run(
             for result in world.run_program(client, environments[client.folder], program, flows)
         ]
         requests = recorded_requests(world)
-        dump_requests(requests, _WORKING / f"{client.folder}.requests.jsonl")
+        dump_requests(requests, world.directory / f"{client.folder}.requests.jsonl")
         results += [result.with_prefixes(requests) for result in found]
         works = sum(result.is_ok for result in results if result.client is client)
         _say(f"{client.title}: {works} of {len(found)} in {time.monotonic() - started:.0f} s")

@@ -22,6 +22,8 @@ AGENT = f"{CLIENT.replace('_', '-')}-handbook"
 ENDLESS = "Never end"  # to what begins so the model says a few words and then nothing, until it is left
 _PATIENCE_SECONDS = 120
 _STOP_SECONDS = 10
+# what runs in the background of a shell ignores Ctrl-C, and so would the commands that it starts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
