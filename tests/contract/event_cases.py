@@ -11,10 +11,11 @@ from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventLog, StopSignals
-from backend.turns.redis.client import connect
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.stop_signals import RedisStopSignals
 from tests.fakes.supervision import make_supervisor
+from tests.patience import PATIENCE_SECONDS
+from tests.servers.valkey import patient_client
 
 KINDS = ("memory", "redis")
 RETENTION_SECONDS = 600.0
@@ -36,8 +37,11 @@ async def open_replicas(kind: str, request: pytest.FixtureRequest) -> AsyncGener
         yield Replicas(log, log, signals, signals)
         return
     url: str = request.getfixturevalue("valkey_url")
-    clients: list[Any] = [connect(url), connect(url)]
-    logs = [RedisEventLog(client, make_supervisor(), RETENTION_SECONDS) for client in clients]
+    clients: list[Any] = [patient_client(url), patient_client(url)]
+    logs = [
+        RedisEventLog(client, make_supervisor(), RETENTION_SECONDS, patience_seconds=PATIENCE_SECONDS)
+        for client in clients
+    ]
     redis_signals = [RedisStopSignals(client, make_supervisor()) for client in clients]
     try:
         yield Replicas(logs[0], logs[1], redis_signals[0], redis_signals[1])

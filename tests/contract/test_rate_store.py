@@ -10,11 +10,11 @@ from backend.identity.domain import RateLimits
 from backend.turns.domain.rates import LimitedParty, RateDemand, SettledTurns
 from backend.turns.memory.rates import MemoryRateStore
 from backend.turns.ports.rates import RateStore
-from backend.turns.redis.client import connect
 from backend.turns.redis.rates import RedisRateStore
 from shared.clock import SystemClock
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_SECONDS
+from tests.servers.valkey import patient_client
 
 
 class Replicas(NamedTuple):
@@ -30,7 +30,7 @@ async def replicas(request: pytest.FixtureRequest) -> AsyncIterator[Replicas]:
         store = MemoryRateStore(SystemClock())
         yield Replicas(store, store)
         return
-    clients: list[Any] = [connect(request.getfixturevalue("valkey_url")) for _ in range(2)]
+    clients: list[Any] = [patient_client(request.getfixturevalue("valkey_url")) for _ in range(2)]
     yield Replicas(*(RedisRateStore(client) for client in clients))
     for client in clients:
         await client.aclose()
@@ -125,7 +125,7 @@ async def test_a_turn_that_has_waited_takes_a_place_and_no_part_of_the_minute(re
 
 
 async def test_the_wait_ends_when_the_oldest_use_is_forgotten(request: pytest.FixtureRequest) -> None:
-    client: Any = connect(request.getfixturevalue("valkey_url"))
+    client: Any = patient_client(request.getfixturevalue("valkey_url"))
     store = RedisRateStore(client, window_seconds=1)
     loop, sure_until, refused = asyncio.get_running_loop(), 0.0, 0
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -158,7 +158,7 @@ async def test_a_clock_that_is_set_back_refuses_nobody_until_it_is_as_late_again
 async def test_a_clock_of_redis_that_is_set_back_refuses_nobody_for_long(
     request: pytest.FixtureRequest, ahead_seconds: int, is_granted: bool
 ) -> None:
-    client: Any = connect(request.getfixturevalue("valkey_url"))
+    client: Any = patient_client(request.getfixturevalue("valkey_url"))
     seconds, _ = await client.time()
     await client.hset("ballast:rate:{default}:key:a:turns", seconds + ahead_seconds, 1)
     answer = await RedisRateStore(client).take(demand("l1", turns_per_minute=1))
@@ -169,7 +169,7 @@ async def test_a_clock_of_redis_that_is_set_back_refuses_nobody_for_long(
 async def test_the_place_of_a_turn_outlives_its_process_only_while_it_is_renewed(
     request: pytest.FixtureRequest,
 ) -> None:
-    client: Any = connect(request.getfixturevalue("valkey_url"))
+    client: Any = patient_client(request.getfixturevalue("valkey_url"))
     lasting, short = RedisRateStore(client), RedisRateStore(client, lease_seconds=0)
     held = demand("l1", turns_at_once=1)
     assert (await short.take(held)).is_granted

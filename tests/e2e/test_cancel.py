@@ -78,7 +78,7 @@ async def test_cancelling_an_endless_stream_keeps_what_was_said_once(pair: Pair,
 
 
 async def test_cancelling_closes_the_providers_connection(pair: Pair, model: FakeModelControl) -> None:
-    """Deltas come without a pause and without an end: nothing else would close it."""
+    """Deltas come without an end: nothing else would close it."""
     async with bare_client(pair, "cancel") as client, bare_client(pair, "cancel") as other:
         await model.script(ENDLESS)
         body = {"input": "Go on", "stream": True, "conversation": await new_conversation(client)}

