@@ -29,7 +29,9 @@ class HeardAnswer:
 
     def take(self, event: Answer) -> str:
         """Take an event, and return the words that it adds to the answer."""
-        self.last_number = max(self.last_number, number_at(event, "sequence_number"))
+        # The number of an error may be that of an event behind it, which comes when the stream is opened again.
+        if event.get("type") != "error":
+            self.last_number = max(self.last_number, number_at(event, "sequence_number"))
         if response := part_at(event, "response"):
             self.response = response
         if event.get("type") == "error":

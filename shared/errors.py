@@ -19,6 +19,7 @@ BallastError
 ├── TooManyRequests             the caller holds as much as one caller may; waiting helps
 ├── Unavailable                 a part of the system cannot be used now, but may be later
 │   ├── Draining                the process is shutting down
+│   ├── EventsLost              events of a turn cannot be read; the turn goes on
 │   └── ChatShellUnavailable
 ├── DeadlineExceeded            the deadline of the turn has passed
 ├── CorruptRecord               a stored row cannot be read
@@ -193,6 +194,12 @@ class Unavailable(BallastError):
 
 class Draining(Unavailable):
     """This process is shutting down and takes no new work."""
+
+
+class EventsLost(Unavailable):
+    """Events of a turn are lost, or cannot be read now; the turn itself goes on."""
+
+    code = "events_lost"
 
 
 class ChatShellUnavailable(Unavailable):

@@ -42,7 +42,7 @@ class Reading:
     @property
     def is_broken_off(self) -> bool:
         """Whether an outage of the store of events ended the connection, and not the turn."""
-        return len(self.events) > 1 and self.events[-2].type == "error" and self.events[-2].text in STORE_ERRORS
+        return bool(self.events) and self.events[-1].type == "error" and self.events[-1].text in STORE_ERRORS
 
 
 @dataclass

@@ -12,7 +12,7 @@ from backend.turns.redis.client import check_redis_reachable, connect
 from backend.turns.redis.event_log import RedisEventLog
 from backend.turns.redis.presence import RedisPresence
 from backend.turns.redis.stop_signals import RedisStopSignals
-from shared.errors import Conflict, Unavailable
+from shared.errors import Conflict, EventsLost, Unavailable
 from tests.contract.event_cases import make_events, read_all, reading
 from tests.fakes.supervision import make_supervisor
 from tests.patience import PATIENCE_SECONDS
@@ -69,6 +69,7 @@ async def test_redis_that_stays_away_is_a_clear_error(
                 await impatient.close("resp_a")
             with pytest.raises(Unavailable):
                 await impatient.append("resp_b", make_events(0, 1))
+            assert await anext(batches) == make_events(1, 1)
             with pytest.raises(Unavailable):
                 await anext(batches)
             with pytest.raises(Unavailable):
@@ -135,16 +136,29 @@ async def test_silence_counts_after_a_while_and_ends_with_an_answer(valkey_serve
     watching.cancel()
 
 
-async def test_events_that_redis_lost_are_an_error_for_writer_and_reader(client: Any, log: RedisEventLog) -> None:
+async def test_events_that_redis_lost_are_an_error_for_the_writer_and_readers_elsewhere(
+    client: Any, log: RedisEventLog, impatient: RedisEventLog
+) -> None:
     await log.append("resp_a", make_events(0, 2))
-    async with aclosing(reading(log, "resp_a")) as batches:
-        assert await anext(batches) == make_events(0, 2)
+    async with (
+        aclosing(reading(log, "resp_a")) as batches,
+        aclosing(reading(log, "resp_a")) as late,
+        aclosing(reading(impatient, "resp_a")) as elsewhere,
+    ):
+        assert await anext(batches) == await anext(elsewhere) == make_events(0, 2)
         await client.flushall()
         await log.append("resp_a", make_events(2, 1))
-        with pytest.raises(Unavailable):
+        assert await anext(batches) == make_events(2, 1)
+        with pytest.raises(EventsLost):
+            await log.append("resp_a", make_events(3, 1))
+        assert await anext(batches) == make_events(3, 1)
+        assert await log.exists("resp_a")
+        assert await anext(late) == make_events(0, 4)
+        with pytest.raises(EventsLost):
             await log.close("resp_a")
-        with pytest.raises(Unavailable):
-            await anext(batches)
+        for lost in (batches, elsewhere):
+            with pytest.raises(EventsLost):
+                await anext(lost)
     assert not await log.exists("resp_a")
 
 

@@ -54,7 +54,25 @@ def frozen(server: ValkeyServer) -> AbstractContextManager[None]:
     return server.frozen()
 
 
+@contextmanager
+def evicting(server: ValkeyServer) -> Generator[None]:
+    """Have it make room for each write by forgetting whatever it holds."""
+    with (
+        server.set_to("CONFIG SET maxmemory-policy allkeys-lru", "CONFIG SET maxmemory-policy noeviction"),
+        full(server),
+    ):
+        server.answer("SET room 1")
+        yield
+
+
+@contextmanager
+def emptied(server: ValkeyServer) -> Generator[None]:
+    server.flush()
+    yield
+
+
 TROUBLES = (full, read_only, forbidding, without_replicas, unknown_to, frozen)
+LOSSES = (evicting, emptied)
 
 
 @pytest.fixture
@@ -79,8 +97,8 @@ async def test_a_redis_that_takes_no_writes_counts_as_away(
             await presence.look()
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
-async def test_a_turn_is_stored_whole_and_its_followers_end(
+@pytest.mark.parametrize("trouble", [*TROUBLES, *LOSSES])
+async def test_a_turn_is_stored_whole_and_shown_whole_where_it_runs(
     valkey_server: ValkeyServer, client: Any, valkey_url: str, trouble: Trouble
 ) -> None:
     gate = asyncio.Event()
@@ -102,12 +120,16 @@ async def test_a_turn_is_stored_whole_and_its_followers_end(
             seen = await asyncio.gather(*followers)
     assert at(ended.body, "output", 0, "content", 0, "text") == "Half and half."
     assert house.state.responses[ended.id] == ended
+    here, elsewhere_seen = seen
+    assert [event["sequence_number"] for event in here] == list(range(ended.last_event + 1))
+    assert "".join(event["delta"] for event in here if event["type"].endswith("text.delta")) == "Half and half."
     for told in seen:
-        assert told[-1]["type"] in ("response.completed", "response.failed")
-        if told[-1]["type"] == "response.failed":
-            assert (told[-2]["type"], told[-2]["error"]["type"]) == ("error", "Unavailable")
+        if told is elsewhere_seen and told[-1]["type"] == "error":
+            assert told[-1]["code"] == told[-1]["error"]["code"] == "events_lost"
         else:
-            assert told[-1]["response"] == ended.body
+            assert (told[-1]["type"], told[-1]["response"]) == ("response.completed", ended.body)
+    later = await there.all_events(ended)
+    assert (later[-1]["type"], later[-1]["response"]) == ("response.completed", ended.body)
     await events.aclose()
     await elsewhere.aclose()
     await elsewhere_client.aclose()

@@ -187,11 +187,19 @@ class LastCatch:
         except ClientDisconnect:
             return
         except Exception as error:
-            log.error("Unexpected error", method=scope["method"], route=route_of(scope), **origin_of(error))
+            told = known_error(scope, error)
             if started:
                 raise
             begun = bool(scope.get("state", {}).get("turn_begun"))
-            await error_response(InternalError(GENERIC_MESSAGE), turn_begun=begun)(scope, receive, send)
+            await error_response(told, turn_begun=begun)(scope, receive, send)
+
+
+def known_error(scope: Scope, error: BaseException) -> BallastError:
+    """Return an error as a client may be told of it; an unexpected one is logged, and nothing of it is told."""
+    if isinstance(error, BallastError):
+        return error
+    log.error("Unexpected error", method=scope["method"], route=route_of(scope), **origin_of(error))
+    return InternalError(GENERIC_MESSAGE)
 
 
 class CleanAddress:

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 import orjson
 
 from backend.conversations.domain.responses import ResponseStatus
-from backend.turns.domain.response_object import ResponseBody, created_body, response_error, shown_body
+from backend.turns.domain.response_object import ResponseBody, created_body, shown_body
 from shared.models.events import ErrorReport
 from shared.models.values import JsonObject, JsonValue
 
@@ -56,15 +56,13 @@ def terminal_event(status: ResponseStatus, body: ResponseBody, number: int, *, w
     return encode_event({"type": TERMINAL_EVENTS[status], "sequence_number": number, "response": shown})
 
 
-def broken_off_events(body: ResponseBody, report: ErrorReport, after: int) -> tuple[LoggedEvent, LoggedEvent]:
-    """Build the end of a stream whose turn goes on unseen: an error event, and the response as failed."""
-    shown = shown_body(
-        {**body, "status": ResponseStatus.FAILED.value, "error": response_error(report)}, with_results=False
-    )
-    return (
-        encode_event({"sequence_number": after + 1, **error_event(report)}),
-        terminal_event(ResponseStatus.FAILED, shown, after + 2, with_results=False),
-    )
+def broken_off_events(body: ResponseBody, report: ErrorReport, newest: int) -> tuple[LoggedEvent, ...]:
+    """Build the end of a stream that says nothing of how its turn ends: an error event behind the newest event.
+
+    The turn goes on, or has ended well: no event tells of a response that failed.
+    """
+    first = (created_event(body),) if newest < 0 else ()
+    return (*first, encode_event({"sequence_number": max(newest, 0) + 1, **error_event(report)}))
 
 
 def error_event(report: ErrorReport) -> UnnumberedEvent:

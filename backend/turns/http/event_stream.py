@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from backend.foundation.http.middleware import SEND_ON
+from backend.foundation.http.middleware import SEND_ON, known_error
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.response_events import LoggedEvent
+from shared.errors import BallastError
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = b": keep-alive\n\n"
@@ -22,6 +23,9 @@ HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 EventBatches = AsyncGenerator[tuple[LoggedEvent, ...], None]
 Frames = AsyncGenerator[bytes, None]
+Broken = Callable[[BallastError], bytes]
+"""Writes the last frame of a stream that an error ends."""
+
 Answer = TypeVar("Answer")
 Release = Callable[[bool], Awaitable[None]]
 
@@ -33,7 +37,8 @@ async def release_nothing(_has_left: bool) -> None:
 class EventStream(Response):
     """A response that ends with its turn or when the client disconnects.
 
-    `release` is awaited when the stream has ended, and told whether that is because the client has left.
+    Where the frames break off with an error, `broken` tells it: whatever happens, `[DONE]` comes last. `release` is
+    awaited when the stream has ended, and told whether that is because the client has left.
     """
 
     media_type = "text/event-stream"
@@ -41,12 +46,14 @@ class EventStream(Response):
     def __init__(
         self,
         frames_to_send: Frames,
+        broken: Broken,
         release: Release = release_nothing,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         self.status_code = 200
         self.background = None
         self._frames = frames_to_send
+        self._broken = broken
         self._release = release
         self._heartbeat_seconds = heartbeat_seconds
         self._is_idle = False
@@ -59,7 +66,7 @@ class EventStream(Response):
         has_left = False
         try:
             async with asyncio.TaskGroup() as group:
-                writing = group.create_task(self._write(send))
+                writing = group.create_task(self._write_to_the_end(scope, send))
                 beating = group.create_task(self._beat(send))
                 leaving = group.create_task(_disconnected(receive))
                 await asyncio.wait((writing, beating, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -70,6 +77,12 @@ class EventStream(Response):
             await self._release(has_left)
         if not writing.cancelled():
             await send({"type": "http.response.body", "body": DONE, "more_body": False})
+
+    async def _write_to_the_end(self, scope: Scope, send: Send) -> None:
+        error = await result_or_error(self._write(send))
+        if isinstance(error, BaseException):
+            body = self._broken(known_error(scope, error))
+            await send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def _write(self, send: Send) -> None:
         async with aclosing(self._frames) as ready:

@@ -13,6 +13,7 @@ from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
+from backend.turns.domain.response_events import broken_off_events
 from backend.turns.domain.response_object import ResponseBody, shown_body
 from backend.turns.domain.turn_request import (
     InputTokensRequest,
@@ -23,7 +24,8 @@ from backend.turns.domain.turn_request import (
 from backend.turns.http.event_stream import EventBatches, frames
 from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer, read_noting
-from shared.errors import UnsupportedValue
+from shared.errors import BallastError, UnsupportedValue
+from shared.models.error_reports import report_of
 from shared.models.values import JsonObject
 
 router = new_router("Responses")
@@ -41,7 +43,13 @@ class InputTokens(BaseModel):
 
 
 class ResponsesWording:
-    """The words of OpenAI's Responses API, in which responses and their events are stored."""
+    """The words of OpenAI's Responses API, in which responses and their events are stored, for one answer.
+
+    Of a stream the reader knows the events up to the number `newest`.
+    """
+
+    def __init__(self, newest: int = -1) -> None:
+        self._newest = newest
 
     async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
         """Return the response object."""
@@ -51,10 +59,12 @@ class ResponsesWording:
         """Yield the events under their types."""
         async with aclosing(batches) as events:
             async for batch in events:
+                self._newest = batch[-1].sequence_number
                 yield frames(batch)
 
-
-WORDING = ResponsesWording()
+    def broken(self, body: ResponseBody, error: BallastError) -> bytes:
+        """Return the error as an event."""
+        return frames(broken_off_events(body, report_of(error), self._newest))
 
 
 @router.post(
@@ -67,7 +77,7 @@ WORDING = ResponsesWording()
 async def create_response(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""
     asked = await door.read(turn_request_in_steps)
-    return await door.answer(asked, once, WORDING, door.services.on_disconnect.responses)
+    return await door.answer(asked, once, ResponsesWording(), door.services.on_disconnect.responses)
 
 
 @router.post(
@@ -102,9 +112,9 @@ async def retrieve_response(
     with_results = FILE_SEARCH_RESULTS in include
     if not stream:
         shown = await door.services.withheld.shown(door.caller, found)
-        return await one_answer(shown.body, WORDING, with_results=with_results)
+        return await one_answer(shown.body, ResponsesWording(), with_results=with_results)
     after = -1 if starting_after is None else starting_after
-    return await door.replayed(found, after, WORDING, with_results=with_results)
+    return await door.replayed(found, after, ResponsesWording(after), with_results=with_results)
 
 
 @router.post(
@@ -114,11 +124,11 @@ async def cancel_response(response_id: str, door: DoorDep) -> Response:
     """Stop a running turn and keep what was said; a turn that has ended is returned as it is."""
     unstored = await door.services.unstored.cancel(door.caller, response_id)
     if unstored is not None:
-        return await one_answer(unstored, WORDING, with_results=False)
+        return await one_answer(unstored, ResponsesWording(), with_results=False)
     ended = await door.services.responses.cancel(door.caller, response_id)
     door.name(ended)
     shown = await door.services.withheld.shown(door.caller, ended)
-    return await one_answer(shown.body, WORDING, with_results=False)
+    return await one_answer(shown.body, ResponsesWording(), with_results=False)
 
 
 @router.delete("/v1/responses/{response_id}", summary="Delete a response")

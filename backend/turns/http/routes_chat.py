@@ -46,16 +46,24 @@ class ChatWording:
                 if projection.ended is not None:
                     chunks += await self._last_chunks(projection)
                 if chunks:
-                    yield b"".join(b"data: %b\n\n" % chunk for chunk in chunks)
+                    yield b"".join(map(_frame, chunks))
+        if projection.ended is None and projection.failure is not None:
+            yield _frame(self._error(error_of(projection.failure)))
+
+    def broken(self, body: ResponseBody, error: BallastError) -> bytes:
+        """Return the error in a frame of its own."""
+        return _frame(self._error(error))
 
     async def _last_chunks(self, projection: ChunkProjection) -> list[bytes]:
         said, failure = projection.said, projection.failure
         chunks = projection.finish(said, await self._addresses(said.citations))
         if failure is None:
             return chunks
-        error = error_of(failure)
+        return [*chunks, self._error(error_of(failure))]
+
+    def _error(self, error: BallastError) -> bytes:
         self._turn.name_as_given(error)
-        return [*chunks, orjson.dumps({"error": error_body(error)})]
+        return orjson.dumps({"error": error_body(error)})
 
     async def _addresses(self, citations: Iterable[Citation]) -> Addresses:
         """Return where this server gives out the cited documents, as the client has addressed it."""
@@ -66,6 +74,10 @@ class ChatWording:
             source_id: f"{root}/{document.knowledge_base_id}/documents/{quote(document.name, safe='')}"
             for source_id, document in documents.items()
         }
+
+
+def _frame(chunk: bytes) -> bytes:
+    return b"data: %b\n\n" % chunk
 
 
 @router.post(

@@ -31,7 +31,7 @@ from backend.turns.services.queue_turn import AcknowledgedTurn
 from backend.turns.services.reader_rights import ReaderRights
 from backend.turns.services.turn_registry import RunningTurn
 from backend.turns.services.use_cases import TurnServices
-from shared.errors import InvalidRequest
+from shared.errors import BallastError, InvalidRequest
 from shared.models.error_reports import error_of
 from shared.models.values import JsonObject
 
@@ -62,6 +62,10 @@ class Wording(Protocol):
 
     def frames(self, batches: EventBatches) -> AsyncGenerator[bytes, None]:
         """Yield the frames of server-sent events in which the events of the turn are told; `[DONE]` follows them."""
+        ...
+
+    def broken(self, body: ResponseBody, error: BallastError) -> bytes:
+        """Return the last frame of a stream that breaks off with an error; `body` is the response as it was known."""
         ...
 
 
@@ -136,9 +140,10 @@ class TurnDoor:
     ) -> EventStream:
         """Return the events of a stored response with a number above `after`, those to come included."""
         if found.status is ResponseStatus.QUEUED:
-            return EventStream(wording.frames(self._once_begun(found, after, with_results=with_results)), release)
-        batches = await self._batches(found, after, self._rights(found), with_results=with_results)
-        return EventStream(wording.frames(batches), release)
+            batches = self._once_begun(found, after, with_results=with_results)
+        else:
+            batches = await self._batches(found, after, self._rights(found), with_results=with_results)
+        return EventStream(wording.frames(batches), partial(wording.broken, found.body), release)
 
     def _rights(self, found: StoredResponse, *, reads_text: bool = True) -> ReaderRights:
         return ReaderRights(self.services.rights, self.caller, found, reads_text=reads_text)
@@ -157,7 +162,7 @@ class TurnDoor:
     async def _once_begun(self, found: StoredResponse, after: int, *, with_results: bool) -> EventBatches:
         """Yield the events of a turn that waits; what of them this caller may see is known once it has begun."""
         rights = self._rights(found)
-        begun = await self.services.responses.begun(found)
+        begun = await self.services.responses.begun_or_deleted(found)
         async with aclosing(await self._batches(begun, after, rights, with_results=with_results)) as batches:
             async for batch in batches:
                 yield batch
@@ -197,7 +202,7 @@ class TurnDoor:
         rights = self._rights(running.response)
         batches = self.services.follow(running.response, -1, with_results=running.with_results, rights=rights)
         release = partial(self._release, running, ends_with_client)
-        return EventStream(wording.frames(batches), release)
+        return EventStream(wording.frames(batches), partial(wording.broken, running.response.body), release)
 
     async def _release(self, running: RunningTurn, ends_with_client: bool, has_left: bool) -> None:
         if has_left and ends_with_client and not running.has_ended:

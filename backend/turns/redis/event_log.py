@@ -62,6 +62,8 @@ class RedisEventLog:
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
         """Append events in order; events of a dropped log are ignored.
 
+        Where Redis does not take them, readers in this process get them all the same.
+
         Raises:
             TurnTaken: another process writes the events of this response.
             Unavailable: what was appended earlier could not be written, and the log of this response has a hole; or it
@@ -70,11 +72,13 @@ class RedisEventLog:
         if not events:
             return
         writer = self._outbox.writer(response_id)
-        _raise_failure(writer)
         if writer.is_dropped:
             return
         if not writer.has_room_for(events):
             raise Unavailable("There is no room left for the events of this response.")
+        if writer.failure is not None and writer.serves_alone:
+            writer.show(events)
+        _raise_failure(writer)
         may_wait = writer.add(events)
         self._outbox.flush_soon(writer, may_wait=may_wait)
         if writer.must_wait:
@@ -95,6 +99,7 @@ class RedisEventLog:
                 await writer.flushes.noted()
             _raise_failure(writer)
         finally:
+            writer.end()
             self._outbox.forget(response_id)
 
     async def cut_off(self, response_id: str) -> None:
@@ -167,12 +172,13 @@ class RedisEventLog:
         """Write no more of a response that another process has taken over: readers here get what that one writes."""
         writer = self._outbox.forget(response_id)
         if writer is not None:
-            writer.fail(taken())
+            writer.failure = taken()
+            writer.flushes.note()
 
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""
         writer = self._outbox.find(response_id)
-        if writer is not None and writer.has_written and writer.failure is None:
+        if writer is not None and writer.has_written and (writer.failure is None or writer.serves_alone):
             return not writer.is_dropped
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):

@@ -10,7 +10,7 @@ from backend.foundation.services.supervision import Supervisor, stopped
 from backend.turns.redis.client import RedisClient, RedisPipeline, answered, away, is_ours
 from backend.turns.redis.entries import END_FIELDS, END_ID, dropped_key, encode_fields, entry_id, stream_key
 from backend.turns.redis.writers import Flush, Writer
-from shared.errors import BallastError, Conflict, TurnTaken, Unavailable
+from shared.errors import BallastError, Conflict, EventsLost, TurnTaken, Unavailable
 
 GROUP_SECONDS = 0.015
 """How long events may wait for those of other turns, which then share their round trip."""
@@ -137,6 +137,7 @@ class Outbox:
         finally:
             for flush in flushes:
                 if failure is not None:
+                    flush.writer.serve_alone(flush.events)
                     flush.writer.fail(failure)
                 flush.settle()
 
@@ -151,6 +152,10 @@ class Outbox:
                 async with asyncio.timeout(max(give_up_at - loop.time(), _ATTEMPT_SECONDS)):
                     return list(zip(still_open, await self._send(still_open), strict=True))
             except (Unavailable, TimeoutError) as error:
+                for flush in still_open:
+                    flush.writer.serve_alone(flush.events)
+                for writer in self._writers.values():
+                    writer.serve_alone()
                 if loop.time() >= give_up_at:
                     raise away() from error
             await asyncio.sleep(pause_seconds)
@@ -203,11 +208,13 @@ class Outbox:
             if await self._newest_id(writer.response_id) != flush.last_id:
                 writer.failure = taken()
         elif isinstance(answer, Exception):
+            writer.serve_alone(flush.events)
             writer.failure = away()
         elif answer is None:
             writer.is_dropped = not writer.has_written or await self._was_dropped(writer.response_id)
             if not writer.is_dropped:
-                writer.failure = Unavailable("The events of this response were lost.")
+                writer.serve_alone(flush.events)
+                writer.failure = EventsLost("The events of this response were lost.")
 
     async def _newest_id(self, response_id: str) -> str | None:
         newest = await answered(self._client.xrevrange(stream_key(response_id), count=1))

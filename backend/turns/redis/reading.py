@@ -6,7 +6,7 @@ from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.redis.client import BLOCK_MILLISECONDS, RedisClient, answered, away
 from backend.turns.redis.entries import END_ID, decode_entries, dropped_key, entries_of, entry_id, stream_key
 from backend.turns.redis.writers import Writer
-from shared.errors import Conflict, Unavailable
+from shared.errors import Conflict, EventsLost, Unavailable
 
 SILENCE_SECONDS = BLOCK_MILLISECONDS / 1000
 ENTRIES_PER_READ = 64
@@ -15,10 +15,6 @@ _ANSWER_SECONDS = SILENCE_SECONDS + 2.0
 """How late a waiting command may be answered; the client's own timeout would be followed by its repetitions."""
 
 Events = tuple[LoggedEvent, ...]
-
-
-class EventsLost(Unavailable):
-    """Redis answers and does not have the events that it had."""
 
 
 class Patience:

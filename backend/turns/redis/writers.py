@@ -7,7 +7,7 @@ from backend.foundation.services.wakeups import Wakeups
 from backend.turns.domain.response_events import LoggedEvent, bytes_in
 from backend.turns.ports.events import MOST_RESPONSE_BYTES
 from backend.turns.redis.entries import END_ID, entry_id
-from shared.errors import BallastError, InternalError
+from shared.errors import BallastError, Conflict, InternalError
 
 _PENDING_BYTES = 512 * 1024
 _RECENT_BYTES = 256 * 1024
@@ -45,7 +45,11 @@ class RecentEvents:
 
 @dataclass(eq=False)
 class Writer:
-    """The unwritten events of one stream, and the state of their writing."""
+    """The unwritten events of one stream, and the state of their writing.
+
+    Readers in this process get events once Redis has them, so that they get what those elsewhere get. With
+    `serves_alone` they get them at once: Redis refuses them, is silent, or has lost those before.
+    """
 
     response_id: str
     fence: int = 0
@@ -61,6 +65,7 @@ class Writer:
     has_written: bool = False
     is_dropped: bool = False
     failure: BallastError | None = None
+    is_alone: bool = False
     flushes: Wakeups = field(default_factory=Wakeups)
 
     def has_room_for(self, events: Sequence[LoggedEvent]) -> bool:
@@ -80,20 +85,43 @@ class Writer:
             number += 1
             self.pending_bytes += len(event.body)
         self.next_number = number
+        if self.serves_alone:
+            self.show(events)
         self.events.extend(events)
         may_wait = self.has_delta
         self.has_delta = self.has_delta or events[-1].type.endswith(_DELTA)
         return may_wait
 
+    def show(self, events: Sequence[LoggedEvent]) -> None:
+        """Let readers here have events."""
+        self.recent.add(events)
+        self.flushes.note()
+
+    def serve_alone(self, sent: Sequence[LoggedEvent] = ()) -> None:
+        """Let readers here have what Redis may lack: what was `sent`, what is unwritten, and all that comes."""
+        if self.has_written and not self.is_alone:
+            self.is_alone = True
+            self.show((*sent, *self.events))
+
+    @property
+    def serves_alone(self) -> bool:
+        """Whether readers here get events though Redis may lack them; not where another process writes on."""
+        return self.is_alone and not isinstance(self.failure, Conflict)
+
+    def end(self) -> None:
+        """Let readers here end behind the last event."""
+        self.has_ended = True
+        self.flushes.note()
+
     def fail(self, failure: BallastError) -> None:
-        """Refuse all further events; the first failure is kept."""
+        """Write no more; the first failure is kept."""
         self.failure = self.failure or failure
         self.flushes.note()
 
     @property
     def is_over(self) -> bool:
         """Whether no further events will come."""
-        return self.has_ended or self.is_dropped or self.failure is not None
+        return self.has_ended or self.is_dropped or (self.failure is not None and not self.serves_alone)
 
     @property
     def must_write(self) -> bool:
@@ -126,7 +154,8 @@ class Flush:
         writer.pending_bytes -= sum([len(event.body) for event in self.events])
         if self.events:
             writer.has_written = True
-            if writer.failure is None and not writer.is_dropped:
+            if writer.failure is None and not (writer.is_dropped or writer.is_alone):
                 writer.recent.add(self.events)
+            writer.is_alone = writer.is_alone and (writer.failure is not None or writer.pending_bytes > 0)
         writer.has_ended = writer.has_ended or (self.ends and writer.failure is None)
         writer.flushes.note()

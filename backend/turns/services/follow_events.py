@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import cast
 
 from backend.conversations.domain.responses import StoredResponse
@@ -17,7 +17,7 @@ from backend.turns.domain.response_events import (
 from backend.turns.domain.shown_output import ShownOutput
 from backend.turns.ports.events import EventLog
 from backend.turns.services.reader_rights import ReaderRights
-from shared.errors import Unavailable
+from shared.errors import EventsLost, Unavailable
 from shared.models.error_reports import report_of
 from shared.models.events import ErrorReport
 
@@ -41,7 +41,12 @@ READ_AGAIN_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 0.3
 
-EVENTS_AWAY = report_of(Unavailable("The events of this response cannot be read now."))
+EVENTS_LOST = report_of(
+    EventsLost(
+        "Events of this response are lost or cannot be read now. Its turn goes on: where it is stored, "
+        "GET /v1/responses/{id} has all of it once it has ended."
+    )
+)
 LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
 
 
@@ -67,12 +72,11 @@ class FollowEvents:
 
         When events are no longer kept: `response.created`, number 0, and the terminal event with its own number. When
         only the last ones are lost, events with their numbers show what the stored response has of them. When neither
-        can be, or those of a running turn cannot be read any more or do not begin: an error event and
-        `response.failed`; the turn goes on, and its answer can be read when it has ended.
+        can be, or those of a running turn cannot be read any more or do not begin: an error event with the code
+        `events_lost`; the turn goes on, and its answer can be read when it has ended.
         """
         newest = after
-        lost: Unavailable | None = None
-        try:
+        with suppress(Unavailable):
             async with aclosing(self._kept(response, after)) as batches:
                 async for batch in batches:
                     if report := await _lost(rights):
@@ -84,38 +88,31 @@ class FollowEvents:
                     yield batch
                     if batch[-1].type in LAST_EVENT_TYPES:
                         return
-        except Unavailable as error:
-            lost = error
-        rest = await self._rest(response, (after, newest), lost, with_results=with_results)
+        rest = await self._rest(response, (after, newest), with_results=with_results)
         if report := await _lost(rights):
             yield _ended_unseen(response, report, newest)
         elif rest:
             yield rest
 
-    async def _rest(
-        self, response: StoredResponse, shown: tuple[int, int], lost: Unavailable | None, *, with_results: bool
-    ) -> EventBatch:
+    async def _rest(self, response: StoredResponse, shown: tuple[int, int], *, with_results: bool) -> EventBatch:
         """Return what follows the newest event where the event log says no more.
 
         `shown` are the number after which the reader began, and the newest one that it has got.
         """
         after, newest = shown
-        try:
+        stored = response
+        with suppress(Unavailable):
             stored = await self._turns.find(response.id) or response
-        except Unavailable as error:
-            stored, lost = response, lost or error
-        first_and_last = _rebuilt_events(stored, with_results=with_results)
-        rest = tuple(event for event in first_and_last if event.sequence_number > newest)
         if stored.status.is_terminal:
+            first_and_last = _rebuilt_events(stored, with_results=with_results)
+            rest = tuple(event for event in first_and_last if event.sequence_number > newest)
             between = await self._rest_of_log(stored, newest)
             if between and between[-1].type in LAST_EVENT_TYPES:
                 return between
             # Who has got nothing here, and cannot be shown all, is shown the end.
             if between is not None or newest == after:
                 return (between or ()) + rest
-            rest = ()
-        report = report_of(lost) if lost is not None else EVENTS_AWAY
-        return rest + broken_off_events(stored.body, report, max(newest, 0))
+        return broken_off_events(stored.body, EVENTS_LOST, newest)
 
     async def _rest_of_log(self, stored: StoredResponse, newest: int) -> EventBatch | None:
         """Return the events between the newest that was shown and the terminal one; None where it cannot be done.
@@ -171,7 +168,7 @@ class FollowEvents:
         ended = await shown(await self._turns.find(response.id) or response)
         _, *last = _rebuilt_events(ended, with_results=False)
         if not last:
-            yield broken_off_events(ended.body, EVENTS_AWAY, max(after, 0))
+            yield broken_off_events(ended.body, EVENTS_LOST, max(after, 0))
         elif last[0].sequence_number > after:
             yield tuple(last)
 
@@ -214,7 +211,7 @@ class FollowEvents:
         give_up_at, pause_seconds = clock() + self._opening_seconds, _FIRST_PAUSE_SECONDS
         while not (response.status.is_terminal or await self._is_readable(response)):
             if clock() >= give_up_at:
-                raise Unavailable(EVENTS_AWAY.message)
+                raise EventsLost(EVENTS_LOST.message)
             await asyncio.sleep(pause_seconds)
             pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
 
@@ -245,7 +242,7 @@ async def _lost(rights: ReaderRights | None) -> ErrorReport | None:
 
 def _ended_unseen(response: StoredResponse, report: ErrorReport, newest: int) -> EventBatch:
     """Build the end of a stream for a reader who may read no further."""
-    return broken_off_events({**response.body, "output": []}, report, max(newest, 0))
+    return broken_off_events(response.body, report, newest)
 
 
 def _rebuilt_events(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:

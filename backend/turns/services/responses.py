@@ -143,6 +143,13 @@ class Responses:
                 response = found
         return response
 
+    async def begun_or_deleted(self, response: StoredResponse) -> StoredResponse:
+        """Return a response as `begun` does; one that was deleted meanwhile as its deletion has ended it."""
+        try:
+            return await self.begun(response)
+        except NotFound:
+            return unbegun(response, Ending(status=ResponseStatus.CANCELLED), self._ports.clock.now())
+
     async def delete(self, caller: Caller, response_id: str) -> None:
         """Delete a response, cancelling it first where it runs; its conversation keeps log and items.
 

@@ -21,22 +21,23 @@ class ShownEvents:
         self.newest = newest
 
     async def append(self, events: Sequence[LoggedEvent]) -> None:
-        """Append events; where the event log stays away, the turn goes on without: its answer is stored all the same.
+        """Append events; where the event log stays away, the turn goes on: its answer is stored all the same.
 
-        The first events are an exception, because nobody could follow.
+        Readers in this process may get what comes nevertheless, so each event is offered. The first ones are an
+        exception, because nobody could follow.
         """
         if not events:
             return
         if self._is_stored:
             await self._ports.lease.held()
-        if not self._are_lost:
-            try:
-                await self._ports.events.append(self._response_id, events)
-            except Unavailable as error:
-                if self.newest < 0:
-                    raise
-                self._are_lost = True
+        try:
+            await self._ports.events.append(self._response_id, events)
+        except Unavailable as error:
+            if self.newest < 0:
+                raise
+            if not self._are_lost:
                 self._ports.background.report("turn_events", error)
+            self._are_lost = True
         self.newest = events[-1].sequence_number
 
     async def finish(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 import httpx2
@@ -15,7 +15,7 @@ from openai import APIError, APIStatusError, AsyncOpenAI, BadRequestError, NotFo
 
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.http.event_stream import EventStream
-from backend.turns.http.routes import WORDING
+from backend.turns.http.routes import ResponsesWording
 from shared.errors import ModelRateLimited
 from shared.models.events import ErrorReport, ModelCallStarted, TextDelta, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
@@ -250,7 +250,9 @@ async def test_silence_is_filled_with_comments() -> None:
             gate.set()
 
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await EventStream(WORDING.frames(batches()), heartbeat_seconds=0.001)({}, receive, send)
+        wording = ResponsesWording()
+        broken = partial(wording.broken, {})
+        await EventStream(wording.frames(batches()), broken, heartbeat_seconds=0.001)({}, receive, send)
     body = b"".join(sent)
     assert body.startswith(b": keep-alive\n\n")
     assert body.endswith(b"event: a\ndata: {}\n\nevent: b\ndata: 1\n\ndata: [DONE]\n\n")

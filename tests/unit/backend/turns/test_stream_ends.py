@@ -1,0 +1,140 @@
+"""Every way in which a stream can end: an event that says so, then `[DONE]`, in the words of both APIs."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, MutableMapping
+from functools import partial
+from typing import Any, cast
+
+import orjson
+import pytest
+
+from backend.turns.domain.chat_request import parse_chat_request
+from backend.turns.domain.response_events import LoggedEvent
+from backend.turns.http.event_stream import DONE, EventBatches, EventStream
+from backend.turns.http.routes import ResponsesWording
+from backend.turns.http.routes_chat import ChatWording
+from backend.turns.http.turn_answers import TurnDoor, Wording
+from backend.turns.memory.event_log import MemoryEventLog
+from shared.errors import BallastError, Unavailable
+from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.openai_house import open_house
+from tests.fakes.openai_types import check_chunk, check_event
+from tests.unit.backend.turns.test_client_left import CHAT, Leaving, idle, reached
+from tests.unit.backend.turns.test_routes import open_door
+
+SAID = '{"messages": [{"role": "user", "content": "Hi"}]}'
+SECRET = "what nobody may read"
+
+
+def error_classes(root: type[BallastError] = BallastError) -> Iterator[type[BallastError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from error_classes(child)
+
+
+ERRORS: list[Exception] = [*(each("It went wrong.", param="input") for each in error_classes())]
+DEFECTS: list[Exception] = [KeyError(SECRET), TimeoutError(), OSError(SECRET)]
+
+
+def wordings() -> list[Wording]:
+    return [ResponsesWording(), ChatWording(cast(TurnDoor, None), parse_chat_request(SAID.encode()))]
+
+
+async def sent_by(wording: Wording, batches: EventBatches, body: Any) -> bytes:
+    sent: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message.get("body", b""))
+
+    stream = EventStream(wording.frames(batches), partial(wording.broken, body))
+    await stream({"type": "http", "method": "POST"}, receive, send)
+    return b"".join(sent)
+
+
+async def broken(batches: list[tuple[LoggedEvent, ...]], error: Exception) -> EventBatches:
+    for batch in batches:
+        yield batch
+    raise error
+
+
+def checked(stream: bytes, wording: Wording) -> dict[str, Any]:
+    """Check that a stream is whole and its events are what their types say; return the last one."""
+    assert stream.endswith(b"\n\n" + DONE)
+    bodies = [frame.rpartition(b"data: ")[2] for frame in stream.removesuffix(b"\n\n" + DONE).split(b"\n\n")]
+    if isinstance(wording, ResponsesWording):
+        events = [check_event(body) for body in bodies]
+        assert [event["sequence_number"] for event in events] == list(range(len(events)))
+        assert events[0]["type"] == "response.created"
+        return events[-1]
+    *chunks, last = bodies
+    for chunk in chunks:
+        check_chunk(chunk)
+    return orjson.loads(last)
+
+
+@pytest.mark.parametrize("error", [*ERRORS, *DEFECTS], ids=lambda error: type(error).__name__)
+async def test_each_error_of_a_followed_turn_is_told_and_ends_its_stream(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with open_house(answer("Hel", "lo.")) as house:
+        ended = await house.ask()
+        events = [event async for batch in house.events.read(ended.id, -1) for event in batch]
+    for count in (0, 1, len(events) - 1):
+        for wording in wordings():
+            batches = broken([(each,) for each in events[:count]], error)
+            last = checked(await sent_by(wording, batches, ended.body), wording)
+            told = last["error"]
+            is_known = isinstance(error, BallastError)
+            assert last.get("type", "error") == "error"
+            assert (told["code"] == error.code) if is_known else (told["code"] == "server_error")
+            assert SECRET not in str(last)
+    assert ("Unexpected error" in capsys.readouterr().out) is not isinstance(error, BallastError)
+
+
+class BrokenLog(MemoryEventLog):
+    """Raises an error behind the first events of a log."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(600)
+        self._error = error
+
+    async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+        async for batch in super().read(response_id, after):
+            yield batch[:1]
+            raise self._error
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+async def test_each_error_of_the_log_behind_a_stream_ends_it_rightly(error: Exception) -> None:
+    gate = asyncio.Event()
+    async with open_door([gate, *answer("Hello.")], events=BrokenLog(error)) as door:
+        streaming = asyncio.create_task(door.http.post("/v1/responses", json={"input": "Hi", "stream": True}))
+        chunks = asyncio.create_task(door.http.post(CHAT, json=orjson.loads(SAID) | {"stream": True}))
+        codes = {
+            checked(each.content, wording)["error"]["code"]
+            for each, wording in zip(await asyncio.gather(streaming, chunks), wordings(), strict=True)
+        }
+        assert codes == {"events_lost" if isinstance(error, Unavailable) else cast(BallastError, error).code}
+        gate.set()
+        await idle(door)
+
+
+async def test_a_stream_whose_waiting_turn_is_deleted_ends_as_cancelled() -> None:
+    gate = asyncio.Event()
+    async with open_door([gate, *answer("First")]) as door:
+        first = await door.openai.responses.create(input="Hi", background=True)
+        await reached(door, 1)
+        assert first.conversation is not None
+        client = Leaving(door, "/v1/responses", conversation=first.conversation.id, if_running="queue", stream=True)
+        waiting = await client.response_id()
+        assert (await door.http.delete(f"/v1/responses/{waiting}")).status_code == 200
+        await client.asking
+        stream = b"".join(message.get("body", b"") for message in client.received)
+        last = checked(stream, ResponsesWording())
+        assert (last["type"], last["response"]["status"]) == ("response.incomplete", "cancelled")
+        gate.set()
+        await idle(door)
