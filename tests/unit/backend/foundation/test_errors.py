@@ -32,6 +32,7 @@ EXPECTED = {
     "TooManyRequests": 429,
     "Unavailable": 503,
     "Draining": 503,
+    "EventsLost": 503,
     "ChatShellUnavailable": 503,
     "DeadlineExceeded": 504,
     "CorruptRecord": 500,
