@@ -196,7 +196,7 @@ flow("errors", "embed, unsupported tool", async () => {
   const asked = { model: openai.embedding("text-embedding-3-small"), value: "x", ...quiet };
   await refused(["embeddings"], () => embed(asked));
   const search = { model: openai(kit.model), tools: { web_search: openai.tools.webSearch() }, prompt: "x", ...quiet };
-  await refused(["tools[0]", "web_search"], () => generateText(search));
+  checkTurn(1, (await generateText(search)).text); // nobody runs it: it is passed over
 });
 
 await kit.run();

@@ -270,8 +270,9 @@ def refusals_responses():
     """What the user reads."""
     with refused("key"):
         litellm.responses(model=NAME, input="x", api_key="sk-wrong")
-    with refused("tools[0]"):
-        litellm.responses(model=NAME, input="x", tools=[{"type": "code_interpreter", "container": {"type": "auto"}}])
+    passed_over = [{"type": "code_interpreter", "container": {"type": "auto"}}]
+    answer = litellm.responses(model=NAME, input="x", tools=passed_over)
+    check(answer.metadata["ballast_ignored"] == "tools[0]", answer.metadata)
     with refused("no-such-model", MODEL):
         litellm.responses(model="openai/no-such-model", input="x")
 
