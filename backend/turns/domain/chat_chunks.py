@@ -15,12 +15,11 @@ from backend.turns.domain.chat_completion import (
     said_in,
     url_citations,
 )
-from backend.turns.domain.response_events import TERMINAL_EVENTS, LoggedEvent
+from backend.turns.domain.response_events import TERMINAL_TYPES, LoggedEvent
 from backend.turns.domain.response_object import ResponseBody, report_in
 from shared.models.events import ErrorReport
 from shared.models.values import JsonObject, JsonValue
 
-TERMINAL_TYPES = frozenset(TERMINAL_EVENTS.values())
 DELTA_FIELDS = {
     "response.output_text.delta": "content",
     "response.refusal.delta": "refusal",

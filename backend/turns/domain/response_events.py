@@ -19,6 +19,7 @@ TERMINAL_EVENTS = {
     ResponseStatus.CANCELLED: "response.incomplete",
     ResponseStatus.FAILED: "response.failed",
 }
+TERMINAL_TYPES = frozenset(TERMINAL_EVENTS.values())
 
 
 class LoggedEvent(NamedTuple):

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import cast
 
 from backend.conversations.domain.item_bodies import without_results
+from backend.conversations.domain.passed_over import MAX_PAIRS
 from backend.conversations.domain.responses import ConversationSettings, ItemBody, ResponseStatus
 from backend.conversations.domain.served_tools import ServerChoice
 from backend.knowledge.domain.tickets import SearchOptions
@@ -33,7 +34,6 @@ is `server_error`. The class of our own error is in `error.type`."""
 INCOMPLETE_REASONS = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
 LEFT_OUT = "ballast_left_out"
 """The key of a response's metadata that says what of the model's output could not be kept."""
-MOST_METADATA_PAIRS = 16
 MOST_METADATA_CHARACTERS = 512
 
 DEFAULT_TEMPERATURE = 1.0
@@ -138,7 +138,7 @@ def ended_body(body: ResponseBody, output: Sequence[ItemBody], ending: Ending, n
 def with_left_out(body: ResponseBody, left_out: Iterable[str]) -> ResponseBody:
     """Say in the metadata what was left out, where the caller's own leave a place for it."""
     metadata, said = cast("dict[str, str]", body["metadata"]), "; ".join(left_out)
-    if not said or len(metadata) >= MOST_METADATA_PAIRS:
+    if not said or len(metadata) >= MAX_PAIRS:
         return body
     return {**body, "metadata": {**metadata, LEFT_OUT: said[:MOST_METADATA_CHARACTERS]}}
 

@@ -162,7 +162,7 @@ class ResponseProjection:
             case ServedCallFinished() if event.call_id in self._served_calls:
                 call = self._served_calls.pop(event.call_id)
                 call.end(event)
-                return self._close_served(call, "failed" if event.failed else "completed")
+                return self._close_tool_call(call, "failed" if event.failed else "completed")
             case SearchStarted() if event.call_id not in self._searches:
                 search = OpenSearch(self._new_id(IdPrefix.FILE_SEARCH), len(self._items), event.queries)
                 self._searches[event.call_id] = search
@@ -180,7 +180,7 @@ class ResponseProjection:
                 # A call that clients have got in pieces is what these add up to.
                 added = call.add(event.arguments) if events else []
                 del self._calls[event.call_id]
-                return [*events, *added, *self._close_function_call(call, "completed")]
+                return [*events, *added, *self._close_tool_call(call, "completed")]
             case _:
                 return []
 
@@ -215,18 +215,14 @@ class ResponseProjection:
         events = [event for search in self._searches.values() for event in self._close_search(search, "incomplete")]
         self._searches.clear()
         for call in self._served_calls.values():
-            events += self._close_served(call, "incomplete")
+            events += self._close_tool_call(call, "incomplete")
         self._served_calls.clear()
         for call in self._calls.values():
-            events += self._close_function_call(call, "incomplete")
+            events += self._close_tool_call(call, "incomplete")
         self._calls.clear()
         return events
 
-    def _close_served(self, call: OpenServedCall, status: ItemStatus) -> list[UnnumberedEvent]:
-        self._items[call.output_index] = call.body(status)
-        return call.closed(status)
-
-    def _close_function_call(self, call: OpenCall, status: ItemStatus) -> list[UnnumberedEvent]:
+    def _close_tool_call(self, call: OpenServedCall | OpenCall, status: ItemStatus) -> list[UnnumberedEvent]:
         self._items[call.output_index] = call.body(status)
         return call.closed(status)
 

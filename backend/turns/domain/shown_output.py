@@ -32,9 +32,7 @@ _DELTAS: dict[str, PartKind] = {
     "response.refusal.delta": "refusal",
     "response.reasoning_text.delta": "reasoning_text",
 }
-
-
-_ARGUMENTS = "response.function_call_arguments.delta"
+_READ = frozenset({*_DELTAS, "response.function_call_arguments.delta"})
 
 
 class ShownOutput:
@@ -77,7 +75,7 @@ class ShownOutput:
         """Read events, which continue the ones before."""
         for logged in events:
             self.next_number = logged.sequence_number + 1
-            if logged.type.startswith("response.output") or logged.type in (*_DELTAS, _ARGUMENTS):
+            if logged.type.startswith("response.output") or logged.type in _READ:
                 self._read(logged.type, orjson.loads(logged.body))
 
     def catch_up(self, output: Sequence[ItemBody]) -> tuple[LoggedEvent, ...]:

@@ -8,7 +8,7 @@ from typing import cast
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.ports.conversations import TurnStore
 from backend.turns.domain.response_events import (
-    TERMINAL_EVENTS,
+    TERMINAL_TYPES,
     LoggedEvent,
     broken_off_events,
     created_event,
@@ -47,7 +47,6 @@ EVENTS_LOST = report_of(
         "GET /v1/responses/{id} has all of it once it has ended."
     )
 )
-LAST_EVENT_TYPES = frozenset(TERMINAL_EVENTS.values())
 
 
 class FollowEvents:
@@ -86,7 +85,7 @@ class FollowEvents:
                         continue
                     newest = batch[-1].sequence_number
                     yield batch
-                    if batch[-1].type in LAST_EVENT_TYPES:
+                    if batch[-1].type in TERMINAL_TYPES:
                         return
         rest = await self._rest(response, (after, newest), with_results=with_results)
         if report := await _lost(rights):
@@ -107,7 +106,7 @@ class FollowEvents:
             first_and_last = _rebuilt_events(stored, with_results=with_results)
             rest = tuple(event for event in first_and_last if event.sequence_number > newest)
             between = await self._rest_of_log(stored, newest)
-            if between and between[-1].type in LAST_EVENT_TYPES:
+            if between and between[-1].type in TERMINAL_TYPES:
                 return between
             # Who has got nothing here, and cannot be shown all, is shown the end.
             if between is not None or newest == after:
@@ -136,7 +135,7 @@ class FollowEvents:
                         kept += [event for event in batch if event.sequence_number > newest]
         except (Unavailable, TimeoutError):
             return None
-        if kept and kept[-1].type in LAST_EVENT_TYPES:
+        if kept and kept[-1].type in TERMINAL_TYPES:
             return tuple(kept)
         rebuilt = shown.rest_until(stored.last_event, stored.body) if shown.next_number > newest else None
         return None if rebuilt is None else (*kept, *rebuilt)

@@ -9,7 +9,7 @@ import orjson
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.domain.response_events import TERMINAL_EVENTS, LoggedEvent
+from backend.turns.domain.response_events import TERMINAL_TYPES, LoggedEvent
 from backend.turns.domain.response_object import Ending, ResponseBody
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.follow_events import FollowEvents
@@ -19,8 +19,6 @@ from backend.turns.services.run_turn import Gates, ending_of_defect, is_taken, s
 from backend.turns.services.turn_ports import JoinedTurn, TurnPorts
 from backend.turns.services.until_stored import until_stored
 from shared.errors import NotFound, TurnTaken, Unavailable
-
-LAST_EVENTS = frozenset(TERMINAL_EVENTS.values())
 
 LANES_END_SECONDS = 2.0
 """How long interrupted lanes may take to end before their joined response is left to another process."""
@@ -113,7 +111,7 @@ class _Lanes:
             await self._ports.background.attempt("drop_events", lambda: self._ports.events.drop(lane.id))
         if stored is not None:
             return stored.body
-        is_last = newest is not None and newest.type in LAST_EVENTS
+        is_last = newest is not None and newest.type in TERMINAL_TYPES
         return orjson.loads(newest.body)["response"] if newest is not None and is_last else None
 
     async def _stored_end(self, lane: StoredResponse) -> StoredResponse | None:

@@ -11,13 +11,11 @@ from backend.conversations.domain.responses import ResponseStatus
 from backend.conversations.domain.withheld import emptied_body
 from backend.identity.domain import Caller
 from backend.turns.domain.client_left import is_unstored_of
-from backend.turns.domain.response_events import TERMINAL_EVENTS, LoggedEvent
+from backend.turns.domain.response_events import TERMINAL_TYPES, LoggedEvent
 from backend.turns.domain.response_object import Ending, ResponseBody, ended_body
 from backend.turns.services.responses import WAIT_SECONDS, send_stops
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, Unavailable
-
-_LAST_EVENTS = frozenset(TERMINAL_EVENTS.values())
 
 
 class UnstoredTurns:
@@ -56,7 +54,7 @@ class UnstoredTurns:
                 newest = batch[-1] if batch else newest
         if newest is None:
             raise NotFound(f"There is no response '{response_id}'.", param="response_id")
-        if newest.type in _LAST_EVENTS:
+        if newest.type in TERMINAL_TYPES:
             return orjson.loads(newest.body)["response"]
         # Its events were dropped with its end, when nobody read them any more.
         return ended_body(begun, (), Ending(status=ResponseStatus.CANCELLED), int(self._ports.clock.now().timestamp()))

@@ -16,6 +16,7 @@ from flow_kit import (
     check_turn,
     flow,
     get_weather,
+    modes,
     questions,
     refused,
     run,
@@ -35,17 +36,6 @@ def agent(mode: str, name: str = MODEL, config: dict | None = None, **options) -
     made = OpenAIResponsesConfig if mode == "responses" else OpenAIConfig
     given = made(name, api_key=API_KEY, base_url=BASE_URL, max_retries=0, **(config or {}))
     return Agent("helper", "Be brief.", config=given, **options)
-
-
-def modes(kind: str, name: str):
-    """Register a flow once for each API; the function takes the mode."""
-
-    def register(body):
-        for mode in ("chat", "responses"):
-            flow(kind, f"{mode}, {name}")(lambda mode=mode: body(mode))
-        return body
-
-    return register
 
 
 @modes("plain", "ask")

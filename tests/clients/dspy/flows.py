@@ -13,6 +13,7 @@ from flow_kit import (
     check_turn,
     flow,
     get_weather,
+    modes,
     questions,
     refused,
     run,
@@ -32,17 +33,6 @@ def lm(mode: str = "chat", name: str = MODEL, **options) -> dspy.LM:
     return dspy.LM(
         f"openai/{name}", model_type=mode, api_base=BASE_URL, api_key=API_KEY, cache=False, num_retries=0, **options
     )
-
-
-def modes(kind: str, name: str):
-    """Register a flow once for each API; the function takes the mode."""
-
-    def register(body):
-        for mode in ("chat", "responses"):
-            flow(kind, f"{mode}, {name}")(lambda mode=mode: body(mode))
-        return body
-
-    return register
 
 
 def text_of(answer) -> str:

@@ -16,6 +16,7 @@ from flow_kit import (
     check,
     check_turn,
     flow,
+    modes,
     questions,
     refused,
     run,
@@ -51,17 +52,6 @@ def generator(mode: str, name: str = MODEL, **options):
 def user(text: str) -> list[ChatMessage]:
     """Return a list with one message."""
     return [ChatMessage.from_user(text)]
-
-
-def modes(kind: str, name: str):
-    """Register a flow once for each generator; the function takes the mode."""
-
-    def register(body):
-        for mode in ("chat", "responses"):
-            flow(kind, f"{mode}, {name}")(lambda mode=mode: body(mode))
-        return body
-
-    return register
 
 
 @modes("plain", "run")

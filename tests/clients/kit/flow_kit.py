@@ -84,6 +84,17 @@ def flow(kind: str, name: str) -> Callable[[Callable[[], Any]], Callable[[], Any
     return register
 
 
+def modes(kind: str, name: str, *only: str) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:
+    """Register a flow once for each API, or for some alone; the function takes the mode, `chat` or `responses`."""
+
+    def register(run: Callable[[str], Any]) -> Callable[[str], Any]:
+        for mode in only or ("chat", "responses"):
+            flow(kind, f"{mode}, {name}")(lambda mode=mode: run(mode))
+        return run
+
+    return register
+
+
 def history_mark(name: str) -> str:
     """Return the words that every message of a flow's history holds, by which its model requests are found."""
     return f"history of {CLIENT} {name}"

@@ -19,6 +19,7 @@ from flow_kit import (
     check,
     check_turn,
     flow,
+    modes,
     questions,
     refused,
     run,
@@ -51,17 +52,6 @@ class Person(BaseModel):
 def chat(mode: str, **options) -> ChatOpenAI:
     """Return a model in a mode."""
     return ChatOpenAI(model=MODEL, max_retries=0, **MODES[mode], **options)
-
-
-def modes(kind: str, name: str, *only: str):
-    """Register a flow once for each mode; the function takes the mode."""
-
-    def register(body):
-        for mode in only or ("chat", "responses"):
-            flow(kind, f"{mode}, {name}")(lambda mode=mode: body(mode))
-        return body
-
-    return register
 
 
 @modes("plain", "invoke, batch", *MODES)

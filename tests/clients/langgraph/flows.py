@@ -15,6 +15,7 @@ from flow_kit import (
     check_turn,
     flow,
     get_weather,
+    modes,
     questions,
     refused,
     run,
@@ -49,17 +50,6 @@ def said(state: dict) -> str:
 def asked(text: str) -> dict:
     """Return a state with one message."""
     return {"messages": [HumanMessage(text)]}
-
-
-def modes(kind: str, name: str):
-    """Register a flow once for each API; the function takes the mode."""
-
-    def register(body):
-        for mode in ("chat", "responses"):
-            flow(kind, f"{mode}, {name}")(lambda mode=mode: body(mode))
-        return body
-
-    return register
 
 
 @modes("plain", "create_agent")

@@ -19,6 +19,7 @@ from flow_kit import (
     check,
     check_turn,
     flow,
+    modes,
     questions,
     refused,
     run,
@@ -52,17 +53,6 @@ def llm(mode: str, **options):
         # the client's own default is store=False, with which nothing is recognised
         return OpenAIResponses(**({"context_window": 100_000, "store": True} | given))
     return OpenAILike(is_chat_model=True, is_function_calling_model=True, context_window=100_000, **given)
-
-
-def modes(kind: str, name: str):
-    """Register a flow once for each model; the function takes the mode."""
-
-    def register(body):
-        for mode in ("chat", "responses"):
-            flow(kind, f"{mode}, {name}")(lambda mode=mode: body(mode))
-        return body
-
-    return register
 
 
 def user(text: str) -> ChatMessage:

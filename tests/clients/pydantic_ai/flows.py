@@ -20,6 +20,7 @@ from flow_kit import (
     check,
     check_turn,
     flow,
+    modes,
     questions,
     refused,
     run,
@@ -77,17 +78,6 @@ def with_weather(mode: str, **options) -> Agent:
     one = agent(mode, **options)
     one.tool_plain(flow_kit.get_weather)
     return one
-
-
-def modes(kind: str, name: str):
-    """Register a flow once for each model; the function takes the mode."""
-
-    def register(body):
-        for mode in ("chat", "responses"):
-            flow(kind, f"{mode}, {name}")(lambda mode=mode: body(mode))
-        return body
-
-    return register
 
 
 @modes("plain", "run, instructions, system_prompt")

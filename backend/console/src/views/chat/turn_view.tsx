@@ -95,11 +95,12 @@ function OutputItem({ item, turn, shownSource, onSource }: OutputItemProps): JSX
   const words = spoken(CHAT_WORDS);
   switch (item.type) {
     case "message": {
+      const parts = partsOf(item);
       const numbers = new Map<string, number>();
-      const cited = partsOf(item).map((part) => sourcesOf(part, turn, numbers));
+      const cited = parts.map((part) => sourcesOf(part, turn, numbers));
       return (
         <>
-          {partsOf(item).map((part, place) => (
+          {parts.map((part, place) => (
             <Markdown key={place} text={part.text ?? part.refusal ?? ""} citations={(cited[place] ?? []).map((each) => citation(each, shownSource, onSource))} />
           ))}
           <Sources cited={cited.flat()} onSource={onSource} />
