@@ -23,6 +23,8 @@ from shared.models.messages import (
 from shared.models.values import JsonObject, JsonValue, objects_in
 
 CACHE_CONTROL: JsonObject = {"type": "ephemeral"}
+OPENING = "Begin."
+"""What the user says where a conversation has nothing of his, such as one that holds only a system message."""
 
 _THINKING = ("thinking", "redacted_thinking")
 _INLINE_IMAGE = re.compile(r"data:(image/(?:jpeg|png|gif|webp));base64,([A-Za-z0-9+/]+={0,2})")
@@ -36,7 +38,8 @@ def alternating_messages(
 
     Neighbours of one role become one message, in which results of tools come first. Blank texts are left out, because
     the API refuses them. A message of the system inside the history stands at its place in the user's role: the API has
-    no other there, and moved to the front it would change what the cache holds.
+    no other there, and moved to the front it would change what the cache holds. Where no user's message comes first,
+    `OPENING` does, because the API refuses a conversation that the user does not begin.
 
     Raises:
         InvalidRequest: an image is neither at an address nor one of the API's kinds in base64.
@@ -47,13 +50,19 @@ def alternating_messages(
             continue
         role = "assistant" if isinstance(message, AssistantMessage) else "user"
         blocks = list(_blocks(message, sends_thinking))
+        if blocks and not turns and role == "assistant":
+            turns.append(_opening())
         if blocks and turns and turns[-1][0] == role:
             turns[-1][1].extend(blocks)
         elif blocks:
             turns.append((role, blocks))
         if index in marks and turns:
             _mark(turns[-1][1])
-    return [{"role": role, "content": _results_first(blocks)} for role, blocks in turns]
+    return [{"role": role, "content": _results_first(blocks)} for role, blocks in turns or [_opening()]]
+
+
+def _opening() -> tuple[str, list[JsonObject]]:
+    return "user", [{"type": "text", "text": OPENING}]
 
 
 def _mark(blocks: list[JsonObject]) -> None:

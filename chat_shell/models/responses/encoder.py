@@ -41,14 +41,13 @@ def encode_response_request(
 
 
 def _constant_fields(call: ModelCall) -> JsonObject:
-    first = call.messages[0] if call.messages else None
     return {
         "model": call.model,
         "prompt_cache_key": call.cache_key or None,
         "stream": True,
         "store": False,
         "include": ["reasoning.encrypted_content"],
-        "instructions": (first.content if isinstance(first, SystemMessage) else "") or None,
+        "instructions": _instructions(call),
         "tools": [_tool(tool) for tool in sorted(call.tools, key=lambda tool: tool.name)] or None,
         "parallel_tool_calls": call.parameters.parallel_tool_calls if call.tools else None,
     }
@@ -65,11 +64,19 @@ def _tool(tool: ToolDefinition) -> JsonObject:
     }
 
 
+def _instructions(call: ModelCall) -> str | None:
+    """Return the system message; where no user follows it, it stays in the input, which the API wants not empty."""
+    match call.messages:
+        case (SystemMessage(content=text), follower, *_) if follower.role != "assistant":
+            return text
+        case _:
+            return None
+
+
 def _input(call: ModelCall, sends_reasoning: bool) -> list[JsonObject]:
     items: list[JsonObject] = []
-    for place, message in enumerate(call.sent_messages):
-        if place or not isinstance(message, SystemMessage):
-            items += _items(message, sends_reasoning)
+    for message in call.sent_messages[_instructions(call) is not None :]:
+        items += _items(message, sends_reasoning)
     return items
 
 

@@ -41,12 +41,12 @@ def sent_messages(call: ModelCall) -> list[Any]:
 
 def sent_items(call: ModelCall) -> list[Any]:
     body = orjson.loads(encode_response_request(call))
-    return [(body["instructions"], body["tools"]), *body["input"]]
+    return [(body.get("instructions"), body.get("tools")), *body["input"]]
 
 
 def sent_blocks(call: ModelCall) -> list[Any]:
     body = orjson.loads(encode_messages_request(call, FORM))
-    header = unmarked([{"role": "system", "content": [*body["tools"], *body["system"]]}])
+    header = unmarked([{"role": "system", "content": [*body.get("tools", []), *body["system"]]}])
     return [*header, *unmarked(body["messages"])]
 
 

@@ -128,7 +128,7 @@ def test_arguments_go_back_as_the_model_wrote_them():
 @pytest.mark.parametrize("arguments", ["", "[1]", '{"a":', "7"])
 def test_arguments_that_are_no_object(arguments: str):
     broken = AssistantMessage(text="", tool_calls=(CALL.model_copy(update={"arguments": arguments}),))
-    (said,) = body_of(model_call(messages=(broken,)))["messages"]
+    _, said = body_of(model_call(messages=(broken,)))["messages"]
 
     assert said["content"][0]["input"] == {"INVALID_JSON": arguments}
 

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.models.anthropic_messages.encoder import encode_messages_request
+from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
+from chat_shell.models.responses.encoder import encode_response_request
 from shared.models.messages import AssistantMessage, SystemMessage, UserMessage
 from tests.examples import examples
 from tests.fakes.model_calls import model_call, tool
@@ -72,3 +74,20 @@ def test_a_reminder_comes_last_and_moves_nothing(api: str):
     (last,) = [orjson.dumps(part) for part in reminded[len(plain) :]]
     assert b"user" in last
     assert b'"Cite."' in last
+
+
+@pytest.mark.parametrize("api", COMPARED)
+def test_a_conversation_without_a_user_has_messages_and_keeps_them(api: str):
+    talk = (SYSTEM, AssistantMessage(text="Hello"), UserMessage(content="And now?"))
+    sent = [COMPARED[api](model_call(messages=talk[:count])) for count in (1, 2, 3)]
+    assert b"Be brief." in orjson.dumps(sent[0])
+    for earlier, later in pairwise(sent):
+        assert later[: len(earlier)] == earlier
+        assert len(later) > len(earlier)
+
+
+def test_no_api_is_sent_a_conversation_that_it_refuses_for_having_no_user():
+    call = model_call(messages=(SYSTEM,))
+    assert orjson.loads(encode_call(call))["messages"] == [{"role": "system", "content": "Be brief."}]
+    assert orjson.loads(encode_response_request(call))["input"][0]["role"] == "system"
+    assert orjson.loads(encode_messages_request(call, FORM))["messages"][0]["role"] == "user"
