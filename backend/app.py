@@ -37,8 +37,7 @@ from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.wiring import KnowledgeRoom, build_knowledge_room
 from backend.lookups.wiring import lookup_services
-from backend.meaning.services.embeddings import Embeddings
-from backend.meaning.wiring import build_meaning_room
+from backend.meaning.wiring import MeaningRoom, build_meaning_room
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.reaching import naming_setting, opened_event_store, reached_database
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -187,7 +186,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     store = await opened_event_store(settings, supervisor, clock, stack)
     admission, limits = _admission(settings, database, store), _limits(settings)
-    knowledge, embeddings = _knowledge(settings, database, admission, clock, stack)
+    knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
     vector_stores = build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica)
     chat_shell, shelves = _chat_shell(settings, clock, certificates, stack), vector_stores.shelves
@@ -217,7 +216,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         once=OncePerKey(SqlClaimStore(database), clock, secret),
         identity=_identity(settings, database, clock),
         conversations=conversations.services,
-        embeddings=embeddings,
+        meaning=meaning,
         knowledge=knowledge.services,
         files=files,
         vector_stores=vector_stores,
@@ -247,11 +246,12 @@ def _identity(settings: Settings, database: Database, clock: Clock) -> IdentityS
 
 def _knowledge(
     settings: Settings, database: Database, admission: Admission, clock: Clock, stack: AsyncExitStack
-) -> tuple[KnowledgeRoom, Embeddings]:
-    meaning = build_meaning_room(settings.embedder, settings.reranker, admission, clock, stack)
+) -> tuple[KnowledgeRoom, MeaningRoom]:
+    providers = (settings.embedder, settings.reranker, settings.moderation)
+    meaning = build_meaning_room(*providers, admission, clock, stack)
     knowledge = build_knowledge_room(database, clock, (forget_results_of,), meaning.ports)
     stack.push_async_callback(knowledge.reader.close)
-    return knowledge, meaning.embeddings
+    return knowledge, meaning
 
 
 def _chat_shell(settings: Settings, clock: Clock, certificates: Certificates, stack: AsyncExitStack) -> ChatShell:

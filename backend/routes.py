@@ -11,6 +11,7 @@ from backend.identity.http import routes_metrics as shown_metrics
 from backend.knowledge.http import routes as knowledge
 from backend.lookups.http import routes as lookups
 from backend.meaning.http import routes as embeddings
+from backend.meaning.http import routes_moderations as moderations
 from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
 from backend.retention.http import routes as users
@@ -26,8 +27,9 @@ STORES = (vector_stores, vector_store_files, file_batches)
 
 # Tried in this order: the routes that are called most come first.
 _ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
-_ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, lookups, api_keys, users, audit, internal)
-ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN))
+_ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, moderations, lookups, api_keys)
+_ROUTES_LAST = (users, audit, internal)
+ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN, *_ROUTES_LAST))
 HEALTH_ROUTERS = (health.router,)
 METRICS_ROUTERS = (health.metrics_router,)
 """What only operators should read: it stands beside the others where there is no port for it."""

@@ -14,7 +14,14 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
 from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
-from backend.meaning.domain import ConfiguredEmbedder, EmbedderOptions, ProviderAddress, RerankerOptions, TextForm
+from backend.meaning.domain import (
+    ConfiguredEmbedder,
+    EmbedderOptions,
+    ModerationOptions,
+    ProviderAddress,
+    RerankerOptions,
+    TextForm,
+)
 from backend.retention.domain import RetentionTerms
 from backend.turns.domain.client_left import OnDisconnect
 from shared.certificates import CertificateFiles
@@ -127,6 +134,7 @@ _WHOLES: Mapping[tuple[str, ...], tuple[str, ...]] = {
         "embedding_base_url",
         "embedding_model",
     ),
+    ("moderation_",): ("moderation_base_url", "moderation_model"),
     ("rerank_model", "rerank_api_"): ("rerank_base_url",),
 }
 """Beginnings of the names of fields that mean nothing unless those behind them are set: alone they would be ignored."""
@@ -206,6 +214,10 @@ class Settings(DatabaseSettings):
     rerank_api_key: HeaderSecret | None = Field(None, alias="BACKEND_RERANK_API_KEY")
     rerank_model: str = Field("", alias="BACKEND_RERANK_MODEL", max_length=256)
     rerank_deadline_seconds: float = Field(0.5, alias="BACKEND_RERANK_TIMEOUT_SECONDS", gt=0, le=30)
+    moderation_base_url: OptionalWebAddress = Field("", alias="BACKEND_MODERATION_BASE_URL")
+    moderation_api_key: HeaderSecret | None = Field(None, alias="BACKEND_MODERATION_API_KEY")
+    moderation_model: str = Field("", alias="BACKEND_MODERATION_MODEL", max_length=256)
+    moderation_timeout_seconds: float = Field(10, alias="BACKEND_MODERATION_TIMEOUT_SECONDS", gt=0, le=120)
     jwt_issuer: str = Field("", alias="BACKEND_JWT_ISSUER")
     jwt_audience: Annotated[tuple[str, ...], BeforeValidator(_split_list)] = Field((), alias="BACKEND_JWT_AUDIENCE")
     jwt_jwks_url: Annotated[str, AfterValidator(_unforgeable_address)] = Field("", alias="BACKEND_JWT_JWKS_URL")
@@ -326,6 +338,14 @@ class Settings(DatabaseSettings):
             return None
         address = self._provider("the reranker", self.rerank_base_url, self.rerank_api_key)
         return RerankerOptions(address, self.rerank_model, self.rerank_deadline_seconds)
+
+    @property
+    def moderation(self) -> ModerationOptions | None:
+        """What judges texts and images for callers; None where nothing is to."""
+        if not self.moderation_base_url:
+            return None
+        address = self._provider("the moderation model", self.moderation_base_url, self.moderation_api_key)
+        return ModerationOptions(address, self.moderation_model, self.moderation_timeout_seconds)
 
     def _provider(self, name: str, base_url: str, secret: HeaderSecret | None) -> ProviderAddress:
         key = secret.get_secret_value() if secret is not None else None

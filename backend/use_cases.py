@@ -18,7 +18,7 @@ from backend.knowledge.services.embedding_worker import EmbeddingWorker
 from backend.knowledge.services.use_cases import KnowledgeServices
 from backend.lookups.chosen import McpLibrary
 from backend.lookups.services.use_cases import LookupServices
-from backend.meaning.services.embeddings import Embeddings
+from backend.meaning.wiring import MeaningRoom
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
@@ -39,7 +39,7 @@ class Backend:
     once: OncePerKey
     identity: IdentityServices
     conversations: ConversationServices
-    embeddings: Embeddings
+    meaning: MeaningRoom
     knowledge: KnowledgeServices
     files: FileRoom
     vector_stores: VectorStoreRoom
@@ -58,7 +58,8 @@ class Backend:
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
         shelves = (self.knowledge, self.files.services, self.vector_stores.services)
-        rooms = (self.identity, self.embeddings, self.conversations, *shelves, self.restricted, self.turns, self.agents)
+        providers = (self.meaning.embeddings, self.meaning.moderations)
+        rooms = (self.identity, *providers, self.conversations, *shelves, self.restricted, self.turns, self.agents)
         people = self.retention.services(self.agents, self.conversations, self.turns.responses, self.files.services)
         return (self.readiness, self.once, McpLibrary(), *rooms, self.lookups, people)
 

@@ -9,10 +9,13 @@ from hashlib import sha256
 from math import fsum, hypot, isfinite
 from typing import NamedTuple, NewType
 
-from shared.models.values import Value
+from shared.models.values import JsonObject, Value
 
 Vector = NewType("Vector", bytes)
 """The numbers of a vector of length 1, each in the four bytes of a `float` of this machine."""
+
+ModerationInput = str | list[str] | list[JsonObject]
+"""What is to be judged in OpenAI's form: a text, several texts, or the parts of one input, texts and images."""
 
 _FLOAT = "f"
 _WORDS = re.compile(r"[^\W\d_]+")
@@ -116,6 +119,15 @@ class RerankerOptions:
     address: ProviderAddress
     model: str
     deadline_seconds: float
+
+
+@dataclass(frozen=True)
+class ModerationOptions:
+    """What the operator has set of the moderation model, and how long one call may take."""
+
+    address: ProviderAddress
+    model: str
+    timeout_seconds: float
 
 
 class CallOutcome(StrEnum):

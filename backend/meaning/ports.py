@@ -3,8 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
-from backend.meaning.domain import CallOutcome, EmbeddedQuery, EmbeddingModel, TextKind, Vector
+from backend.meaning.domain import CallOutcome, EmbeddedQuery, EmbeddingModel, ModerationInput, TextKind, Vector
 from shared.errors import BallastError
+from shared.models.values import JsonObject
 
 
 class Embedder(Protocol):
@@ -71,6 +72,19 @@ class Reranker(Protocol):
         """Return a score for each text, in order, greater for the better one.
 
         None where there is no reranker, or it is away or too slow; it never raises for a failure of the provider.
+        """
+        ...
+
+
+class Moderator(Protocol):
+    """A model that says whether texts and images are harmful."""
+
+    async def judge(self, given: ModerationInput) -> JsonObject:
+        """Return what it says in OpenAI's form, with a result for each text, or one for all parts.
+
+        Raises:
+            Unavailable: the provider is away, overloaded or slow. Retryable.
+            ModelRequestRejected: the provider refuses this input, and will refuse it again.
         """
         ...
 

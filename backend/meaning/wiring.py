@@ -5,19 +5,31 @@ import time
 from asyncio import Semaphore
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from backend.foundation.services.admission import Admission
-from backend.meaning.domain import BatchBounds, EmbedderOptions, RerankerOptions, TextKind
-from backend.meaning.ports import CallObserver, Embedder, MeaningPorts, QuestionEmbedding, Reranker
+from backend.meaning.domain import (
+    BatchBounds,
+    EmbedderOptions,
+    ModerationOptions,
+    ProviderAddress,
+    RerankerOptions,
+    TextKind,
+)
+from backend.meaning.ports import CallObserver, Embedder, MeaningPorts, Moderator, QuestionEmbedding, Reranker
 from backend.meaning.services.absent import NO_MEANING
 from backend.meaning.services.centred_embedder import CentredEmbedder
 from backend.meaning.services.embeddings import Embeddings
+from backend.meaning.services.moderations import Moderations
 from backend.meaning.services.question_vectors import QuestionVectors
 from backend.meaning.services.timely_calls import Breaker, TimelyCalls
 from backend.meaning.services.timely_reranker import TimelyReranker
 from backend.meaning.telemetry.observer import question_observer, reranking_observer
 from shared.clock import Clock
 from shared.retries import RetryPolicy
+
+if TYPE_CHECKING:
+    from backend.meaning.providers.json_calls import JsonCalls
 
 MAX_BATCH_CHARACTERS = 65_536
 """Of several texts in one call: far below the 300,000 tokens that OpenAI takes in one."""
@@ -31,15 +43,17 @@ RETRIES_IN_SEARCH = RetryPolicy(random.random, max_retries=1, first_wait_seconds
 
 @dataclass(frozen=True)
 class MeaningRoom:
-    """What the rooms above search with, and the use case of callers who want vectors themselves."""
+    """What the rooms above search with, and the use cases of callers who ask the operator's providers themselves."""
 
     ports: MeaningPorts
     embeddings: Embeddings
+    moderations: Moderations
 
 
 def build_meaning_room(
     embedder: EmbedderOptions | None,
     reranker: RerankerOptions | None,
+    moderation: ModerationOptions | None,
     admission: Admission,
     clock: Clock,
     stack: AsyncExitStack,
@@ -52,17 +66,16 @@ def build_meaning_room(
         observer = question_observer()
         questions = QuestionVectors(centred, _timely(observer, embedder.deadline_seconds), observer)
     ports = MeaningPorts(centred, questions, _reranker(reranker, clock, stack))
-    return MeaningRoom(ports, Embeddings(built, embedder.configured.model if embedder else "", admission))
+    embeddings = Embeddings(built, embedder.configured.model if embedder else "", admission)
+    moderator = _moderator(moderation, clock, stack) if moderation is not None else None
+    return MeaningRoom(ports, embeddings, Moderations(moderator, moderation.model if moderation else "", admission))
 
 
 def provider_of(options: EmbedderOptions, clock: Clock, stack: AsyncExitStack) -> Embedder:
     """Build what asks the operator's embedder, and gives its vectors as they come."""
-    from backend.meaning.providers.json_calls import JsonCalls, open_provider_session
     from backend.meaning.providers.openai_embedder import EMBEDDINGS_PATH, CallPlaces, OpenAIEmbedder
 
-    session = open_provider_session()
-    stack.push_async_callback(session.close)
-    calls = JsonCalls(options.address, EMBEDDINGS_PATH, session, clock, timeout_seconds=options.timeout_seconds)
+    calls = _calls(options.address, EMBEDDINGS_PATH, options.timeout_seconds, clock, stack)
     places = {
         TextKind.QUERY: CallPlaces(Semaphore(QUERY_CALLS), RETRIES_IN_SEARCH),
         TextKind.PASSAGE: CallPlaces(Semaphore(options.concurrency), RetryPolicy(random.random)),
@@ -74,13 +87,27 @@ def _reranker(options: RerankerOptions | None, clock: Clock, stack: AsyncExitSta
     if options is None:
         return NO_MEANING.reranker
     from backend.meaning.providers.http_reranker import RERANK_PATH, HttpReranker
+
+    calls = _calls(options.address, RERANK_PATH, options.deadline_seconds, clock, stack)
+    observer = reranking_observer()
+    return TimelyReranker(HttpReranker(calls, options.model), _timely(observer, options.deadline_seconds), observer)
+
+
+def _moderator(options: ModerationOptions, clock: Clock, stack: AsyncExitStack) -> Moderator:
+    from backend.meaning.providers.openai_moderator import MODERATIONS_PATH, OpenAIModerator
+
+    calls = _calls(options.address, MODERATIONS_PATH, options.timeout_seconds, clock, stack)
+    return OpenAIModerator(calls, options.model)
+
+
+def _calls(
+    address: ProviderAddress, path: str, timeout_seconds: float, clock: Clock, stack: AsyncExitStack
+) -> "JsonCalls":
     from backend.meaning.providers.json_calls import JsonCalls, open_provider_session
 
     session = open_provider_session()
     stack.push_async_callback(session.close)
-    calls = JsonCalls(options.address, RERANK_PATH, session, clock, timeout_seconds=options.deadline_seconds)
-    observer = reranking_observer()
-    return TimelyReranker(HttpReranker(calls, options.model), _timely(observer, options.deadline_seconds), observer)
+    return JsonCalls(address, path, session, clock, timeout_seconds=timeout_seconds)
 
 
 def _timely(observer: CallObserver, deadline_seconds: float) -> TimelyCalls:

@@ -1,4 +1,4 @@
-"""A provider of embeddings and of scores over HTTP, in OpenAI's and Cohere's words, that can be told to go wrong."""
+"""A provider of vectors, scores and moderations over HTTP, in OpenAI's and Cohere's words, that can go wrong."""
 
 import asyncio
 from array import array
@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from backend.meaning.domain import TextKind, vector_numbers
-from tests.fakes.meaning import FakeEmbedder
+from tests.fakes.meaning import FakeEmbedder, moderation_of
 
 Answer = web.StreamResponse
 Fault = Callable[["FakeEmbeddingServer", web.Request], Any]
@@ -40,6 +40,7 @@ class FakeEmbeddingServer:
         app = web.Application(client_max_size=64 * 1024**2)
         app.router.add_post("/v1/embeddings", self._embeddings)
         app.router.add_post("/v1/rerank", self._rerank)
+        app.router.add_post("/v1/moderations", self._moderations)
         self._server = TestServer(app)
 
     async def __aenter__(self) -> Self:
@@ -93,6 +94,10 @@ class FakeEmbeddingServer:
     def _shown(self, vector: Any) -> str | list[float]:
         numbers: array[float] = vector_numbers(vector)
         return b64encode(numbers).decode() if self._sends_base64 else numbers.tolist()
+
+    async def _moderations(self, request: web.Request) -> Answer:
+        body = await self._taken(request)
+        return await self._fault(request) or web.json_response(moderation_of(body["input"]))
 
     async def _rerank(self, request: web.Request) -> Answer:
         body = await self._taken(request)

@@ -29,6 +29,7 @@ from backend.lookups.chosen import McpLibrary
 from backend.lookups.services.restricted_lookup import LookupPolicy, RestrictedLookup
 from backend.lookups.services.use_cases import build_lookups
 from backend.meaning.services.embeddings import Embeddings
+from backend.meaning.services.moderations import Moderations
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
@@ -43,7 +44,7 @@ from backend.vector_stores.services.store_files import StoreFilePorts
 from backend.vector_stores.services.use_cases import build_vector_stores
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.chunk_vectors import FakeChunkVectors
-from tests.fakes.meaning import FakeEmbedder
+from tests.fakes.meaning import FakeEmbedder, FakeModerator
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.probe import FakePresence, FakeProbe
 from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
@@ -59,6 +60,7 @@ SERVICE_TOKEN = "service-token-of-the-tests"
 SECRET = "secret"
 BASE_URL = "http://ballast.test"
 EMBEDDING_MODEL = "house-embedder"
+MODERATION_MODEL = "house-moderator"
 LIMITS = RestrictedLimits(conversation=8, day=20, month=60)
 
 
@@ -79,6 +81,7 @@ class FakeHouse:
     origins: tuple[str, ...] = ()
     tokens: TokenCallers | None = None
     embedder: FakeEmbedder | None = None
+    moderator: FakeModerator | None = None
     strict_requests: bool = False
 
     def __post_init__(self) -> None:
@@ -132,6 +135,7 @@ class FakeHouse:
                 AgentMembers(self.turns.agents),
             ),
             Embeddings(self.embedder, EMBEDDING_MODEL if self.embedder else "", self.admission),
+            Moderations(self.moderator, MODERATION_MODEL if self.moderator else "", self.admission),
             of_knowledge,
             files,
             build_vector_stores(knowledge, of_knowledge.bases, attached, active),

@@ -5,11 +5,51 @@ from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, Vector, to_vector
+from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, ModerationInput, TextKind, Vector, to_vector
 from backend.meaning.ports import Embedder
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
+from shared.models.values import JsonObject, JsonValue
 
 FAKE_DIMENSION = 512
+
+
+class FakeModerator:
+    """Implements `backend.meaning.ports.Moderator`: what says "hurt" is violence, and no image is.
+
+    `failure` is raised by every call while it is set. `given` is what was to be judged, in order.
+    """
+
+    def __init__(self) -> None:
+        self.failure: BallastError | None = None
+        self.given: list[ModerationInput] = []
+
+    async def judge(self, given: ModerationInput) -> JsonObject:
+        """Return a result for each text, or one for all parts."""
+        self.given.append(given)
+        if self.failure is not None:
+            raise self.failure
+        return moderation_of(given)
+
+
+def moderation_of(given: ModerationInput) -> JsonObject:
+    """Return the whole answer of OpenAI's API."""
+    each_text = isinstance(given, list) and isinstance(given[0], str)
+    results: list[JsonValue] = [_judged("hurt" in str(each)) for each in (given if each_text else [given])]
+    return {"id": "modr-1", "model": "fake-moderator", "results": results}
+
+
+def _judged(is_violent: bool) -> JsonObject:
+    """Return one result with all thirteen categories."""
+    names = ["harassment", "hate", "illicit", "self-harm", "sexual", "violence"]
+    names += ["harassment/threatening", "hate/threatening", "illicit/violent", "self-harm/instructions"]
+    names += ["self-harm/intent", "sexual/minors", "violence/graphic"]
+    flags = {name: is_violent and name == "violence" for name in names}
+    return {
+        "flagged": is_violent,
+        "categories": {**flags},
+        "category_scores": {name: 0.9 if flag else 0.01 for name, flag in flags.items()},
+        "category_applied_input_types": {name: ["text"] for name in names},
+    }
 
 
 class FakeEmbedder:

@@ -3,7 +3,14 @@
 from contextlib import AsyncExitStack
 
 from backend.foundation.services.admission import Admission
-from backend.meaning.domain import ConfiguredEmbedder, EmbedderOptions, ProviderAddress, RerankerOptions, TextForm
+from backend.meaning.domain import (
+    ConfiguredEmbedder,
+    EmbedderOptions,
+    ModerationOptions,
+    ProviderAddress,
+    RerankerOptions,
+    TextForm,
+)
 from backend.meaning.ports import Embedder
 from backend.meaning.wiring import MeaningRoom, build_meaning_room, provider_of
 from shared.clock import SystemClock
@@ -36,10 +43,13 @@ def embedder_options(
 
 
 def room_over(
-    stack: AsyncExitStack, embedder: EmbedderOptions | None, reranker: RerankerOptions | None = None
+    stack: AsyncExitStack,
+    embedder: EmbedderOptions | None = None,
+    reranker: RerankerOptions | None = None,
+    moderation: ModerationOptions | None = None,
 ) -> MeaningRoom:
     """Build a room whose connections close with the stack."""
-    return build_meaning_room(embedder, reranker, Admission(), SystemClock(), stack)
+    return build_meaning_room(embedder, reranker, moderation, Admission(), SystemClock(), stack)
 
 
 def embedder_of(stack: AsyncExitStack, options: EmbedderOptions) -> Embedder:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from math import isfinite
 
-from backend.meaning.providers.json_calls import AnswerBounds, JsonCalls
-from shared.errors import ModelError, ModelProtocolViolated, ModelRequestRejected, Unavailable
+from backend.meaning.providers.json_calls import AnswerBounds, JsonCalls, told_as_unavailable
+from shared.errors import ModelError, ModelProtocolViolated, ModelRequestRejected
 from shared.models.values import JsonObject, JsonValue, objects_in
 
 RERANK_PATH = "/rerank"
@@ -32,13 +32,9 @@ class HttpReranker:
         shown = [text[:MAX_TEXT_CHARACTERS] for text in texts]
         size = _BYTES_OF_RESULT * (len(shown) + 1) + _LONGEST_ESCAPE * sum(map(len, shown))
         bounds = AnswerBounds(size, _VALUES_OF_RESULT * (len(shown) + 1))
-        try:
+        with told_as_unavailable():
             answer = await self._post(query[:MAX_QUERY_CHARACTERS], shown, bounds)
             return _scores_in(answer, len(shown))
-        except ModelRequestRejected:
-            raise
-        except ModelError as error:
-            raise Unavailable(error.message, retry_after_seconds=error.retry_after_seconds) from error
 
     async def _post(self, query: str, texts: list[str], bounds: AnswerBounds) -> JsonValue:
         """Send the texts under the name that the server knows: TEI calls them otherwise than all others."""

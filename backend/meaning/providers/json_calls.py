@@ -1,5 +1,7 @@
 """Calls to a provider that answers one POST with one JSON text; nothing of an answer is held beyond its bounds."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import aiohttp
@@ -18,6 +20,7 @@ from shared.errors import (
     ModelStalled,
     ModelUnavailable,
     ModelUnknownToProvider,
+    Unavailable,
 )
 from shared.models.json_bounds import JsonBounds, JsonScanner
 from shared.models.values import JsonObject, JsonValue
@@ -41,6 +44,17 @@ class AnswerBounds(NamedTuple):
 
     size_bytes: int
     values: int
+
+
+@contextmanager
+def told_as_unavailable() -> Generator[None]:
+    """Raise an error of a provider as the ports of this room promise it: only what it refuses is not tried again."""
+    try:
+        yield
+    except ModelRequestRejected:
+        raise
+    except ModelError as error:
+        raise Unavailable(error.message, retry_after_seconds=error.retry_after_seconds) from error
 
 
 def open_provider_session() -> aiohttp.ClientSession:

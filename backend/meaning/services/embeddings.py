@@ -51,7 +51,7 @@ class Embeddings:
             DeadlineExceeded: it takes too long. Retryable.
         """
         embedder = self._checked(model)
-        _check_texts(texts)
+        check_texts(texts)
         self._admission.check_open()
         with self._admission.place(*holders_of(caller)):
             try:
@@ -71,7 +71,12 @@ class Embeddings:
         return self._embedder
 
 
-def _check_texts(texts: Sequence[str]) -> None:
+def check_texts(texts: Sequence[str]) -> None:
+    """Check the texts of one request.
+
+    Raises:
+        InvalidRequest: one is empty, or there are too many or too long ones.
+    """
     if not 1 <= len(texts) <= MAX_INPUTS:
         raise InvalidRequest(f"must hold 1 to {MAX_INPUTS} texts, not {len(texts)}.", param="input")
     for place, text in enumerate(texts):

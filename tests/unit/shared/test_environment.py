@@ -264,10 +264,12 @@ def test_an_embedder_is_set_wholly_or_not_at_all():
         ("BACKEND_EMBEDDING_PASSAGE_INPUT_TYPE", "BACKEND_EMBEDDING_BASE_URL"),
         ("BACKEND_RERANK_API_KEY", "BACKEND_RERANK_BASE_URL"),
         ("BACKEND_RERANK_MODEL", "BACKEND_RERANK_BASE_URL"),
+        ("BACKEND_MODERATION_MODEL", "BACKEND_MODERATION_BASE_URL"),
+        ("BACKEND_MODERATION_BASE_URL", "BACKEND_MODERATION_MODEL"),
     ],
 )
 def test_what_belongs_to_a_provider_is_not_ignored_where_its_address_is_missing(alone: str, needed: str):
-    assert complaint(BackendSettings, {**SECRETS, alone: "given"}) == f"{needed}: must be set where {alone} is"
+    assert complaint(BackendSettings, {**SECRETS, alone: "https://given"}) == f"{needed}: must be set where {alone} is"
 
 
 def test_prefixes_of_an_embedder_keep_their_blanks_and_its_key_stays_unseen():

@@ -119,7 +119,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
         agents=broken,
-        embeddings=broken,
+        meaning=broken,
         files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, (), make_supervisor(failures)))),
         vector_stores=cast(
             Any, SimpleNamespace(reading=AttachedFileReading(reading, ReadingBell(), is_only_replica=False))
