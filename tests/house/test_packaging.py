@@ -1,6 +1,7 @@
 """What runs has its lists of words and patterns with it: in a wheel and in an image."""
 
 import tomllib
+from hashlib import sha256
 
 from tests.house.sources import ROOT, tracked_files
 
@@ -30,3 +31,10 @@ def test_an_image_takes_whole_packages():
     context = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert "!shared" in context
     assert [line for line in context if line.endswith(("txt", "NOTICE", "lists"))] == []
+
+
+def test_the_lists_are_what_their_script_makes_of_its_sources():
+    stated = [line.split("  ") for line in (ROOT / "requirements" / "word_lists.sha256").read_text().splitlines()]
+    changed = [name for digest, name in stated if sha256((ROOT / name).read_bytes()).hexdigest() != digest]
+    assert stated
+    assert changed == [], "run requirements/word_lists.py, which says what it needs"
