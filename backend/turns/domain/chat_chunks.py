@@ -9,16 +9,18 @@ import orjson
 from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES
 from backend.turns.domain.chat_completion import (
     Addresses,
+    Choice,
     Said,
+    choices_in,
     completion_usage,
+    failure_in,
     finish_reason,
-    said_in,
     url_citations,
 )
 from backend.turns.domain.response_events import TERMINAL_TYPES, LoggedEvent
-from backend.turns.domain.response_object import ResponseBody, report_in
+from backend.turns.domain.response_object import ResponseBody
 from shared.models.events import ErrorReport
-from shared.models.values import JsonObject, JsonValue
+from shared.models.values import JsonObject, JsonValue, objects_in
 
 DELTA_FIELDS = {
     "response.output_text.delta": "content",
@@ -40,19 +42,18 @@ class _SentCall:
 class ChunkProjection:
     """Builds the chunks of one stream; each method returns the JSON texts of new ones.
 
-    `ended` is the response once its terminal event has been fed. `failure` is set where the stream ends with an error.
+    `choices` are the answers once the terminal event has been fed. `failure` is set where the stream ends with an error.
     """
 
     def __init__(self, *, includes_usage: bool) -> None:
         self._includes_usage = includes_usage
         self._head = b""
         self._tail = b',"usage":null}' if includes_usage else b"}"
-        self._lengths = dict.fromkeys(DELTA_FIELDS.values(), 0)
-        self._around: dict[str, tuple[bytes, bytes]] = {}
-        self._places: dict[str, tuple[JsonValue, JsonValue]] = {}
-        self._calls: dict[JsonValue, _SentCall] = {}
-        self._calls_by_id: dict[JsonValue, _SentCall] = {}
-        self.ended: ResponseBody | None = None
+        self._chunks: list[_ChoiceChunks] = []
+        self._by_lane: dict[JsonValue, _ChoiceChunks] = {}
+        self._by_item: dict[JsonValue, _ChoiceChunks] = {}
+        self._usage: JsonObject | None = None
+        self.choices: tuple[Choice, ...] = ()
         self.failure: ErrorReport | None = None
 
     def feed(self, events: Iterable[LoggedEvent]) -> list[bytes]:
@@ -64,51 +65,44 @@ class ChunkProjection:
         for event in events:
             field = DELTA_FIELDS.get(event.type)
             if field is not None:
-                chunks.append(self._text(field, orjson.loads(event.body)))
+                shown = orjson.loads(event.body)
+                chunks.append(self._by_item[shown["output_index"]].text(field, shown))
             elif event.type == "response.output_item.added":
-                chunks += self._call(orjson.loads(event.body))
+                chunks += self._announced(orjson.loads(event.body))
             elif event.type == "response.function_call_arguments.delta":
-                chunks.append(self._arguments(orjson.loads(event.body)))
+                shown = orjson.loads(event.body)
+                chunks.append(self._by_item[shown["output_index"]].arguments(shown))
             else:
                 chunks += self._stage(event)
         return chunks
 
-    @property
-    def said(self) -> Said:
-        """What the whole turn said; nothing before its end."""
-        return said_in(self.ended["output"] if self.ended is not None else [])
+    def finish(self, addresses: Addresses) -> list[bytes]:
+        """Build the last chunks: what no event has brought, the citations, why each answer ended, and the usage.
 
-    def finish(self, said: Said, addresses: Addresses) -> list[bytes]:
-        """Build the last chunks: what no event has brought, the citations, why the answer ended, and the usage.
-
-        An answer that failed has only the first of these: its error follows.
+        Of an answer that failed there is only the first of these: its error follows.
         """
-        if self.ended is None:
-            return []
-        texts = {"content": said.content, "refusal": said.refusal, "reasoning_content": said.reasoning}
-        rests = {field: text[self._lengths[field] :] for field, text in texts.items()}
-        chunks = [self._chunk({field: rest}) for field, rest in rests.items() if rest]
-        chunks += [chunk for call in said.calls for chunk in self._rest_of(call)]
-        return chunks if self.failure is not None else [*chunks, *self._ending(self.ended, said, addresses)]
-
-    def _ending(self, ended: ResponseBody, said: Said, addresses: Addresses) -> list[bytes]:
-        annotations, usage = url_citations(said, addresses), completion_usage(ended)
-        noted = [self._chunk({"content": "", "annotations": annotations})] if annotations else []
-        used = [self._head + b'[],"usage":' + orjson.dumps(usage) + b"}"] if self._includes_usage and usage else []
-        return [*noted, self._chunk({}, finish_reason(ended, said)), *used]
+        ended = list(zip(self._chunks, self.choices, strict=True))
+        rests = [chunk for chunks, choice in ended for chunk in chunks.rest(choice.said)]
+        if self.failure is not None:
+            return rests
+        endings = [chunk for chunks, choice in ended for chunk in chunks.ending(choice, addresses)]
+        shows_usage = self._includes_usage and self._usage is not None
+        used = [self._head + b'[],"usage":' + orjson.dumps(self._usage) + b"}"] if shows_usage else []
+        return [*rests, *endings, *used]
 
     def _stage(self, event: LoggedEvent) -> list[bytes]:
         """Translate an event about the response as a whole."""
         if event.type == "response.created":
-            return [self._opened(orjson.loads(event.body)["response"])]
+            return self._opened(orjson.loads(event.body)["response"])
         if event.type == "error":
             self.failure = _report(orjson.loads(event.body))
         elif event.type in TERMINAL_TYPES:
-            self.ended = orjson.loads(event.body)["response"]
-            self.failure = self.failure or report_in(self.ended or {})
+            body: ResponseBody = orjson.loads(event.body)["response"]
+            self.choices, self._usage = choices_in(body), completion_usage(body)
+            self.failure = self.failure or failure_in(self.choices)
         return []
 
-    def _opened(self, body: ResponseBody) -> bytes:
+    def _opened(self, body: ResponseBody) -> list[bytes]:
         head: JsonObject = {
             "id": body["id"],
             "object": "chat.completion.chunk",
@@ -118,10 +112,35 @@ class ChunkProjection:
             "system_fingerprint": None,
         }
         self._head = orjson.dumps(head)[:-1] + b',"choices":'
+        lanes = [lane["response_id"] for lane in objects_in(body.get("lanes") or [])] or [None]
+        self._chunks = [_ChoiceChunks(self._head, index, self._tail) for index in range(len(lanes))]
+        self._by_lane = dict(zip(lanes, self._chunks, strict=True))
+        return [chunks.opening() for chunks in self._chunks]
+
+    def _announced(self, event: JsonObject) -> list[bytes]:
+        """Note whose answer an item belongs to; only the items of joined responses name their lane."""
+        item = cast(JsonObject, event["item"])
+        self._by_item[event["output_index"]] = chunks = self._by_lane[item.get("response_id")]
+        return [chunks.call(event["output_index"], item)] if item["type"] == "function_call" else []
+
+
+class _ChoiceChunks:
+    """Builds the chunks of one answer; `head` and `tail` stand around the choices of each chunk."""
+
+    def __init__(self, head: bytes, index: int, tail: bytes) -> None:
+        self._before = head + b'[{"index":%d,"delta":' % index
+        self._tail = tail
+        self._lengths = dict.fromkeys(DELTA_FIELDS.values(), 0)
         self._around = {field: self._halves(field) for field in self._lengths}
+        self._places: dict[str, tuple[JsonValue, JsonValue]] = {}
+        self._calls: dict[JsonValue, _SentCall] = {}
+        self._calls_by_id: dict[JsonValue, _SentCall] = {}
+
+    def opening(self) -> bytes:
+        """Build the first chunk."""
         return self._chunk({"role": "assistant", "content": "", "refusal": None})
 
-    def _text(self, field: str, event: JsonObject) -> bytes:
+    def text(self, field: str, event: JsonObject) -> bytes:
         """Build the chunk of a delta; the first one of a further message begins with what stands between messages."""
         text = str(event["delta"])
         place = (event["output_index"], event["content_index"])
@@ -133,21 +152,32 @@ class ChunkProjection:
         before_text, after_text = self._around[field]
         return before_text + orjson.dumps(text) + after_text
 
+    def call(self, output_index: JsonValue, item: JsonObject) -> bytes:
+        """Build the chunk that announces a call, whose arguments follow."""
+        self._calls[output_index] = call = _SentCall(len(self._calls_by_id))
+        return self._called(call, item["call_id"], item["name"])
+
+    def arguments(self, event: JsonObject) -> bytes:
+        """Build the chunk of a piece of a call's arguments."""
+        return self._piece(self._calls[event["output_index"]], str(event["delta"]))
+
+    def rest(self, said: Said) -> list[bytes]:
+        """Build the chunks of what no event has brought."""
+        texts = {"content": said.content, "refusal": said.refusal, "reasoning_content": said.reasoning}
+        rests = {field: text[self._lengths[field] :] for field, text in texts.items()}
+        chunks = [self._chunk({field: rest}) for field, rest in rests.items() if rest]
+        return [*chunks, *(chunk for call in said.calls for chunk in self._rest_of(call))]
+
+    def ending(self, choice: Choice, addresses: Addresses) -> list[bytes]:
+        """Build the chunks of the citations, and of why the answer ended."""
+        annotations = url_citations(choice.said, addresses)
+        noted = [self._chunk({"content": "", "annotations": annotations})] if annotations else []
+        return [*noted, self._chunk({}, finish_reason(choice))]
+
     def _halves(self, field: str) -> tuple[bytes, bytes]:
         """Return what stands around the text of each chunk with this field, so that only the text is encoded anew."""
         before_text, _, after_text = self._chunk({field: ""}).rpartition(b'""')
         return before_text, after_text
-
-    def _call(self, event: JsonObject) -> list[bytes]:
-        """Build the chunk that announces a call, whose arguments follow."""
-        item = cast(JsonObject, event["item"])
-        if item["type"] != "function_call":
-            return []
-        self._calls[event["output_index"]] = call = _SentCall(len(self._calls_by_id))
-        return [self._called(call, item["call_id"], item["name"])]
-
-    def _arguments(self, event: JsonObject) -> bytes:
-        return self._piece(self._calls[event["output_index"]], str(event["delta"]))
 
     def _rest_of(self, whole: JsonObject) -> list[bytes]:
         """Build the chunks of what no event has brought of a call."""
@@ -171,7 +201,7 @@ class ChunkProjection:
 
     def _chunk(self, delta: JsonObject, reason: str | None = None) -> bytes:
         ending = b',"logprobs":null,"finish_reason":%b}]' % orjson.dumps(reason)
-        return b"".join((self._head, b'[{"index":0,"delta":', orjson.dumps(delta), ending, self._tail))
+        return b"".join((self._before, orjson.dumps(delta), ending, self._tail))
 
 
 def _report(event: JsonObject) -> ErrorReport:

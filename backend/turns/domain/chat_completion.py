@@ -1,14 +1,16 @@
 """A response as OpenAI's Chat Completions shows it: one message with all that the turn said, and no search.
 
-What was said in several messages of a turn, before a search and behind it, is one text here.
+What was said in several messages of a turn, before a search and behind it, is one text here. Of a joined response each
+lane is a choice.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES
 from backend.conversations.domain.responses import ItemBody, ResponseStatus
-from backend.turns.domain.response_object import ResponseBody
+from backend.turns.domain.response_object import ResponseBody, report_in
+from shared.models.events import ErrorReport
 from shared.models.values import JsonObject, JsonValue, objects_in
 
 Addresses = Mapping[str, str]
@@ -60,8 +62,48 @@ def said_in(output: JsonValue) -> Said:
     )
 
 
-def completion_body(body: ResponseBody, said: Said, addresses: Addresses) -> JsonObject:
+class Choice(NamedTuple):
+    """One answer of a turn: the response, or the lane of a joined one, as it ended, and what it said."""
+
+    ended: JsonObject
+    said: Said
+
+
+def choices_in(body: ResponseBody) -> tuple[Choice, ...]:
+    """Return the answers of a response that has ended: one, or that of each lane."""
+    output = objects_in(body["output"])
+    lanes = objects_in(body.get("lanes") or [])
+    if not lanes:
+        return (Choice(body, said_in(output)),)
+    return tuple(
+        Choice(lane, said_in([item for item in output if item.get("response_id") == lane["response_id"]]))
+        for lane in lanes
+    )
+
+
+def failure_in(choices: Iterable[Choice]) -> ErrorReport | None:
+    """Return the first failure of one of the answers: with one of them the whole completion fails."""
+    reports = (report_in(choice.ended) for choice in choices)
+    return next((report for report in reports if report is not None), None)
+
+
+def completion_body(body: ResponseBody, choices: Sequence[Choice], addresses: Addresses) -> JsonObject:
     """Make a whole `chat.completion` of a response that has ended and did not fail; both have the same id."""
+    return {
+        "id": body["id"],
+        "object": "chat.completion",
+        "created": body["created_at"],
+        "model": body["model"],
+        "choices": [_choice_body(index, choice, addresses) for index, choice in enumerate(choices)],
+        "usage": completion_usage(body),
+        "service_tier": "default",
+        "system_fingerprint": None,
+        "metadata": body["metadata"],
+    }
+
+
+def _choice_body(index: int, choice: Choice, addresses: Addresses) -> JsonObject:
+    said = choice.said
     message: JsonObject = {
         "role": "assistant",
         "content": said.content or (None if said.calls or said.refusal else ""),
@@ -72,28 +114,17 @@ def completion_body(body: ResponseBody, said: Said, addresses: Addresses) -> Jso
         message["tool_calls"] = list(said.calls)
     if said.reasoning:
         message["reasoning_content"] = said.reasoning
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(body, said)}
-    return {
-        "id": body["id"],
-        "object": "chat.completion",
-        "created": body["created_at"],
-        "model": body["model"],
-        "choices": [choice],
-        "usage": completion_usage(body),
-        "service_tier": "default",
-        "system_fingerprint": None,
-        "metadata": body["metadata"],
-    }
+    return {"index": index, "message": message, "logprobs": None, "finish_reason": finish_reason(choice)}
 
 
-def finish_reason(body: ResponseBody, said: Said) -> str:
+def finish_reason(choice: Choice) -> str:
     """Return why the answer ended.
 
     OpenAI's list has no word for an answer that was stopped or whose process died: `length` says that it is not whole.
     """
-    if body["status"] == ResponseStatus.COMPLETED:
-        return "tool_calls" if said.calls else "stop"
-    details = cast("JsonObject | None", body["incomplete_details"])
+    if choice.ended["status"] == ResponseStatus.COMPLETED:
+        return "tool_calls" if choice.said.calls else "stop"
+    details = cast("JsonObject | None", choice.ended["incomplete_details"])
     is_filtered = details is not None and details["reason"] == "content_filter"
     return "content_filter" if is_filtered else "length"
 

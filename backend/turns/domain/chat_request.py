@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter
@@ -106,6 +106,8 @@ ResponseFormat = Annotated[
     Discriminator(_tag_of_type),
 ]
 MaxTokens = Annotated[int, Field(ge=1, le=10_000_000)]
+MAX_CHOICES = 8
+"""Each choice takes a place for turns, and pays for the whole prompt."""
 
 
 class ChatRequest(TurnOptions):
@@ -120,7 +122,7 @@ class ChatRequest(TurnOptions):
     max_tokens: MaxTokens | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     verbosity: Literal["low", "medium", "high"] | None = None
-    n: Literal[1] | None = None
+    n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] | None = None
     logprobs: bool | None = None
     modalities: Annotated[list[Literal["text"]], Field(max_length=8, fail_fast=True)] | None = None
     audio: None = None
@@ -156,6 +158,7 @@ _MESSAGES: TypeAdapter[ChatMessage] = TypeAdapter(ChatMessage)
 _INPUT_ITEM = re.compile(r"input\[(\d+)\](.*)", re.DOTALL)
 _FILE_PART = re.compile(r"\.(?:content|output)(\[\d+\])\.(\w+)")
 _FILE_FIELDS = {"file_data": ".file.file_data", "file_id": ".file.file_id"}
+_LANE = re.compile(r"models\[\d+\]")
 _FUNCTION_NAME = re.compile(r"(tools\[\d+\]|tool_choice)\.name")
 _RENAMED = {
     "input": "messages",
@@ -195,7 +198,12 @@ def chat_request_in_steps(text: JsonText, passed_over: PassedOver | None = None)
     except InvalidRequest as error:
         turn.name_as_given(error)
         raise
-    return turn
+    return replace(turn, request=_in_lanes(turn.request, chat.n or 1))
+
+
+def _in_lanes(request: TurnRequest, count: int) -> TurnRequest:
+    """Let a model answer in as many lanes as there are to be choices; "" stands for the default one."""
+    return request.model_copy(update={"models": [request.model or ""] * count}) if count > 1 else request
 
 
 def _check_unsupported(chat: ChatRequest) -> None:
@@ -205,6 +213,9 @@ def _check_unsupported(chat: ChatRequest) -> None:
             raise UnsupportedValue(message, param=field)
     if chat.logprobs:
         raise UnsupportedValue("Log probabilities are not delivered; leave this field out.", param="logprobs")
+    if (chat.n or 1) > 1 and chat.if_running is not None:
+        message = "Several choices do not wait for a running turn; leave this field out, or ask for one."
+        raise InvalidRequest(message, param="if_running")
     limits = {chat.max_tokens, chat.max_completion_tokens} - {None}
     if len(limits) > 1:
         message = "'max_tokens' and 'max_completion_tokens' differ; give 'max_completion_tokens' alone."
@@ -282,4 +293,4 @@ def _given_name(param: str | None, paths: tuple[str, ...]) -> str | None:
     for theirs, ours in _RENAMED.items():
         if param == theirs or param.startswith(f"{theirs}."):
             return ours + param.removeprefix(theirs)
-    return _FUNCTION_NAME.sub(r"\1.function.name", param)
+    return _LANE.sub("model", _FUNCTION_NAME.sub(r"\1.function.name", param))

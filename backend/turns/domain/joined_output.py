@@ -24,8 +24,10 @@ from backend.turns.domain.response_object import (
     created_body,
     ended_body,
     failed,
+    left_out_of,
     report_in,
     shown_body,
+    with_left_out,
 )
 from backend.turns.domain.shown_output import ShownOutput
 from shared.models.events import ErrorReport, Usage, add_usage
@@ -150,7 +152,8 @@ class JoinedProjection:
 
     def finish(self, ending: Ending, now_seconds: int) -> tuple[ResponseBody, list[LoggedEvent]]:
         """End the response; return it as it is to be stored, and the last events."""
-        body = ended_body(self._with_lanes(), self.output(), ending, now_seconds)
+        left_out = dict.fromkeys(what for lane in self._lanes for what in left_out_of(lane.ended or {}))
+        body = ended_body(with_left_out(self._with_lanes(), left_out), self.output(), ending, now_seconds)
         events = [self._numbered(error_event(ending.error))] if ending.error is not None else []
         shown = shown_body(body, with_results=self._with_results)
         events.append(self._numbered({"type": TERMINAL_EVENTS[ending.status], "response": shown}))

@@ -1,4 +1,7 @@
-"""Lanes: the models that answer one request, each in a response of its own, and the joined response that shows all."""
+"""Lanes: the models that answer one request, each in a response of its own, and the joined response that shows all.
+
+The choices of a chat completion are lanes of the same model.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
@@ -109,7 +112,8 @@ def lane_requests(request: TurnRequest, before: ResponseBody | None) -> tuple[La
 
 
 def _lanes_by_place(names: Sequence[str], before: ResponseBody) -> dict[int, Lane]:
-    lanes = {lane.model: lane for lane in lanes_in(before)}
+    # Of several lanes of one model, which are the choices of a chat completion, the first goes on.
+    lanes = {lane.model: lane for lane in reversed(lanes_in(before))}
     own = {place: lanes[name] for place, name in enumerate(names) if name in lanes}
     main = main_lane(before)
     new = next((place for place in range(len(names)) if place not in own), None)

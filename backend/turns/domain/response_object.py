@@ -35,6 +35,7 @@ INCOMPLETE_REASONS = {FinishReason.LENGTH: "max_output_tokens", FinishReason.CON
 LEFT_OUT = "ballast_left_out"
 """The key of a response's metadata that says what of the model's output could not be kept."""
 MOST_METADATA_CHARACTERS = 512
+_BETWEEN_LEFT_OUT = "; "
 
 DEFAULT_TEMPERATURE = 1.0
 DEFAULT_TOP_P = 1.0
@@ -137,10 +138,16 @@ def ended_body(body: ResponseBody, output: Sequence[ItemBody], ending: Ending, n
 
 def with_left_out(body: ResponseBody, left_out: Iterable[str]) -> ResponseBody:
     """Say in the metadata what was left out, where the caller's own leave a place for it."""
-    metadata, said = cast("dict[str, str]", body["metadata"]), "; ".join(left_out)
+    metadata, said = cast("dict[str, str]", body["metadata"]), _BETWEEN_LEFT_OUT.join(left_out)
     if not said or len(metadata) >= MAX_PAIRS:
         return body
     return {**body, "metadata": {**metadata, LEFT_OUT: said[:MOST_METADATA_CHARACTERS]}}
+
+
+def left_out_of(body: ResponseBody) -> list[str]:
+    """Return what the metadata of a response say was left out."""
+    said = cast("dict[str, str]", body.get("metadata") or {}).get(LEFT_OUT)
+    return said.split(_BETWEEN_LEFT_OUT) if said else []
 
 
 def created_body(body: ResponseBody) -> ResponseBody:

@@ -208,7 +208,8 @@ class TurnFields(TurnOptions):
 class TurnRequest(TurnFields):
     """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all.
 
-    With `models`, which are then several, each of them answers by itself.
+    With `models`, which are then several, each of them answers by itself. The choices of a chat completion are lanes of
+    one model, whose name then stands there as often.
     """
 
     input: InputBody

@@ -1,6 +1,6 @@
 """The route of Chat Completions, as OpenAI's API defines it: another way to ask for a turn and to read its answer."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from urllib.parse import quote
 
@@ -12,7 +12,7 @@ from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import new_router
 from backend.identity.http.caller import OnceDep
 from backend.turns.domain.chat_chunks import ChunkProjection
-from backend.turns.domain.chat_completion import Addresses, Citation, completion_body, said_in
+from backend.turns.domain.chat_completion import Addresses, Choice, choices_in, completion_body, failure_in
 from backend.turns.domain.chat_request import ChatRequest, ChatTurn, chat_request_in_steps
 from backend.turns.domain.response_object import ResponseBody
 from backend.turns.http.event_stream import EventBatches
@@ -33,9 +33,16 @@ class ChatWording:
         self._turn = turn
 
     async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
-        """Return the `chat.completion`; it has no place for results of searches."""
-        said = said_in(body["output"])
-        return completion_body(body, said, await self._addresses(said.citations))
+        """Return the `chat.completion`; it has no place for results of searches.
+
+        Raises:
+            BallastError: one of several answers failed.
+        """
+        choices = choices_in(body)
+        failure = failure_in(choices)
+        if failure is not None:
+            raise error_of(failure)
+        return completion_body(body, choices, await self._addresses(choices))
 
     async def frames(self, batches: EventBatches) -> AsyncGenerator[bytes, None]:
         """Yield the chunks, or those before a failure and the error."""
@@ -43,11 +50,11 @@ class ChatWording:
         async with aclosing(batches) as events:
             async for batch in events:
                 chunks = projection.feed(batch)
-                if projection.ended is not None:
+                if projection.choices:
                     chunks += await self._last_chunks(projection)
                 if chunks:
                     yield b"".join(map(_frame, chunks))
-        if projection.ended is None and projection.failure is not None:
+        if not projection.choices and projection.failure is not None:
             yield _frame(self._error(error_of(projection.failure)))
 
     def broken(self, body: ResponseBody, error: BallastError) -> bytes:
@@ -55,19 +62,18 @@ class ChatWording:
         return _frame(self._error(error))
 
     async def _last_chunks(self, projection: ChunkProjection) -> list[bytes]:
-        said, failure = projection.said, projection.failure
-        chunks = projection.finish(said, await self._addresses(said.citations))
-        if failure is None:
+        chunks = projection.finish(await self._addresses(projection.choices))
+        if projection.failure is None:
             return chunks
-        return [*chunks, self._error(error_of(failure))]
+        return [*chunks, self._error(error_of(projection.failure))]
 
     def _error(self, error: BallastError) -> bytes:
         self._turn.name_as_given(error)
         return orjson.dumps({"error": error_body(error)})
 
-    async def _addresses(self, citations: Iterable[Citation]) -> Addresses:
+    async def _addresses(self, choices: Sequence[Choice]) -> Addresses:
         """Return where this server gives out the cited documents, as the client has addressed it."""
-        source_ids = [citation.file_id for citation in citations]
+        source_ids = [citation.file_id for choice in choices for citation in choice.said.citations]
         documents = await self._door.services.cited(self._door.caller, source_ids)
         root = f"{self._door.request.base_url}v1/knowledge_bases"
         return {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
 from backend.turns.domain.chat_chunks import ChunkProjection
-from backend.turns.domain.chat_completion import completion_body, said_in
+from backend.turns.domain.chat_completion import choices_in, completion_body
 from backend.turns.domain.response_events import LoggedEvent, created_event, terminal_event
 from backend.turns.domain.response_object import Ending, failed, finished, interrupted
 from shared.models.events import (
@@ -51,7 +51,7 @@ def play(script: Iterable[ExecutionEvent], ending: Ending) -> tuple[list[LoggedE
 def chunks_of(events: Sequence[LoggedEvent], *, includes_usage: bool = True) -> tuple[list[Any], ChunkProjection]:
     made = ChunkProjection(includes_usage=includes_usage)
     chunks = [chunk for event in events for chunk in made.feed([event])]
-    chunks += made.finish(made.said, ADDRESSES)
+    chunks += made.finish(ADDRESSES)
     return [check_chunk(chunk) for chunk in chunks], made
 
 
@@ -84,7 +84,7 @@ def add_calls(calls: list[dict[str, Any]], pieces: list[dict[str, Any]]) -> None
 
 
 def whole(body: dict[str, Any]) -> dict[str, Any]:
-    made = orjson.loads(orjson.dumps(completion_body(body, said_in(body["output"]), ADDRESSES)))
+    made = orjson.loads(orjson.dumps(completion_body(body, choices_in(body), ADDRESSES)))
     check_completion(made)
     return made
 

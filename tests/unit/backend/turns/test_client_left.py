@@ -38,6 +38,8 @@ CASES = [
     Left(CHAT, {"stream": True, "store": False}, ends=True),
     Left(CHAT, {"stream": True, "store": False, "stream_options": CONTINUE}, ends=True),
     Left(CHAT, {"store": False}, ends=True),
+    Left(CHAT, {"stream": True, "n": 3}, ends=True),
+    Left(CHAT, {"store": False, "n": 2}, ends=True),
     Left(RESPONSES, {"stream": True}, ends=False),
     Left(RESPONSES, {}, ends=False),
     Left(RESPONSES, {"stream": True, "stream_options": CANCEL}, ends=True),
@@ -98,7 +100,7 @@ async def idle(door: Door) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_which_turns_end_with_their_client(case: Left) -> None:
     gate = asyncio.Event()
-    count = len(case.fields.get("models", [None]))
+    count = case.fields.get("n") or len(case.fields.get("models", [None]))
     async with open_door(*[[TextDelta(text="Half"), gate, *answer("Whole")]] * count) as door:
         client = Leaving(door, case.path, **case.fields)
         await reached(door, count)
