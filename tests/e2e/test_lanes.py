@@ -15,7 +15,7 @@ from tests.e2e.pair import Pair, PairOptions, start_pair, start_replica
 from tests.e2e.prefixes import check_never_moves
 from tests.e2e.turns import Body, bare_client, events_of, live_events, streamed_turn, turn
 from tests.fakes.model_server import FakeModelControl, Fault, RecordedRequest, Reply
-from tests.fakes.openai_types import check_joined_event, check_joined_response
+from tests.fakes.openai_types import check_chunk, check_joined_event, check_joined_response
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
@@ -224,3 +224,27 @@ async def test_chat_completions_take_one_model(client: httpx2.AsyncClient) -> No
     body = {"messages": [{"role": "user", "content": "Hi"}], "model": LEFT, "models": BOTH}
     answer = await client.post("/v1/chat/completions", json=body)
     assert (answer.status_code, answer.headers["x-ballast-ignored"]) == (200, "models")
+
+
+async def test_choices_of_a_completion_are_calls_over_the_same_bytes(
+    client: httpx2.AsyncClient, provider: FakeModelControl
+) -> None:
+    await says(provider, LEFT, *(Reply(text=(f"{number} ", "it is.")) for number in ("One", "Two", "Three")))
+    messages: list[Body] = [{"role": "user", "content": "Which?"}]
+    options: Body = {"model": LEFT, "n": 3, "stream": True, "stream_options": {"include_usage": True}}
+    answer = await client.post("/v1/chat/completions", json={**options, "messages": messages})
+    chunks = [check_chunk(frame) for frame in answer.content.removesuffix(b"data: [DONE]\n\n").split(b"data: ")[1:]]
+    said = dict.fromkeys(range(3), "")
+    for choice in [choice for chunk in chunks for choice in chunk["choices"]]:
+        said[choice["index"]] += choice["delta"].get("content") or ""
+    assert sorted(said.values()) == ["One it is.", "Three it is.", "Two it is."]
+    requests = await provider.requests()
+    assert [request.body for request in requests] == [requests[0].body] * 3
+    lanes = (await client.get(f"/v1/responses/{chunks[0]['id']}")).json()["lanes"]
+    assert chunks[-1]["usage"]["total_tokens"] == sum(lane["usage"]["total_tokens"] for lane in lanes)
+    for index, text in said.items():
+        resent = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": "Sure?"}]
+        later = await client.post("/v1/chat/completions", json={"model": LEFT, "messages": resent})
+        stored = (await client.get(f"/v1/responses/{later.json()['id']}")).json()
+        assert stored["conversation"]["id"] == lanes[index]["conversation_id"]
+        check_never_moves([requests[0], (await provider.requests())[-1]])

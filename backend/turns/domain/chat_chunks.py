@@ -42,7 +42,7 @@ class _SentCall:
 class ChunkProjection:
     """Builds the chunks of one stream; each method returns the JSON texts of new ones.
 
-    `choices` are the answers once the terminal event has been fed. `failure` is set where the stream ends with an error.
+    `choices` are the answers once the terminal event has been fed. `failure` is set where an error ends the stream.
     """
 
     def __init__(self, *, includes_usage: bool) -> None:

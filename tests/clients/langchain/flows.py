@@ -273,7 +273,7 @@ def refusals(mode: str):
 def refusals_chat():
     """Fields of Chat Completions that are not supported."""
     with refused("n:"):
-        chat("chat", n=2).invoke("x")
+        chat("chat", n=9).invoke("x")
     with refused("logprobs"):
         chat("chat", logprobs=True).invoke("x")
     with refused("logit_bias"):

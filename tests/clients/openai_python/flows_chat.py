@@ -271,7 +271,7 @@ def too_large():
 def unsupported():
     """The field's name is in the message."""
     for field, value in {
-        "n": 2,
+        "n": 9,
         "logprobs": True,
         "logit_bias": {"1": 1},
         "audio": {"voice": "alloy", "format": "wav"},

@@ -118,7 +118,7 @@ async def test_calls_of_one_choice_are_answered_in_its_lane() -> None:
 
 @pytest.mark.parametrize("broken", [0, 1])
 async def test_with_one_choice_the_whole_completion_fails(broken: int) -> None:
-    scripts = [answer("Fine."), answer("Fine.")]
+    scripts: list[Sequence[ExecutionEvent]] = [answer("Fine."), answer("Fine.")]
     scripts[broken] = FAILS
     async with open_door(*scripts, *scripts) as door:
         with pytest.raises(RateLimitError, match="Slow down") as caught:

@@ -208,6 +208,19 @@ async def test_a_response_fails_where_all_models_fail() -> None:
         assert [event["type"] for event in events][-2:] == ["error", "response.failed"]
 
 
+async def test_what_was_left_out_of_lanes_is_said_once_in_the_joined_response() -> None:
+    def left_out(*words: str) -> list[Any]:
+        begun, said, finished, *rest = answer("Hi")
+        return [begun, said, finished.model_copy(update={"left_out": words}), *rest]
+
+    async with lane_house([left_out("calls", "counts")], [left_out("counts", "text")]) as house:
+        ended = await house.ask(models=BOTH, metadata={"mine": "1"})
+        assert ended.body["metadata"] == {"mine": "1", "ballast_left_out": "calls; counts; text"}
+        events = await house.all_events(ended)
+        assert events[0]["response"]["metadata"] == {"mine": "1"}
+        assert events[-1]["response"]["metadata"] == ended.body["metadata"]
+
+
 async def test_events_of_all_lanes_come_in_one_sequence() -> None:
     gate = asyncio.Event()
     first, second = answer("small"), answer("la", "rge")
