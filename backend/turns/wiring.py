@@ -17,6 +17,7 @@ from backend.turns.memory.stop_signals import MemoryStopSignals
 from backend.turns.ports.events import EventStore
 from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
+from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
@@ -93,6 +94,7 @@ def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, ad
         start=start,
         waiting=BeginWaiting(ports, start, registry, admission),
         count=CountInput(drafting),
+        compact=CompactInput(ports, drafting, registry, admission, policy.secret),
         follow=FollowEvents(ports.turns, ports.events),
         responses=Responses(ports, access),
         models=sources.models,

@@ -3,6 +3,8 @@
 Whoever changes one changes what later compactions ask and store; summaries that are stored keep the words they have.
 """
 
+from shared.models.messages import Content
+
 SUMMARY_INSTRUCTION = """\
 The conversation above is about to be shortened: everything before this message will be left out, and only what you \
 write now takes its place. Write a summary of it for your own later use, in the language in which the user writes.
@@ -33,6 +35,7 @@ def framed_summary(text: str) -> str:
     return f"{_BEFORE}\n\n{text.strip()}\n\n{_BEHIND}"
 
 
-def is_left_out_mark(text: str) -> bool:
+def is_left_out_mark(content: Content) -> bool:
     """Say whether a message of the user stands for an earlier part of the conversation, or pretends to."""
+    text = content if isinstance(content, str) else ""
     return text.startswith(_BEFORE) or text.endswith(COMPACTED)

@@ -36,6 +36,7 @@ from backend.turns.ports.dynamic_blocks import DynamicBlockSource
 from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
 from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
+from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
@@ -244,6 +245,7 @@ class TurnHouse:
             start=start,
             waiting=BeginWaiting(self.ports, start, self.registry, self.admission, self.look_seconds),
             count=CountInput(drafting),
+            compact=CompactInput(self.ports, drafting, self.registry, self.admission, policy.secret),
             follow=FollowEvents(self.turns, self.events, self.late_seconds, self.opening_seconds),
             responses=Responses(self.ports, access),
             models=models,

@@ -6,6 +6,7 @@ from backend.conversations.domain.responses import ItemBody
 from backend.conversations.domain.turn_input import ParsedInput
 from shared.models.messages import Content, HistoryMessage, UserMessage
 from shared.prompts.authors import with_author, without_marks
+from shared.prompts.summary import is_left_out_mark
 
 
 def authored(read: ParsedInput, author: str | None) -> ParsedInput:
@@ -35,4 +36,4 @@ def _authored_message(message: HistoryMessage, author: str | None) -> HistoryMes
 
 def _authored(content: Content, author: str | None) -> Content:
     escaped = without_marks(content)
-    return escaped if author is None else with_author(escaped, author)
+    return escaped if author is None or is_left_out_mark(escaped) else with_author(escaped, author)

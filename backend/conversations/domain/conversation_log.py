@@ -20,6 +20,7 @@ from shared.prompts.knowledge_base import TEMPLATE_VERSION
 from shared.prompts.message_order import words_of_user
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from shared.prompts.skills import READ_SKILL
+from shared.prompts.summary import is_left_out_mark
 
 FIRST_WITH_SKILLS = 2
 """The first version of the fixed texts under which `classic` keeps texts of skills; earlier epochs have elided them."""
@@ -166,7 +167,7 @@ def emptied_message(message: HistoryMessage | None, *, with_users: bool = False)
         case AssistantMessage():
             calls = tuple(call.model_copy(update={"arguments": "{}"}) for call in message.tool_calls)
             return AssistantMessage(text=WITHHELD if message.text else "", tool_calls=calls)
-        case UserMessage() if with_users:
+        case UserMessage() if with_users or is_left_out_mark(message.content):
             return UserMessage(content=WITHHELD)
         case _:
             return message
@@ -295,7 +296,11 @@ def user_words(entries: Iterable[Entry], user_id: str) -> str:
     Where messages name their authors, what others wrote, and what nobody is named for, is not his own.
     """
     said = [entry.message for entry in entries if entry.kind is EntryKind.USER]
-    contents = [message.content for message in said if isinstance(message, UserMessage)]
+    contents = [
+        message.content
+        for message in said
+        if isinstance(message, UserMessage) and not is_left_out_mark(message.content)
+    ]
     authors = [author_of(content) for content in contents]
     if any(author is not None for author in authors):
         contents = [content for content, author in zip(contents, authors, strict=True) if author == user_id]

@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from backend.conversations.domain.images import check_image_url
 from backend.conversations.domain.passed_over import OR_OTHER_KIND, passes_over
+from shared.ids import IdPrefix
 from shared.models.values import JsonValue
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
@@ -260,12 +261,20 @@ class FileSearchItem(_Said):
 
 
 class CompactionItem(Given):
-    """A compaction of an earlier response that the client sends back; it is accepted and left out of the prompt."""
+    """A compaction that the client sends back: a summary that it carries, or one that this server keeps.
+
+    What is kept here stands in the log of its conversation, and the item that tells of it names itself alone.
+    """
 
     type: Literal["compaction"]
     id: str | None = None
     encrypted_content: str | None = None
     created_by: str | None = None
+
+    @property
+    def carries_summary(self) -> bool:
+        """Whether the item says more than that a part was left out."""
+        return not (self.encrypted_content or f"{IdPrefix.COMPACTION}_").startswith(f"{IdPrefix.COMPACTION}_")
 
 
 class McpCallItem(Given):

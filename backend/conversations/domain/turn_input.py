@@ -100,6 +100,16 @@ def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: 
     return _ListReader(pending_calls, where).fed(items).turn_input()
 
 
+def read_without_items(pending_calls: Sequence[str], where: str = "input") -> ParsedInput:
+    """Read an input without items, behind which nothing is said.
+
+    Raises:
+        InvalidRequest: the log ends with function calls of the client that have no output yet.
+    """
+    _refuse_pending(pending_calls, where)
+    return ParsedInput(instructions=(), history=(), current=None)
+
+
 def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str]) -> ParsedInput:
     """Read items that are added to a conversation without a turn: all are history, calls may be unanswered.
 
@@ -172,11 +182,8 @@ class _ListReader:
                 self._answer_call(item, param)
                 content = _content(item.output, f"{param}.output")
                 self._add(ToolMessage(call_id=item.call_id, content=content))
-            case ItemReference():
-                message = "References are resolved in the input of a response only; give the item itself."
-                raise InvalidRequest(message, param=f"{param}.type")
             case _:
-                """Reasoning and searches that the client sends back are not sent to a model."""
+                _refuse_unread(item, param)
 
     def _add_system(self, text: str, param: str) -> None:
         """Read a message of the system or a developer: before all others it belongs to the instructions."""
@@ -237,6 +244,16 @@ class _ListReader:
             ends=tuple(self._ends[:count]),
             order=() if self._order == sorted(self._order) else tuple(self._order),
         )
+
+
+def _refuse_unread(item: InputItem, param: str) -> None:
+    """Refuse what stands for other items; reasoning and searches that a client sends back go to no model."""
+    if isinstance(item, ItemReference):
+        message = "References are resolved in the input of a response only; give the item itself."
+        raise InvalidRequest(message, param=f"{param}.type")
+    if isinstance(item, CompactionItem) and item.carries_summary:
+        message = "Summaries are read in the input of a response only; give the items that it stands for."
+        raise InvalidRequest(message, param=f"{param}.type")
 
 
 def _refuse_pending(pending_calls: Collection[str], param: str) -> None:

@@ -6,6 +6,7 @@ from backend.conversations.domain.conversation_log import WITHHELD, Entry
 from backend.conversations.domain.responses import ItemBody
 from backend.knowledge.domain.labels import Access, Label, may_read
 from shared.models.values import JsonObject, objects_in
+from shared.prompts.summary import is_left_out_mark
 
 
 def labels_in(log: Sequence[Entry]) -> frozenset[Label]:
@@ -24,7 +25,7 @@ def emptied_item(body: ItemBody, *, with_users: bool = False) -> ItemBody:
     What users gave is taken out too if asked: in a shared conversation it may be somebody else's.
     """
     match body["type"]:
-        case "message" if body["role"] != "assistant" and with_users:
+        case "message" if body["role"] != "assistant" and (with_users or _is_summary(body)):
             return {**body, "content": [{"type": "input_text", "text": WITHHELD}]}
         case "function_call_output" if with_users:
             return {**body, "output": WITHHELD}
@@ -40,6 +41,11 @@ def emptied_item(body: ItemBody, *, with_users: bool = False) -> ItemBody:
             return {**body, "arguments": "{}"}
         case _:
             return body
+
+
+def _is_summary(body: ItemBody) -> bool:
+    """Whether a message of the user is a summary that his client has carried."""
+    return any(is_left_out_mark(str(part.get("text"))) for part in objects_in(body["content"]))
 
 
 def emptied_body(body: JsonObject) -> JsonObject:

@@ -24,6 +24,8 @@ Metadata = Annotated[
     dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=MAX_PAIRS)
 ]
 Key = Annotated[str, Field(max_length=64)]
+ServiceTier = Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"]
+CacheRetention = Literal["in_memory", "in-memory", "24h"]
 StopSequence = Annotated[str, Field(min_length=1, max_length=256)]
 StopSequences = Annotated[
     Annotated[StopSequence, Tag("text")]
@@ -170,11 +172,11 @@ class TurnOptions(Sampling):
     store: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     metadata: Metadata | None = None
-    service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
+    service_tier: ServiceTier | None = None
     user: str | None = None
     safety_identifier: Key | None = None
     prompt_cache_key: Key | None = None
-    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    prompt_cache_retention: CacheRetention | None = None
     prompt_cache_options: JsonObject | None = None
     moderation: None = None
     if_running: Literal["queue", "cancel", "steer"] | None = None
@@ -257,13 +259,6 @@ class TurnRequest(TurnFields):
         return search_options(self.file_searches)
 
 
-class InputTokensRequest(TurnFields):
-    """A turn whose prompt is to be counted; `input` may be absent, which counts what stands before it."""
-
-    input: InputBody | None = None
-    personality: Annotated[str, Field(max_length=64)] | None = None
-
-
 def file_searches_in(tools: Sequence[Tool]) -> tuple[FileSearchTool, ...]:
     """Return the file search tools among tools."""
     return tuple(tool for tool in tools if isinstance(tool, FileSearchTool))
@@ -301,21 +296,6 @@ def turn_request_in_steps(text: JsonText, passed_over: PassedOver | None = None)
     """
     request = yield from body_in_steps(TurnRequest, text, "input", INPUT_ITEM, passed_over)
     return checked(request.model_copy(update={"metadata": named_in(request.metadata, passed_over)}))
-
-
-def input_tokens_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
-    """Parse and check the body of a request to count tokens, and return the turn that it asks about.
-
-    `passed_over` is as for a turn.
-
-    Raises:
-        InvalidRequest: `param` names the exact field, as for a turn.
-        UnsupportedValue: OpenAI's API has this value, and this server does not support it.
-    """
-    asked = yield from body_in_steps(InputTokensRequest, text, "input", INPUT_ITEM, passed_over)
-    given = {name: getattr(asked, name) for name in TurnFields.model_fields}
-    # All values have been checked with the request that they come from.
-    return checked(TurnRequest(input="").model_copy(update={**given, "input": asked.input or ""}))
 
 
 def checked(request: TurnRequest) -> TurnRequest:

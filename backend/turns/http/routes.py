@@ -1,9 +1,11 @@
 """The routes of responses, as OpenAI's API defines them."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Literal
 
+import orjson
 from fastapi import Query, Request, Response
 from pydantic import BaseModel
 
@@ -13,18 +15,19 @@ from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
-from backend.turns.domain.response_events import broken_off_events
-from backend.turns.domain.response_object import ResponseBody, shown_body
-from backend.turns.domain.turn_request import (
+from backend.turns.domain.input_requests import (
+    CompactRequest,
     InputTokensRequest,
-    TurnRequest,
+    compact_request_in_steps,
     input_tokens_request_in_steps,
-    turn_request_in_steps,
 )
-from backend.turns.http.event_stream import EventBatches, frames
+from backend.turns.domain.response_events import broken_off_events
+from backend.turns.domain.response_object import ResponseBody, shown_body, usage_body
+from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
+from backend.turns.http.event_stream import EventBatches, frames, watched
 from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer, read_noting
-from shared.errors import BallastError, UnsupportedValue
+from shared.errors import BallastError
 from shared.models.error_reports import report_of
 from shared.models.values import JsonObject
 
@@ -89,13 +92,35 @@ async def count_input_tokens(request: Request, services: ServicesDep, caller: Ca
     return InputTokens(input_tokens=await services.count(caller, asked, request.state.request_id))
 
 
-@router.post("/v1/responses/compact", summary="Compact a conversation (not offered)", response_class=Response)
-async def compact_response(caller: CallerDep) -> Response:
-    """Refuse: conversations are compacted by themselves, and what a compaction leaves stays in their log."""
-    raise UnsupportedValue(
-        "Compacting on request is not offered. Continue with 'conversation' or 'previous_response_id': a conversation "
-        "is compacted by itself before it outgrows its model's window, and its output shows a 'compaction' item then."
-    )
+@router.post(
+    "/v1/responses/compact",
+    summary="Compact a conversation",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The compacted conversation",
+            "content": {"application/json": {"schema": {"type": "object"}}},
+        }
+    },
+    openapi_extra=described_body(CompactRequest),
+)
+async def compact_response(door: DoorDep) -> Response:
+    """Have the model summarise a conversation; return its user's messages and the summary, which the client carries."""
+    asked, left = await door.read(compact_request_in_steps), asyncio.Event()
+
+    async def leave() -> None:
+        left.set()
+
+    work = door.services.compact(door.caller, asked, door.request.state.request_id, left)
+    made = await watched(work, door.request.receive, leave)
+    shown = {
+        "id": made.id,
+        "object": "response.compaction",
+        "created_at": made.created_at,
+        "output": made.output,
+        "usage": usage_body(made.usage),
+    }
+    return Response(orjson.dumps(shown), media_type="application/json")
 
 
 @router.get("/v1/responses/{response_id}", summary="Retrieve a response", response_class=Response, responses=ANSWERS)

@@ -14,7 +14,7 @@ from backend.conversations.domain.responses import (
     conversation_cache_key,
 )
 from backend.conversations.domain.seen_chain import boundaries_in_steps, extended_in_steps, root_chain, stored_chain
-from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string
+from backend.conversations.domain.turn_input import ParsedInput, read_items, read_without_items, read_string
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.foundation.services.steps import beside_others, in_steps
 from backend.identity.domain import Caller
@@ -229,7 +229,9 @@ async def started(origin: Origin, request: TurnRequest) -> TurnStart:
 
 
 def _read(request: TurnRequest, waiting: tuple[str, ...]) -> ParsedInput:
-    return read_string(request.input, waiting) if isinstance(request.input, str) else read_items(request.input, waiting)
+    if isinstance(request.input, str):
+        return read_string(request.input, waiting)
+    return read_items(request.input, waiting) if request.input else read_without_items(waiting)
 
 
 def _in_order_read(request: TurnRequest, read: ParsedInput) -> TurnRequest:

@@ -1,9 +1,11 @@
 """Having a model summarise what is left out of a conversation, in an execution of its own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.left_out import Omission, summary_limit_tokens
 from backend.conversations.domain.turn_calls import SummaryCall
 from backend.restricted.services.outgoing_texts import OutgoingTexts
@@ -17,7 +19,6 @@ from backend.turns.domain.summary_request import (
 from backend.turns.ports.observer import CompactionOutcome
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_writer import TurnWriter
 from shared.errors import BallastError, DeadlineExceeded, Unavailable
 from shared.models.events import (
     Cost,
@@ -46,6 +47,19 @@ class Summary(NamedTuple):
 
     text: str | None
     outcome: CompactionOutcome
+
+
+class SummaryRecord(Protocol):
+    """The log of a conversation, and where the calls are recorded that make a summary of it."""
+
+    @property
+    def log(self) -> Sequence[Entry]:
+        """The entries so far."""
+        ...
+
+    def add_summary(self, made: SummaryCall) -> None:
+        """Record a call."""
+        ...
 
 
 @dataclass
@@ -77,13 +91,25 @@ class _Answer:
 
 
 class Summarise:
-    """Summarises for one turn; its calls are recorded with those of the turn, and their usage is the turn's."""
+    """Summarises for one turn; its calls are recorded with those of the turn, and their usage is the turn's.
 
-    def __init__(self, ports: TurnPorts, reader: ExecutionReader, writer: TurnWriter, card: ModelCard) -> None:
+    Unless a summary `may_be_longer` than what it replaces, such a one is none.
+    """
+
+    def __init__(
+        self,
+        ports: TurnPorts,
+        reader: ExecutionReader,
+        record: SummaryRecord,
+        card: ModelCard,
+        *,
+        may_be_longer: bool = False,
+    ) -> None:
         self._ports = ports
         self._reader = reader
-        self._writer = writer
+        self._record = record
         self._card = card
+        self._may_be_longer = may_be_longer
 
     async def __call__(self, request: ExecutionRequest, left_out: Omission) -> Summary:
         """Summarise what `request`, the next of the turn, is going to leave out."""
@@ -94,7 +120,7 @@ class Summarise:
         latest = self._ports.clock.now() + timedelta(seconds=SUMMARY_SECONDS)
         summary = Summary(None, CompactionOutcome.FAILED)
         for excerpt in excerpts:
-            asked = summary_request(request, self._writer.log, excerpt, limit, summary.text)
+            asked = summary_request(request, self._record.log, excerpt, limit, summary.text)
             answer = await self._answer(asked._replace(request=until_at_most(asked.request, latest)))
             summary = self._judged(answer, left_out, limit)
             if summary.text is None:
@@ -116,13 +142,13 @@ class Summarise:
             call = SummaryCall(
                 request=asked.request,
                 epoch=asked.request.epoch,
-                log_end=len(self._writer.log),
+                log_end=len(self._record.log),
                 summary_of=asked.excerpt,
                 tail=asked.tail,
                 usage=answer.usage,
                 cost=answer.cost,
             )
-            self._writer.add_summary(call)
+            self._record.add_summary(call)
         return answer
 
     def _judged(self, answer: _Answer, left_out: Omission, limit_tokens: int) -> Summary:
@@ -135,7 +161,8 @@ class Summarise:
             return Summary(None, CompactionOutcome.REFUSED)
         if not answer.text.strip():
             return Summary(None, CompactionOutcome.EMPTY)
-        if tokens >= left_out.tokens or tokens > LONGEST_OF_LIMIT * limit_tokens:
+        is_longer = tokens >= left_out.tokens and not self._may_be_longer
+        if is_longer or tokens > LONGEST_OF_LIMIT * limit_tokens:
             return Summary(None, CompactionOutcome.TOO_LONG)
         return Summary(answer.text, CompactionOutcome.SUMMARISED)
 

@@ -47,6 +47,7 @@ from backend.turns.domain.response_object import new_body
 from backend.turns.domain.turn_origin import TurnStart, at_unknown_end
 from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
 from backend.turns.ports.dynamic_blocks import TurnFacts
+from backend.turns.services.carried_summaries import CarriedSummaries
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.input_files import FilesOfRequest, InputFiles
 from backend.turns.services.item_references import ReferencedItems, ResolvedInput
@@ -111,6 +112,7 @@ class TurnDrafting:
         self._clock = ports.clock
         self._origins = OriginReader(ports, self._asked_digest, policy.secret)
         self._references = ReferencedItems(ports.conversations, context)
+        self._summaries = CarriedSummaries(context, policy.secret)
         self._files = InputFiles(ports.documents, ports.files)
         self._projects = ProjectFiles(ports.agent_files)
         self._context = context
@@ -177,7 +179,7 @@ class TurnDrafting:
             items_end=None,
             last_event=-1,
             replica="",
-            label=resolved.labels_of(start.request),
+            label=asked.resolved.labels_of(start.request),
         )
         return QueuedDraft(response, messages)
 
@@ -199,8 +201,9 @@ class TurnDrafting:
         return tuple(UserMessage(content=with_time_suffix(each.content, now, zone)) for each in said)
 
     async def _separated(self, caller: Caller, resolved: ResolvedInput) -> AskedTurn:
-        plain, files = await self._files.separated(resolved.request)
-        return AskedTurn(caller, replace(resolved, request=plain), files)
+        opened = await self._summaries.opened(caller, resolved)
+        plain, files = await self._files.separated(opened.request)
+        return AskedTurn(caller, replace(opened, request=plain), files)
 
     async def start(self, asked: AskedTurn) -> TurnStart:
         """Return where a turn begins.

@@ -77,6 +77,11 @@ class RateLease:
         self._is_handed_on = True
         running.at_end(lambda: self._settle(running.tokens))
 
+    def settle(self, tokens: int) -> None:
+        """Settle it now, with so many tokens."""
+        self._is_handed_on = True
+        self._settle(tokens)
+
     def __enter__(self) -> "RateLease":
         """Begin the block that holds it."""
         return self

@@ -7,6 +7,7 @@ from backend.conversations.services.withheld_turns import WithheldText
 from backend.turns.domain.client_left import DisconnectPolicy
 from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
+from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.count_input import CountInput
 from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_names import ModelNames
@@ -25,6 +26,7 @@ class TurnServices:
     start: StartTurn
     waiting: BeginWaiting
     count: CountInput
+    compact: CompactInput
     follow: FollowEvents
     responses: Responses
     models: ModelNames

@@ -11,7 +11,7 @@ import httpx2
 import orjson
 import pytest
 from fastapi import FastAPI
-from openai import APIError, APIStatusError, AsyncOpenAI, BadRequestError, NotFoundError
+from openai import APIError, APIStatusError, AsyncOpenAI, NotFoundError
 
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.http.event_stream import EventStream
@@ -281,10 +281,3 @@ def scope_of(path: str, key: str) -> dict[str, Any]:
         "client": ("127.0.0.1", 1),
         "root_path": "",
     }
-
-
-async def test_compacting_on_request_is_refused_with_what_to_do_instead() -> None:
-    async with open_door() as door:
-        with pytest.raises(BadRequestError) as caught:
-            await door.openai.responses.compact(model="demo-model", input="Hi")
-        assert "previous_response_id" in caught.value.message

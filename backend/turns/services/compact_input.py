@@ -1,0 +1,146 @@
+"""Compacting a conversation on request: into its user's messages, and a summary that the client carries."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from backend.conversations.domain.carried_summaries import CarriedSummary, carrying_item
+from backend.conversations.domain.conversation_log import Entry, newest_reset, sent_entries
+from backend.conversations.domain.left_out import Omission, left_out_by_input
+from backend.conversations.domain.responses import Item, ItemBody
+from backend.conversations.domain.turn_calls import SummaryCall
+from backend.conversations.domain.withheld import emptied_item, labels_in
+from backend.foundation.services.admission import Admission
+from backend.foundation.services.steps import beside_others
+from backend.identity.domain import Caller
+from backend.identity.services import holders_of
+from backend.knowledge.domain.labels import encode_labels, joined_labels
+from backend.turns.domain.turn_request import TurnRequest
+from backend.turns.ports.observer import CompactionOutcome
+from backend.turns.services.execution_reader import ExecutionReader
+from backend.turns.services.summarise import Summarise, Summary
+from backend.turns.services.turn_assembly import assembled
+from backend.turns.services.turn_drafting import TurnDrafting
+from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_registry import TurnRegistry
+from shared.errors import BallastError, DeadlineExceeded, InvalidRequest, ModelUnavailable, PermissionDenied
+from shared.models.events import Usage, add_usage
+from shared.models.values import objects_in
+
+NO_USAGE = Usage(input_tokens=0, output_tokens=0)
+
+
+class CompactedInput(NamedTuple):
+    """What a conversation was compacted to."""
+
+    id: str
+    created_at: int
+    output: tuple[ItemBody, ...]
+    usage: Usage
+
+
+class _Record:
+    """Records the calls that make a summary; they are stored nowhere."""
+
+    def __init__(self, log: Sequence[Entry]) -> None:
+        self.log = log
+        self.usage = NO_USAGE
+
+    def add_summary(self, made: SummaryCall) -> None:
+        self.usage = add_usage(self.usage, made.usage)
+
+
+class CompactInput:
+    """Compacts what a turn would send; nothing is stored. `secret` seals what clients carry."""
+
+    def __init__(
+        self, ports: TurnPorts, drafting: TurnDrafting, registry: TurnRegistry, admission: Admission, secret: str
+    ) -> None:
+        self._ports = ports
+        self._drafting = drafting
+        self._registry = registry
+        self._admission = admission
+        self._secret = secret
+
+    async def __call__(
+        self, caller: Caller, request: TurnRequest, request_id: str, left: asyncio.Event
+    ) -> CompactedInput:
+        """Return the messages of the user and a summary of all; who sets `left` ends the model's call.
+
+        Raises:
+            InvalidRequest: there is nothing to compact, or it is too long to be summarised.
+            PermissionDenied: a restricted reader's summary would show what he may not read.
+            ModelUnavailable: the model has made no summary.
+            BallastError: as of a turn that cannot begin.
+        """
+        self._admission.check()
+        with await self._ports.rates.take(caller) as rate, self._admission.place(*holders_of(caller)):
+            with self._registry.preparing():
+                asked = await self._drafting.asked(caller, request)
+                start = await self._drafting.start(asked)
+                draft = await self._drafting.draft(asked, start, request_id)
+                turn, stored = await beside_others(start.size, lambda: assembled(draft))
+                record = _Record(turn.log)
+                summary = await self._summary(turn, record, left)
+            rate.settle((record.usage.input_tokens or 0) + (record.usage.output_tokens or 0))
+        if summary.text is None:
+            raise _failure(summary.outcome)
+        label = encode_labels(joined_labels(labels_in(turn.log)))
+        carried = CarriedSummary(tenant=caller.tenant, user_id=caller.user_id, label=label, text=summary.text)
+        said = _messages_of_user(stored.items, turn)
+        output = (*said, carrying_item(carried, self._secret))
+        return CompactedInput(turn.response.id, int(draft.now.timestamp()), output, record.usage)
+
+    async def _summary(self, turn: Turn, record: _Record, left: asyncio.Event) -> Summary:
+        left_out = _all_of(turn)
+        if turn.card is None or not left_out.entries:
+            raise InvalidRequest("There is nothing to compact; give 'input' or 'previous_response_id'.", param="input")
+        async with asyncio.TaskGroup() as group:
+            reader = ExecutionReader(self._ports, group)
+            leaving = group.create_task(_stopped_when(left, reader))
+            summarise = Summarise(self._ports, reader, record, turn.card, may_be_longer=True)
+            summary = await summarise(turn.request, left_out)
+            leaving.cancel()
+        return summary
+
+
+async def _stopped_when(left: asyncio.Event, reader: ExecutionReader) -> None:
+    await left.wait()
+    reader.stop()
+
+
+def _all_of(turn: Turn) -> Omission:
+    """Return all that the turn would send, and what its length would have left out of that."""
+    log = turn.log
+    cut, reset = left_out_by_input(log, turn.response.id), newest_reset(log)
+    sent_by = cut.sent_by if cut is not None else reset
+    behind = reset.model_copy(update={"begins_at": len(log)})
+    return Omission(entries=sent_entries(log, sent_by), sent_by=sent_by, reset=behind, begins_epoch=True)
+
+
+def _messages_of_user(items: Sequence[Item], turn: Turn) -> tuple[ItemBody, ...]:
+    """Return the messages of the user as he may read them; files without an id, whose bytes are not kept, go."""
+    reset = newest_reset(turn.log)
+    bodies = [
+        emptied_item(item.body, with_users=reset.withholds_users) if item.response_id in reset.withheld else item.body
+        for item in items
+        if item.body.get("role") == "user"
+    ]
+    parts = [[part for part in objects_in(body["content"]) if _can_be_sent(part)] for body in bodies]
+    return tuple({**body, "content": [*kept]} for body, kept in zip(bodies, parts, strict=True) if kept)
+
+
+def _can_be_sent(part: ItemBody) -> bool:
+    return part["type"] != "input_file" or "file_id" in part
+
+
+def _failure(outcome: CompactionOutcome) -> BallastError:
+    match outcome:
+        case CompactionOutcome.TOO_LONG:
+            return InvalidRequest("This conversation is too long for its model to summarise.", param="input")
+        case CompactionOutcome.WITHHELD:
+            return PermissionDenied("A summary of this conversation would show knowledge that you may not read.")
+        case CompactionOutcome.TIMED_OUT:
+            return DeadlineExceeded("The summary took too long.")
+        case _:
+            return ModelUnavailable("The model has made no summary.")
