@@ -196,6 +196,31 @@ async def test_a_fork_shares_all_up_to_the_branch(pair: Pair, model: FakeModelCo
     check_no_drift(pair)
 
 
+async def test_a_client_that_glues_an_answer_and_its_continuation_goes_on_behind_both(
+    pair: Pair, model: FakeModelControl
+) -> None:
+    await model.script(Reply(text=("Half",)), Reply(text=(" of\n", "it.\n")), Reply(text=("Sure.",)))
+    told: list[Body] = [{"role": "user", "content": "How much?"}]
+    async with bare_client(pair, "gluer") as client:
+        for glued in ("Half", "Half of\nit."):
+            await completion(client, told)
+            told[1:] = [{"role": "assistant", "content": glued}]
+        told.append({"role": "user", "content": "Sure?"})
+        answered = await completion(client, told)
+        told += [{"role": "assistant", "content": answered}, {"role": "user", "content": "And now?"}]
+        await completion(client, told)
+    requests = await model.requests()
+    check_never_moves(requests)
+    said = [message["content"] for message in messages_in(requests[-1]) if message["role"] == "assistant"]
+    assert said == ["Half", " of\nit.\n", "Sure."]
+
+
+async def completion(client: httpx2.AsyncClient, messages: list[Body]) -> str:
+    answer = await client.post("/v1/chat/completions", json={"messages": messages})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["choices"][0]["message"]["content"]
+
+
 async def test_a_replica_in_another_environment_and_through_the_other_door_sends_the_same(
     pairs: Pairs, launch: Launch, tmp_path: Path
 ) -> None:

@@ -2,11 +2,12 @@
 
 A client that resends its whole history is recognised by it. Every message extends the chain, so that two chains are
 equal exactly where a user has seen the same messages in the same order. Ids, annotations and statuses do not count.
-What a model said between two messages of others is one message: some clients join its texts, with a blank line.
+What a model said between two messages of others is one message, however it is divided: clients join its texts with a
+blank line or with nothing, and trim them. So line breaks do not count in it, nor white space around it.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from backend.conversations.domain.attached_files import UnreadFile
@@ -28,6 +29,10 @@ STEP_CHARACTERS = 2**20
 
 STEP_MESSAGES = 200
 """Messages that are hashed in one step, which takes about 2 ms."""
+
+
+TextOfAnswer = Callable[[Sequence[str]], str]
+"""What of the texts of one answer goes into a chain."""
 
 
 class Chain(NamedTuple):
@@ -80,12 +85,24 @@ def extended(chain: Chain | None, messages: Sequence[HistoryMessage]) -> Chain |
     return result_of(extended_in_steps(chain, messages))
 
 
-def boundaries_in_steps(root: Chain, messages: Sequence[HistoryMessage]) -> Steps[tuple[Boundary, ...]]:
+def text_however_divided(texts: Sequence[str]) -> str:
+    """Return the same for all divisions of an answer into texts."""
+    return "".join(texts).replace("\n", "").replace("\r", "").strip()
+
+
+def text_with_blank_lines(texts: Sequence[str]) -> str:
+    """Return what counts in the chains of the release before, by which its conversations are recognised."""
+    return BETWEEN_MESSAGES.join([text for text in texts if text])
+
+
+def boundaries_in_steps(
+    root: Chain, messages: Sequence[HistoryMessage], text_of: TextOfAnswer = text_however_divided
+) -> Steps[tuple[Boundary, ...]]:
     """Return the newest places of a history at which a conversation may have been continued, the oldest first."""
     digest, count, pending = root.digest, 0, 0
     found: list[Boundary] = []
     for run in _runs(messages):
-        digest = yield from _hashed_in_steps(digest, _fields(run))
+        digest = yield from _hashed_in_steps(digest, _fields(run, text_of))
         count += len(run)
         pending += len(run)
         if isinstance(run[0], AssistantMessage):
@@ -142,12 +159,12 @@ def _runs(messages: Sequence[HistoryMessage]) -> Iterator[Sequence[HistoryMessag
         start = place
 
 
-def _fields(run: Sequence[HistoryMessage]) -> Iterator[str]:
+def _fields(run: Sequence[HistoryMessage], text_of: TextOfAnswer = text_however_divided) -> Iterator[str]:
     """Return what counts of a message, or of the messages of one answer."""
     said = [message for message in run if isinstance(message, AssistantMessage)]
     if said:
         yield "assistant"
-        yield BETWEEN_MESSAGES.join([message.text for message in said if message.text])
+        yield text_of([message.text for message in said])
         for message in said:
             for call in message.tool_calls:
                 yield from (call.call_id, call.name, call.arguments)

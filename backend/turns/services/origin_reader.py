@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
 from backend.conversations.domain.item_removal import is_edited
@@ -13,8 +14,16 @@ from backend.conversations.domain.responses import (
     StoredResponse,
     conversation_cache_key,
 )
-from backend.conversations.domain.seen_chain import boundaries_in_steps, extended_in_steps, root_chain, stored_chain
-from backend.conversations.domain.turn_input import ParsedInput, read_items, read_without_items, read_string
+from backend.conversations.domain.seen_chain import (
+    Boundary,
+    Chain,
+    boundaries_in_steps,
+    extended_in_steps,
+    root_chain,
+    stored_chain,
+    text_with_blank_lines,
+)
+from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string, read_without_items
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.foundation.services.steps import beside_others, in_steps
 from backend.identity.domain import Caller
@@ -27,6 +36,13 @@ from shared.ids import IdPrefix, new_id
 
 GoesOn = Callable[[Conversation], bool]
 """Whether a turn behind a response goes on in its conversation; otherwise it branches off into a new one."""
+
+
+class SeenBoundary(NamedTuple):
+    """A place in a history, and the response at which its chain ended."""
+
+    boundary: Boundary
+    response_id: str
 
 
 DigestOf = Callable[[Caller, TurnStart], Awaitable[SettingsDigest]]
@@ -89,28 +105,39 @@ class OriginReader:
         if not new.read.history:
             return None
         root = root_chain(caller.tenant, caller.user_id)
-        boundaries = await in_steps(boundaries_in_steps(root, new.read.history))
-        if not boundaries:
+        found = await self._newest_seen(caller, new, root)
+        origin = await self._seen(caller, found.response_id) if found is not None else None
+        if found is None or origin is None:
             return None
-        wanted = await self._digest_of(caller, new)
-        known = await self._turns.newest_seen([each.digest for each in boundaries], wanted)
-        found = next((each for each in reversed(boundaries) if each.digest in known), None)
-        if found is None:
-            return None
-        origin = await self._seen(caller, known[found.digest])
-        if origin is None:
-            return None
-        rest = new.read.behind(found.message_count)
+        count = found.boundary.message_count
+        rest = new.read.behind(count)
         # Behind an answer only its own words tell what it and its continuation are together.
-        before, messages = (stored_chain(found.digest), rest.messages) if rest.messages else (root, new.read.messages)
+        behind = stored_chain(found.boundary.digest)
+        before, messages = (behind, rest.messages) if rest.messages else (root, new.read.messages)
         return TurnStart(
             origin=origin,
-            request=_without_items(new.request, new.read.ends[found.message_count - 1]),
+            request=_without_items(new.request, new.read.ends[count - 1]),
             read=rest,
             waiting=pending_calls(history(origin.log)),
             seen=await in_steps(extended_in_steps(before, messages)),
             is_recognised=True,
         )
+
+    async def _newest_seen(self, caller: Caller, new: TurnStart, root: Chain) -> SeenBoundary | None:
+        """Look up the chains of a history; where its end is not found, also those of the release before."""
+        boundaries = before = await in_steps(boundaries_in_steps(root, new.read.history))
+        if not boundaries:
+            return None
+        wanted = await self._digest_of(caller, new)
+        known = await self._turns.newest_seen([each.digest for each in boundaries], wanted)
+        if boundaries[-1].digest not in known:
+            before = await in_steps(boundaries_in_steps(root, new.read.history, text_with_blank_lines))
+            if before != boundaries:
+                known = {**await self._turns.newest_seen([each.digest for each in before], wanted), **known}
+        for boundary, same in zip(reversed(boundaries), reversed(before), strict=True):
+            if response_id := known.get(boundary.digest) or known.get(same.digest):
+                return SeenBoundary(boundary, response_id)
+        return None
 
     async def _seen(self, caller: Caller, response_id: str) -> Origin | None:
         """Return the place behind a response; None where it was deleted meanwhile, or the caller may not go on there.

@@ -39,6 +39,7 @@ from tests.unit.backend.turns.resent_shapes import (
     Seen,
     answers_of,
     any_form,
+    as_counted,
     calls_of,
     chat_messages,
     chat_request,
@@ -225,7 +226,7 @@ class Twins:
         is_whole = response.status is ResponseStatus.COMPLETED
         assert response.status is twin.status
         if is_whole and said is not None:
-            self.known.setdefault((tab.caller.user_id, tab.history), []).append(
+            self.known.setdefault((tab.caller.user_id, as_counted(tab.history)), []).append(
                 known(twin.id, fields, has_told=has_told)
             )
 
@@ -263,7 +264,7 @@ class Twins:
         seen = (*history, *new)
         items = [self._plain(seen, forms, place) for place in range(len(seen))]
         for cut in range(len(history), 0, -1):
-            candidates = self.known.get((caller.user_id, history[:cut]))
+            candidates = self.known.get((caller.user_id, as_counted(history[:cut])))
             if candidates:
                 self.recognised += 1
                 found = chosen(candidates, fields)
@@ -288,7 +289,7 @@ class Twins:
         before = tab.newest
         if before is None or before.epoch != sent.epoch:
             return
-        candidates = self.known.get((tab.caller.user_id, history))
+        candidates = self.known.get((tab.caller.user_id, as_counted(history)))
         if not candidates or chosen(candidates, fields).response_id != tab.twin:
             return
         whole = [*_bytes(before), *canonical_parts((), tab.answered)[1:]]

@@ -35,6 +35,14 @@ def any_form(rng: random.Random) -> Form:
     return Form(as_parts=rng.random() < 0.5, is_split=rng.random() < 0.5)
 
 
+def as_counted(history: Sequence[Seen]) -> tuple[Seen, ...]:
+    """Return what counts of a history: of a model's text no line breaks, and no white space around it."""
+    return tuple(
+        (role, "".join(said[0].splitlines()).strip(), *said[1:]) if role == "assistant" else (role, *said)
+        for role, *said in history
+    )
+
+
 def calls_of(seen: Seen) -> tuple[tuple[str, str, str], ...]:
     """Return id, name and arguments of each call of an answer."""
     told = seen[2:] if seen[0] == "assistant" else ()
