@@ -16,6 +16,8 @@ class IdPrefix(StrEnum):
     MESSAGE = "msg"
     FUNCTION_CALL = "fc"
     FUNCTION_CALL_OUTPUT = "fco"
+    CUSTOM_TOOL_CALL = "ctc"
+    CUSTOM_TOOL_CALL_OUTPUT = "ctco"
     FILE_SEARCH = "fs"
     MCP_CALL = "mcp"
     REASONING = "rs"

@@ -38,9 +38,11 @@ def answer(*texts: str, finish_reason: FinishReason = FinishReason.STOP) -> list
     ]
 
 
-def function_calls(*call_ids: str, name: str = "weather", text: str = "") -> list[ExecutionEvent]:
+def function_calls(
+    *call_ids: str, name: str = "weather", text: str = "", arguments: str = "{}"
+) -> list[ExecutionEvent]:
     """Script a turn that ends with calls of the client's function."""
-    calls = tuple(ToolCall(call_id=call_id, name=name, arguments="{}") for call_id in call_ids)
+    calls = tuple(ToolCall(call_id=call_id, name=name, arguments=arguments) for call_id in call_ids)
     return [
         ModelCallStarted(call=1),
         *([TextDelta(text=text)] if text else []),

@@ -27,6 +27,8 @@ UNKNOWN_TO_CHAT = ("annotations", "reasoning_content")
 ITEM_CLASSES: dict[str, type[BaseModel]] = {
     "function_call": openai_responses.ResponseFunctionToolCallItem,
     "function_call_output": openai_responses.ResponseFunctionToolCallOutputItem,
+    "custom_tool_call": openai_responses.ResponseCustomToolCallItem,
+    "custom_tool_call_output": openai_responses.ResponseCustomToolCallOutputItem,
     "file_search_call": openai_responses.ResponseFileSearchToolCall,
     "mcp_call": McpCall,
     "reasoning": openai_responses.ResponseReasoningItem,
@@ -39,7 +41,16 @@ OPENAI_EVENT_NAMES = {
 }
 
 
-UNKNOWN_TO_OPEN_RESPONSES = ("response.file_search_call", "response.reasoning_text", "response.mcp_call")
+UNKNOWN_TO_OPEN_RESPONSES = (
+    "response.file_search_call",
+    "response.reasoning_text",
+    "response.mcp_call",
+    "response.custom_tool_call",
+)
+
+
+_OPENAIS = ("mcp_call", "custom_tool_call")
+"""Types of items that Open Responses does not know."""
 
 
 def check_event(body: bytes, *, open_responses: bool = True) -> dict[str, Any]:
@@ -54,8 +65,12 @@ def check_event(body: bytes, *, open_responses: bool = True) -> dict[str, Any]:
     if "response" in event:
         check_response(event["response"], open_responses=open_responses)
         flat["response"] = _known_to_openai(event["response"])
+    if "item" in event:
+        flat["item"] = _known_item(event["item"])
     _strictly(_class(openai_responses, name), flat)
-    is_known = not event_type.startswith(UNKNOWN_TO_OPEN_RESPONSES) and event.get("item", {}).get("type") != "mcp_call"
+    is_known = (
+        not event_type.startswith(UNKNOWN_TO_OPEN_RESPONSES) and event.get("item", {}).get("type") not in _OPENAIS
+    )
     if open_responses and is_known:
         found = _open_responses_class(event_type)
         found.model_validate_json(body, strict=True)
@@ -113,7 +128,13 @@ def check_item(body: dict[str, Any]) -> None:
 
 
 def _known_to_openai(body: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in body.items() if key not in UNKNOWN_TO_OPENAI}
+    output = [_known_item(item) for item in body["output"]]
+    return {**{key: value for key, value in body.items() if key not in UNKNOWN_TO_OPENAI}, "output": output}
+
+
+def _known_item(item: dict[str, Any]) -> dict[str, Any]:
+    """Take out the status of a custom tool's call, which OpenAI sends and its class for output items does not name."""
+    return {key: value for key, value in item.items() if item["type"] != "custom_tool_call" or key != "status"}
 
 
 def _strictly(model: type[BaseModel], value: dict[str, Any]) -> None:
@@ -155,4 +176,17 @@ def _known_to_chat(said: dict[str, Any], *, known: tuple[str, ...]) -> dict[str,
     assert isinstance(said.get("reasoning_content", ""), str)
     for annotation in said.get("annotations", ()):
         _strictly(Annotation, annotation)
-    return {key: value for key, value in said.items() if key in known or key not in UNKNOWN_TO_CHAT}
+    found = {key: value for key, value in said.items() if key in known or key not in UNKNOWN_TO_CHAT}
+    if not known and "tool_calls" in found:
+        found["tool_calls"] = [_known_piece(piece) for piece in found["tool_calls"]]
+    return found
+
+
+def _known_piece(piece: dict[str, Any]) -> dict[str, Any]:
+    """Write a piece of a custom tool's call as one of a function's: OpenAI sends it, and its class does not know it."""
+    if "custom" not in piece:
+        return piece
+    assert piece.get("type", "custom") == "custom"
+    called = {{"input": "arguments"}.get(key, key): value for key, value in piece["custom"].items()}
+    rest = {key: value for key, value in piece.items() if key not in ("custom", "type")}
+    return {**rest, "type": "function", "function": called}

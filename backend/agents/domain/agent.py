@@ -9,6 +9,8 @@ from pydantic import Field
 
 from backend.conversations.domain.input_items import Given
 from backend.conversations.domain.placed_blocks import ANCHORED, Placement
+from backend.turns.domain.client_tools import FunctionTool, function_definitions
+from backend.turns.domain.mcp_tool import McpTool
 from backend.turns.domain.presets import Preset, TurnDefaults
 from backend.turns.domain.tool_selection import selection_of
 from backend.turns.domain.turn_request import (
@@ -16,9 +18,7 @@ from backend.turns.domain.turn_request import (
     MAX_TOOLS,
     BaseId,
     FileSearchTool,
-    Tool,
     file_searches_in,
-    function_definitions,
     search_options,
 )
 from shared.models.values import Value
@@ -49,6 +49,7 @@ FileIds = Annotated[list[Annotated[str, Field(min_length=1, max_length=128)]], F
 SkillNames = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=MAX_SKILLS, fail_fast=True)
 ]
+AgentTool = Annotated[FunctionTool | FileSearchTool | McpTool, Field(discriminator="type")]
 Visibility = Literal["private", "tenant"]
 
 
@@ -75,7 +76,7 @@ class AgentDefinition(Given):
     instructions: LongText = ""
     knowledge_base_ids: BaseIds = Field(default=[])
     knowledge_mode: KnowledgeMode = "relaxed"
-    tools: Annotated[list[Tool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default=[])
+    tools: Annotated[list[AgentTool], Field(max_length=MAX_TOOLS, fail_fast=True)] = Field(default=[])
     skills: SkillNames = Field(default=[], exclude_if=not_)
     parameters: TurnDefaults = TurnDefaults()
     visibility: Visibility = "private"

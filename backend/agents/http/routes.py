@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Path, Query, Request, Response
 from pydantic import TypeAdapter
 
-from backend.agents.domain.agent import NAME_PATTERN, AgentDefinition, AgentRole
+from backend.agents.domain.agent import NAME_PATTERN, AgentDefinition, AgentRole, AgentTool
 from backend.agents.http.agent_shapes import (
     AgentList,
     AgentMemberList,
@@ -23,7 +23,6 @@ from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, PrincipalName
 from backend.foundation.services.steps import in_steps
 from backend.identity.http.caller import CallerDep
-from backend.turns.domain.turn_request import Tool
 
 AgentsDep = Annotated[AgentServices, Depends(service_of(AgentServices))]
 router = new_router("Agents")
@@ -32,7 +31,7 @@ AGENT = "/v1/agents/{name}"
 AGENT_MEMBER = f"{AGENT}/members/{{user_id}}"
 NewName = Annotated[str, Path(pattern=NAME_PATTERN)]
 AgentUserId = Annotated[PrincipalName, Path()]
-_TOOL: TypeAdapter[Tool] = TypeAdapter(Tool)
+_TOOL: TypeAdapter[AgentTool] = TypeAdapter(AgentTool)
 _CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownAgent}}
 _MEMBER_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownAgentMember}}
 

@@ -20,6 +20,7 @@ from backend.conversations.domain.images import check_image_url
 from backend.conversations.domain.passed_over import OR_OTHER_KIND, passes_over
 from shared.ids import IdPrefix
 from shared.models.values import JsonValue
+from shared.prompts.custom_tools import arguments_of
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 Detail = Literal["low", "high", "auto", "original"]
@@ -212,24 +213,39 @@ class AssistantItem(_Message, _Said):
     content: AssistantContent
 
 
-class FunctionCallItem(_Said):
-    """A model's call of a function of the client."""
-
-    type: Literal["function_call"]
+class _Call(_Said):
     call_id: CallId
     name: FunctionName
-    arguments: str
     id: str | None = None
     status: ItemStatus | None = None
     namespace: JsonValue = None
     caller: JsonValue = None
+
+
+class FunctionCallItem(_Call):
+    """A model's call of a function of the client."""
+
+    type: Literal["function_call"]
+    arguments: str
     parsed_arguments: JsonValue = None
 
 
-class FunctionCallOutputItem(Given):
-    """The result of a function call that the client ran."""
+class CustomToolCallItem(_Call):
+    """A model's call of a custom tool of the client."""
 
-    type: Literal["function_call_output"]
+    type: Literal["custom_tool_call"]
+    input: str
+
+    @property
+    def arguments(self) -> str:
+        """The arguments by which a model is shown the call."""
+        return arguments_of(self.input)
+
+
+class FunctionCallOutputItem(Given):
+    """The result of a function, or of a custom tool, that the client ran."""
+
+    type: Literal["function_call_output", "custom_tool_call_output"]
     call_id: CallId
     output: ToolOutput
     id: str | None = None
@@ -315,7 +331,9 @@ InputItem = Annotated[
     | Annotated[SystemItem, Tag("system message")]
     | Annotated[AssistantItem, Tag("assistant message")]
     | Annotated[FunctionCallItem, Tag("function_call")]
+    | Annotated[CustomToolCallItem, Tag("custom_tool_call")]
     | Annotated[FunctionCallOutputItem, Tag("function_call_output")]
+    | Annotated[FunctionCallOutputItem, Tag("custom_tool_call_output")]
     | Annotated[ReasoningItem, Tag("reasoning")]
     | Annotated[FileSearchItem, Tag("file_search_call")]
     | Annotated[CompactionItem, Tag("compaction")]

@@ -5,6 +5,7 @@ from typing import Literal
 
 from backend.conversations.domain.input_items import (
     AssistantItem,
+    CustomToolCallItem,
     FunctionCallItem,
     FunctionCallOutputItem,
     InputFilePart,
@@ -42,7 +43,15 @@ BETWEEN_MESSAGES = "\n\n"
 """Stands between two messages of one turn where a client is shown all of them as one."""
 
 NewId = Callable[[IdPrefix], str]
-VisibleItem = UserItem | SystemItem | AssistantItem | FunctionCallItem | FunctionCallOutputItem
+VisibleItem = UserItem | SystemItem | AssistantItem | FunctionCallItem | CustomToolCallItem | FunctionCallOutputItem
+CALLS = frozenset({"function_call", "custom_tool_call"})
+"""The types of items that show calls which the client runs."""
+
+RESULTS = {
+    "function_call_output": IdPrefix.FUNCTION_CALL_OUTPUT,
+    "custom_tool_call_output": IdPrefix.CUSTOM_TOOL_CALL_OUTPUT,
+}
+"""The types of items that hold what such calls brought, and the prefixes of their ids."""
 
 
 def user_text_body(text: str, new_id: NewId) -> ItemBody:
@@ -65,9 +74,12 @@ def _body(item: VisibleItem, new_id: NewId) -> ItemBody:
         case FunctionCallItem():
             fields = {"call_id": item.call_id, "name": item.name, "arguments": item.arguments}
             return {"id": new_id(IdPrefix.FUNCTION_CALL), "type": item.type, "status": "completed", **fields}
+        case CustomToolCallItem():
+            fields = {"call_id": item.call_id, "name": item.name, "input": item.input}
+            return {"id": new_id(IdPrefix.CUSTOM_TOOL_CALL), "type": item.type, "status": "completed", **fields}
         case FunctionCallOutputItem():
             output = item.output if isinstance(item.output, str) else [_part(part) for part in item.output]
-            shown = {"id": new_id(IdPrefix.FUNCTION_CALL_OUTPUT), "type": item.type, "status": "completed"}
+            shown = {"id": new_id(RESULTS[item.type]), "type": item.type, "status": "completed"}
             return {**shown, "call_id": item.call_id, "output": output}
         case AssistantItem():
             return _message(item.role, _output_parts(item.content), new_id)

@@ -156,7 +156,7 @@ def _holds(entry: Entry, item: Item) -> bool:
         case "message", _:
             kinds = {"user": EntryKind.USER, "system": EntryKind.SYSTEM, "developer": EntryKind.SYSTEM}
             return entry.kind is kinds.get(str(item.body["role"]))
-        case "function_call_output", ToolMessage(call_id=call_id):
+        case "function_call_output" | "custom_tool_call_output", ToolMessage(call_id=call_id):
             return call_id == item.body["call_id"]
         case _, AssistantMessage(tool_calls=calls):
             return any(map(_is_call(item), calls))
@@ -167,7 +167,7 @@ def _holds(entry: Entry, item: Item) -> bool:
 def _is_call(item: Item) -> IsCall:
     """Return whether a call is the one that an item shows; a search shows as an item without the id of its call."""
     match item.body["type"]:
-        case "function_call":
+        case "function_call" | "custom_tool_call":
             return lambda call: call.call_id == item.body["call_id"]
         case "file_search_call":
             return lambda call: call.name == KNOWLEDGE_BASE_SEARCH

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from backend.conversations.domain.attached_files import UnreadFile
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES
+from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES, CALLS
 from backend.conversations.domain.responses import ItemBody, OpenedConversation
 from backend.foundation.domain.json_objects import Steps, result_of
 from shared.models.messages import AssistantMessage, Content, HistoryMessage, ImagePart, SystemMessage, ToolCall
 from shared.models.values import objects_in
+from shared.prompts.custom_tools import arguments_of
 
 MAX_BOUNDARIES = 256
 """How many answers of a history are looked up, the newest ones: an edit further back begins a new conversation."""
@@ -121,9 +122,13 @@ def answer_seen(output: Sequence[ItemBody]) -> AssistantMessage | None:
         if item["type"] == "message"
     ]
     calls = [
-        ToolCall(call_id=str(item["call_id"]), name=str(item["name"]), arguments=str(item["arguments"]))
+        ToolCall(
+            call_id=str(item["call_id"]),
+            name=str(item["name"]),
+            arguments=str(item["arguments"]) if item["type"] == "function_call" else arguments_of(str(item["input"])),
+        )
         for item in output
-        if item["type"] == "function_call"
+        if item["type"] in CALLS
     ]
     text = BETWEEN_MESSAGES.join([text for text in texts if text])
     return AssistantMessage(text=text, tool_calls=tuple(calls)) if text or calls else None

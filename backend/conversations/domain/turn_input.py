@@ -9,6 +9,7 @@ from backend.conversations.domain.input_items import (
     AssistantItem,
     AttachedFilePart,
     CompactionItem,
+    CustomToolCallItem,
     FileSearchItem,
     FunctionCallItem,
     FunctionCallOutputItem,
@@ -41,6 +42,9 @@ from shared.models.values import Value
 
 MAX_NAMED_CALLS = 5
 """The maximum number of unanswered calls that an error names."""
+
+_BETWEEN_CALLS = FunctionCallItem | CustomToolCallItem | ReasoningItem | FileSearchItem | CompactionItem
+"""What may stand among the calls of one answer."""
 
 
 class ParsedInput(Value):
@@ -130,7 +134,7 @@ def _in_call_order(items: Sequence[InputItem], pending_calls: Iterable[str]) -> 
             outputs.setdefault(item.call_id, deque()).append(place)
     order, waiting = dict[int, None](), dict.fromkeys(pending_calls)
     for place, item in enumerate(items if outputs else ()):
-        if isinstance(item, FunctionCallItem):
+        if isinstance(item, FunctionCallItem | CustomToolCallItem):
             waiting[item.call_id] = None
         elif isinstance(item, FunctionCallOutputItem) and place not in order:
             waiting.pop(item.call_id, None)
@@ -164,7 +168,7 @@ class _ListReader:
 
     def _feed(self, place: int, item: InputItem) -> None:
         param = f"{self._where}[{place}]"
-        if not isinstance(item, FunctionCallItem | ReasoningItem | FileSearchItem | CompactionItem):
+        if not isinstance(item, _BETWEEN_CALLS):
             self._close_calls()
         match item:
             case SystemItem():
@@ -175,7 +179,7 @@ class _ListReader:
             case AssistantItem():
                 _refuse_pending(self._pending, param)
                 self._add(AssistantMessage(text=_joined(item.content)))
-            case FunctionCallItem():
+            case FunctionCallItem() | CustomToolCallItem():
                 self._add_call(item, param)
                 self._calls_end = len(self._order)
             case FunctionCallOutputItem():
@@ -197,7 +201,7 @@ class _ListReader:
         self._messages.append(message)
         self._ends.append(end or len(self._order))
 
-    def _add_call(self, item: FunctionCallItem, param: str) -> None:
+    def _add_call(self, item: FunctionCallItem | CustomToolCallItem, param: str) -> None:
         if item.call_id in self._pending:
             message = f"The call {item.call_id!r} waits for its output already; each call must have an id of its own."
             raise InvalidRequest(message, param=f"{param}.call_id")

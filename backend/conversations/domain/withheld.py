@@ -1,12 +1,21 @@
 """Replace the text of turns that a reader may no longer read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from backend.conversations.domain.conversation_log import WITHHELD, Entry
 from backend.conversations.domain.responses import ItemBody
 from backend.knowledge.domain.labels import Access, Label, may_read
 from shared.models.values import JsonObject, objects_in
 from shared.prompts.summary import is_left_out_mark
+
+_EMPTIED: Mapping[str, JsonObject] = {
+    "reasoning": {"content": []},
+    "file_search_call": {"queries": [], "results": None},
+    "mcp_call": {"arguments": "{}", "output": None, "error": None},
+    "function_call": {"arguments": "{}"},
+    "custom_tool_call": {"input": ""},
+}
+"""What stands in withheld items of these types in the place of what they said."""
 
 
 def labels_in(log: Sequence[Entry]) -> frozenset[Label]:
@@ -27,20 +36,12 @@ def emptied_item(body: ItemBody, *, with_users: bool = False) -> ItemBody:
     match body["type"]:
         case "message" if body["role"] != "assistant" and (with_users or _is_summary(body)):
             return {**body, "content": [{"type": "input_text", "text": WITHHELD}]}
-        case "function_call_output" if with_users:
+        case "function_call_output" | "custom_tool_call_output" if with_users:
             return {**body, "output": WITHHELD}
         case "message" if body["role"] == "assistant":
             return {**body, "content": [{"type": "output_text", "text": WITHHELD, "annotations": [], "logprobs": []}]}
-        case "reasoning":
-            return {**body, "content": []}
-        case "file_search_call":
-            return {**body, "queries": [], "results": None}
-        case "mcp_call":
-            return {**body, "arguments": "{}", "output": None, "error": None}
-        case "function_call":
-            return {**body, "arguments": "{}"}
-        case _:
-            return body
+        case kind:
+            return {**body, **_EMPTIED.get(str(kind), {})}
 
 
 def _is_summary(body: ItemBody) -> bool:

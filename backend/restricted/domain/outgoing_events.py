@@ -19,6 +19,7 @@ from shared.models.events import (
     TextDelta,
 )
 from shared.models.messages import AddedMessage, AssistantMessage
+from shared.prompts.custom_tools import arguments_of, input_of
 
 _JSON_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')
 
@@ -109,12 +110,14 @@ def _message_with(message: AddedMessage, replaced: Callable[[str], str]) -> Adde
 def _with_strings(arguments: str, replaced: Callable[[str], str]) -> str:
     """Return arguments with their strings and numbers replaced, where they are JSON; else replaced as one text.
 
-    A number that is replaced becomes a string. Everything else stays as it is written.
+    A number that is replaced becomes a string. Everything else stays as it is written. Of broken JSON that names the
+    input of a custom tool this input is left, as it is shown, so that no escape hides a figure.
     """
     try:
         orjson.loads(arguments)
     except orjson.JSONDecodeError:
-        return replaced(arguments)
+        given = input_of(arguments)
+        return replaced(arguments) if given == arguments else arguments_of(replaced(given))
 
     def replaced_scalar(match: re.Match[str]) -> str:
         written = match[0]
@@ -145,8 +148,13 @@ def texts_of(event: ExecutionEvent) -> Iterator[str]:
 
 
 def _texts_in(arguments: str) -> Iterator[str]:
-    """Yield arguments as written and, if they are JSON, their decoded strings, so that escapes hide no text."""
+    """Yield arguments as written and, if they are JSON, their decoded strings, so that escapes hide no text.
+
+    What a custom tool's call shows of them is read from broken JSON, too.
+    """
     yield arguments
+    if (given := input_of(arguments)) != arguments:
+        yield given
     try:
         read = orjson.loads(arguments)
     except orjson.JSONDecodeError:

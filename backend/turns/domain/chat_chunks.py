@@ -8,6 +8,7 @@ import orjson
 
 from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES
 from backend.turns.domain.chat_completion import (
+    CALLED,
     Addresses,
     Choice,
     Said,
@@ -30,12 +31,16 @@ DELTA_FIELDS = {
 """The field of a chunk's delta that takes the text of an event. `reasoning_content` is not OpenAI's own, who show no
 reasoning here; it is the field in which other servers send it, and from which clients read it."""
 
+_CALL_DELTAS = frozenset({"response.function_call_arguments.delta", "response.custom_tool_call_input.delta"})
+
 
 @dataclass(slots=True)
 class _SentCall:
-    """A call as far as chunks have brought it: its place among the calls, and the length of its arguments."""
+    """A call as far as chunks have brought it: its place among the calls, its kind, and the length of its text."""
 
     place: int
+    kind: str
+    text: str
     characters: int = 0
 
 
@@ -69,7 +74,7 @@ class ChunkProjection:
                 chunks.append(self._by_item[shown["output_index"]].text(field, shown))
             elif event.type == "response.output_item.added":
                 chunks += self._announced(orjson.loads(event.body))
-            elif event.type == "response.function_call_arguments.delta":
+            elif event.type in _CALL_DELTAS:
                 shown = orjson.loads(event.body)
                 chunks.append(self._by_item[shown["output_index"]].arguments(shown))
             else:
@@ -121,7 +126,7 @@ class ChunkProjection:
         """Note whose answer an item belongs to; only the items of joined responses name their lane."""
         item = cast(JsonObject, event["item"])
         self._by_item[event["output_index"]] = chunks = self._by_lane[item.get("response_id")]
-        return [chunks.call(event["output_index"], item)] if item["type"] == "function_call" else []
+        return [chunks.call(event["output_index"], item)] if item["type"] in CALLED else []
 
 
 class _ChoiceChunks:
@@ -154,7 +159,7 @@ class _ChoiceChunks:
 
     def call(self, output_index: JsonValue, item: JsonObject) -> bytes:
         """Build the chunk that announces a call, whose arguments follow."""
-        self._calls[output_index] = call = _SentCall(len(self._calls_by_id))
+        self._calls[output_index] = call = _SentCall(len(self._calls_by_id), *CALLED[item["type"]])
         return self._called(call, item["call_id"], item["name"])
 
     def arguments(self, event: JsonObject) -> bytes:
@@ -181,23 +186,22 @@ class _ChoiceChunks:
 
     def _rest_of(self, whole: JsonObject) -> list[bytes]:
         """Build the chunks of what no event has brought of a call."""
-        function = cast("dict[str, str]", whole["function"])
+        kind, text = next(each for each in CALLED.values() if each[0] == whole["type"])
+        called = cast("dict[str, str]", whole[kind])
         sent = self._calls_by_id.get(whole["id"])
-        call = sent or _SentCall(len(self._calls_by_id))
-        head = [] if sent else [self._called(call, whole["id"], function["name"])]
-        rest = function["arguments"][call.characters :]
+        call = sent or _SentCall(len(self._calls_by_id), kind, text)
+        head = [] if sent else [self._called(call, whole["id"], called["name"])]
+        rest = called[text][call.characters :]
         return [*head, self._piece(call, rest)] if rest else head
 
     def _called(self, call: _SentCall, call_id: JsonValue, name: JsonValue) -> bytes:
         self._calls_by_id[call_id] = call
-        function: JsonObject = {"name": name, "arguments": ""}
-        return self._chunk(
-            {"tool_calls": [{"index": call.place, "id": call_id, "type": "function", "function": function}]}
-        )
+        called: JsonObject = {"name": name, call.text: ""}
+        return self._chunk({"tool_calls": [{"index": call.place, "id": call_id, "type": call.kind, call.kind: called}]})
 
     def _piece(self, call: _SentCall, piece: str) -> bytes:
         call.characters += len(piece)
-        return self._chunk({"tool_calls": [{"index": call.place, "function": {"arguments": piece}}]})
+        return self._chunk({"tool_calls": [{"index": call.place, call.kind: {call.text: piece}}]})
 
     def _chunk(self, delta: JsonObject, reason: str | None = None) -> bytes:
         ending = b',"logprobs":null,"finish_reason":%b}]' % orjson.dumps(reason)

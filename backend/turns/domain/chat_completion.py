@@ -13,6 +13,12 @@ from backend.turns.domain.response_object import ResponseBody, report_in
 from shared.models.events import ErrorReport
 from shared.models.values import JsonObject, JsonValue, objects_in
 
+CALLED: Mapping[JsonValue, tuple[str, str]] = {
+    "function_call": ("function", "arguments"),
+    "custom_tool_call": ("custom", "input"),
+}
+"""What a message calls an item of this type, and the field of its text."""
+
 Addresses = Mapping[str, str]
 """The address of each document at this server, by the id that citations have of it."""
 
@@ -58,7 +64,7 @@ def said_in(output: JsonValue) -> Said:
         refusal=BETWEEN_MESSAGES.join(refusals),
         reasoning=BETWEEN_MESSAGES.join(cast(str, part["text"]) for part in _parts(items, "reasoning")),
         citations=tuple(citations),
-        calls=tuple(_call(item) for item in items if item["type"] == "function_call"),
+        calls=tuple(_call(item) for item in items if item["type"] in CALLED),
     )
 
 
@@ -173,5 +179,5 @@ def _citations(part: JsonObject, start: int) -> Iterator[Citation]:
 
 
 def _call(item: ItemBody) -> JsonObject:
-    function = {"name": item["name"], "arguments": item["arguments"]}
-    return {"id": item["call_id"], "type": "function", "function": function}
+    kind, text = CALLED[item["type"]]
+    return {"id": item["call_id"], "type": kind, kind: {"name": item["name"], text: item[text]}}

@@ -12,6 +12,7 @@ from backend.conversations.domain.input_items import (
     TEXT_OR_PARTS,
     AssistantItem,
     CallId,
+    CustomToolCallItem,
     Detail,
     FunctionCallItem,
     FunctionCallOutputItem,
@@ -86,7 +87,7 @@ class CalledFunction(Given):
     parsed_arguments: JsonValue = None
 
 
-class ChatToolCall(Given):
+class ChatFunctionCall(Given):
     """A model's call of a function of the client."""
 
     id: CallId
@@ -94,6 +95,32 @@ class ChatToolCall(Given):
     function: CalledFunction
     index: int | None = None
 
+
+class CalledCustomTool(Given):
+    """The custom tool of a call, and its input."""
+
+    name: FunctionName
+    input: str
+
+
+class ChatCustomCall(Given):
+    """A model's call of a custom tool of the client."""
+
+    id: CallId
+    type: Literal["custom"]
+    custom: CalledCustomTool
+    index: int | None = None
+
+
+def _tag_of_call(value: object) -> str | None:
+    kind = (cast(JsonObject, value).get("type") or "function") if isinstance(value, dict) else None
+    return f"a {kind}" if isinstance(kind, str) else None
+
+
+ChatToolCall = Annotated[
+    Annotated[ChatFunctionCall, Tag("a function")] | Annotated[ChatCustomCall, Tag("a custom")],
+    Discriminator(_tag_of_call),
+]
 
 ChatPart = Annotated[ChatTextPart | ChatImagePart | ChatFilePart, Field(discriminator="type")]
 SaidPart = Annotated[ChatTextPart | RefusalPart, Field(discriminator="type")]
@@ -217,9 +244,15 @@ def _items_of_answer(message: AssistantChatMessage, path: str) -> Iterator[Place
     if said or not message.tool_calls:
         yield PlacedItem(AssistantItem(role="assistant", content=said or ""), path)
     for place, call in enumerate(message.tool_calls or ()):
-        function = call.function
-        item = FunctionCallItem(type="function_call", call_id=call.id, name=function.name, arguments=function.arguments)
-        yield PlacedItem(item, f"{path}.tool_calls[{place}]")
+        yield PlacedItem(_call_item(call), f"{path}.tool_calls[{place}]")
+
+
+def _call_item(call: ChatFunctionCall | ChatCustomCall) -> FunctionCallItem | CustomToolCallItem:
+    if isinstance(call, ChatCustomCall):
+        tool = call.custom
+        return CustomToolCallItem(type="custom_tool_call", call_id=call.id, name=tool.name, input=tool.input)
+    function = call.function
+    return FunctionCallItem(type="function_call", call_id=call.id, name=function.name, arguments=function.arguments)
 
 
 def _said(message: AssistantChatMessage) -> str | list[OutputTextPart | RefusalPart] | None:

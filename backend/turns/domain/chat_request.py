@@ -7,17 +7,22 @@ from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter
 
-from backend.conversations.domain.input_items import MAX_ITEMS, FunctionName, Given
+from backend.conversations.domain.input_items import (
+    MAX_ITEMS,
+    CustomToolCallItem,
+    FunctionCallOutputItem,
+    FunctionName,
+    Given,
+)
 from backend.conversations.domain.item_steps import STEP_WEIGHT, body_in_steps
 from backend.conversations.domain.passed_over import OR_LEFT_OUT, OR_OTHER_KIND, OtherKind, PassedOver, named_in
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.turns.domain.chat_messages import ChatMessage, PlacedItem, items_of_message
 from backend.turns.domain.client_left import StreamOptions
+from backend.turns.domain.client_tools import CustomTool, FunctionChoice, FunctionTool, GrammarInput, PlainInput
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
     FileSearchTool,
-    FunctionChoice,
-    FunctionTool,
     JsonSchemaFormat,
     PlainFormat,
     ReasoningOptions,
@@ -46,8 +51,37 @@ class ChatFunctionTool(Given):
     function: DescribedFunction
 
 
+class Grammar(Given):
+    """A grammar, and how it is written."""
+
+    syntax: Literal["lark", "regex"]
+    definition: str
+
+
+class ChatGrammarInput(Given):
+    """Text that a grammar accepts."""
+
+    type: Literal["grammar"]
+    grammar: Grammar
+
+
+class DescribedCustomTool(Given):
+    """A tool that the client runs itself, whose input is text in place of JSON."""
+
+    name: FunctionName
+    description: str | None = None
+    format: Annotated[PlainInput | ChatGrammarInput, Field(discriminator="type")] = PlainInput(type="text")
+
+
+class ChatCustomTool(Given):
+    """A custom tool."""
+
+    type: Literal["custom"]
+    custom: DescribedCustomTool
+
+
 class NamedFunction(Given):
-    """The name of a function."""
+    """The name of a function, or of a custom tool."""
 
     name: FunctionName
 
@@ -57,6 +91,13 @@ class ChatFunctionChoice(Given):
 
     type: Literal["function"]
     function: NamedFunction
+
+
+class ChatCustomChoice(Given):
+    """This custom tool must be called."""
+
+    type: Literal["custom"]
+    custom: NamedFunction
 
 
 class NamedSchema(Given):
@@ -90,12 +131,15 @@ def _tag_of_type(value: object) -> str | None:
 
 
 ChatTool = Annotated[
-    Annotated[ChatFunctionTool, Tag("a function")] | Annotated[FileSearchTool, Tag("a file_search")],
+    Annotated[ChatFunctionTool, Tag("a function")]
+    | Annotated[ChatCustomTool, Tag("a custom")]
+    | Annotated[FileSearchTool, Tag("a file_search")],
     Discriminator(_tag_of_type),
 ]
 ChatToolChoice = Annotated[
     Annotated[Literal["auto", "none", "required"], Tag("(mode)")]
     | Annotated[ChatFunctionChoice, Tag("a function")]
+    | Annotated[ChatCustomChoice, Tag("a custom")]
     | Annotated[FileSearchChoice, Tag("a file_search")],
     Discriminator(_tag_of_type),
 ]
@@ -151,7 +195,8 @@ class ChatTurn:
 
     def name_as_given(self, error: BallastError) -> None:
         """Let an error about the turn's request name the field that the client has written."""
-        error.name(_given_name(error.param, self.paths))
+        tools = [self.chat.tool_choice, *(self.chat.tools or ())]
+        error.name(_given_name(error.param, self.paths, [str(getattr(tool, "type", "")) for tool in tools]))
 
 
 _MESSAGES: TypeAdapter[ChatMessage] = TypeAdapter(ChatMessage)
@@ -159,7 +204,7 @@ _INPUT_ITEM = re.compile(r"input\[(\d+)\](.*)", re.DOTALL)
 _FILE_PART = re.compile(r"\.(?:content|output)(\[\d+\])\.(\w+)")
 _FILE_FIELDS = {"file_data": ".file.file_data", "file_id": ".file.file_id"}
 _LANE = re.compile(r"models\[\d+\]")
-_FUNCTION_NAME = re.compile(r"(tools\[\d+\]|tool_choice)\.name")
+_OF_TOOL = re.compile(r"(?:tools\[(\d+)\]|tool_choice)(?=\.(?:name|parameters)$)")
 _RENAMED = {
     "input": "messages",
     "text.verbosity": "verbosity",
@@ -228,7 +273,15 @@ def _items_in_steps(chat: ChatRequest) -> Steps[list[PlacedItem]]:
         if place % STEP_WEIGHT == STEP_WEIGHT - 1:
             yield
         placed += items_of_message(message, f"messages[{place}]")
-    return placed
+    custom = {each.item.call_id for each in placed if isinstance(each.item, CustomToolCallItem)}
+    return [_of_custom_tool(each) if getattr(each.item, "call_id", None) in custom else each for each in placed]
+
+
+def _of_custom_tool(placed: PlacedItem) -> PlacedItem:
+    """Let the result of a custom tool's call say that it is one, which no message of the role `tool` does."""
+    if not isinstance(placed.item, FunctionCallOutputItem):
+        return placed
+    return PlacedItem(placed.item.model_copy(update={"type": "custom_tool_call_output"}), placed.path)
 
 
 def _turn_request(chat: ChatRequest, placed: list[PlacedItem], metadata: Mapping[str, str] | None) -> TurnRequest:
@@ -248,7 +301,11 @@ def _turn_request(chat: ChatRequest, placed: list[PlacedItem], metadata: Mapping
     return TurnRequest(input="").model_copy(update=translated)
 
 
-def _tool(tool: ChatFunctionTool | FileSearchTool | OtherKind) -> FunctionTool | FileSearchTool | OtherKind:
+def _tool(
+    tool: ChatFunctionTool | ChatCustomTool | FileSearchTool | OtherKind,
+) -> FunctionTool | CustomTool | FileSearchTool | OtherKind:
+    if isinstance(tool, ChatCustomTool):
+        return _custom_tool(tool.custom)
     if not isinstance(tool, ChatFunctionTool):
         return tool
     function = tool.function
@@ -261,9 +318,18 @@ def _tool(tool: ChatFunctionTool | FileSearchTool | OtherKind) -> FunctionTool |
     )
 
 
+def _custom_tool(tool: DescribedCustomTool) -> CustomTool:
+    shape = tool.format
+    if isinstance(shape, ChatGrammarInput):
+        shape = GrammarInput(type="grammar", syntax=shape.grammar.syntax, definition=shape.grammar.definition)
+    return CustomTool(type="custom", name=tool.name, description=tool.description, format=shape)
+
+
 def _choice(chat: ChatRequest) -> Literal["auto", "none", "required"] | FunctionChoice | FileSearchChoice | None:
     if isinstance(chat.tool_choice, ChatFunctionChoice):
         return FunctionChoice(type="function", name=chat.tool_choice.function.name)
+    if isinstance(chat.tool_choice, ChatCustomChoice):
+        return FunctionChoice(type="custom", name=chat.tool_choice.custom.name)
     return chat.tool_choice
 
 
@@ -280,7 +346,8 @@ def _format(chat: ChatRequest) -> PlainFormat | JsonSchemaFormat | None:
     )
 
 
-def _given_name(param: str | None, paths: tuple[str, ...]) -> str | None:
+def _given_name(param: str | None, paths: tuple[str, ...], kinds: list[str]) -> str | None:
+    """Return what a field is called here; `kinds` are the types of the tool choice and of the tools."""
     if param is None:
         return None
     item = _INPUT_ITEM.fullmatch(param)
@@ -293,4 +360,4 @@ def _given_name(param: str | None, paths: tuple[str, ...]) -> str | None:
     for theirs, ours in _RENAMED.items():
         if param == theirs or param.startswith(f"{theirs}."):
             return ours + param.removeprefix(theirs)
-    return _LANE.sub("model", _FUNCTION_NAME.sub(r"\1.function.name", param))
+    return _LANE.sub("model", _OF_TOOL.sub(lambda tool: f"{tool[0]}.{kinds[int(tool[1] or -1) + 1]}", param))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from backend.conversations.domain.input_items import FunctionCallOutputItem
+from backend.conversations.domain.item_bodies import CALLS
 from backend.conversations.domain.responses import JOINED_IN
 from backend.turns.domain.response_object import ResponseBody
 from backend.turns.domain.turn_request import TurnRequest
@@ -130,7 +131,7 @@ def _asked_of(request: TurnRequest, model: str, lane: Lane, before: ResponseBody
     """Return the request that goes on behind a lane's response, without what answers the calls of other lanes."""
     changes: dict[str, object] = {"conversation": None, "previous_response_id": lane.response_id}
     if not isinstance(request.input, str):
-        calls = [item for item in objects_in(before["output"]) if item["type"] == "function_call"]
+        calls = [item for item in objects_in(before["output"]) if item["type"] in CALLS]
         own = {str(item["call_id"]) for item in calls if item.get("response_id") == lane.response_id}
         foreign = {str(item["call_id"]) for item in calls} - own
         left = [

@@ -12,6 +12,7 @@ from shared.models.events import (
     ServedCallStarted,
 )
 from shared.models.values import JsonObject
+from shared.prompts.custom_tools import InputReader, input_of
 
 PartKind = Literal["output_text", "refusal", "reasoning_text"]
 ItemStatus = Literal["in_progress", "completed", "incomplete", "failed"]
@@ -151,6 +152,10 @@ class OpenText:
 class OpenCall:
     """A call of a client's function, whose arguments arrive in pieces."""
 
+    item_type = "function_call"
+    text_field = "arguments"
+    text_event = "response.function_call_arguments"
+
     def __init__(self, item_id: str, output_index: int, call_id: str, name: str) -> None:
         self.item_id = item_id
         self.output_index = output_index
@@ -159,32 +164,62 @@ class OpenCall:
         self._pieces: list[str] = []
 
     @property
-    def arguments(self) -> str:
-        """The arguments so far."""
+    def text(self) -> str:
+        """What clients have been shown of the arguments so far."""
         return "".join(self._pieces)
+
+    def write(self, piece: str) -> list[UnnumberedEvent]:
+        """Add a piece of the arguments as the model writes them."""
+        return self.add(piece)
+
+    def end(self, arguments: str) -> list[UnnumberedEvent]:
+        """Add the whole arguments, unless clients have got them in pieces: then they are what these add up to."""
+        return [] if self._pieces else self.add(arguments)
 
     def opened(self) -> list[UnnumberedEvent]:
         """Build the events that announce the call."""
         return [_item_event("response.output_item.added", self.output_index, self.body("in_progress"))]
 
     def add(self, piece: str) -> list[UnnumberedEvent]:
-        """Add a piece of the arguments."""
+        """Show a piece."""
         self._pieces.append(piece)
-        return [{**self._place("response.function_call_arguments.delta"), "delta": piece}]
+        return [{**self._place(f"{self.text_event}.delta"), "delta": piece}]
 
     def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
         """Build the events that end the call."""
         done = _item_event("response.output_item.done", self.output_index, self.body(status))
-        whole = {**self._place("response.function_call_arguments.done"), "arguments": self.arguments}
+        whole = {**self._place(f"{self.text_event}.done"), self.text_field: self.text}
         return [whole, done] if status == "completed" else [done]
 
     def body(self, status: ItemStatus) -> ItemBody:
         """Build the body of the item."""
-        names = {"call_id": self.call_id, "name": self._name, "arguments": self.arguments}
-        return {"id": self.item_id, "type": "function_call", "status": status, **names}
+        names = {"call_id": self.call_id, "name": self._name, self.text_field: self.text}
+        return {"id": self.item_id, "type": self.item_type, "status": status, **names}
 
     def _place(self, event_type: str) -> UnnumberedEvent:
         return {"type": event_type, "item_id": self.item_id, "output_index": self.output_index}
+
+
+class OpenCustomCall(OpenCall):
+    """A call of a client's custom tool, of whose arguments clients are shown the input that they hold."""
+
+    item_type = "custom_tool_call"
+    text_field = "input"
+    text_event = "response.custom_tool_call_input"
+
+    def __init__(self, item_id: str, output_index: int, call_id: str, name: str) -> None:
+        super().__init__(item_id, output_index, call_id, name)
+        self._reader = InputReader()
+
+    def write(self, piece: str) -> list[UnnumberedEvent]:
+        """Show what a piece of the arguments adds to the input."""
+        text = self._reader.read(piece)
+        return self.add(text) if text else []
+
+    def end(self, arguments: str) -> list[UnnumberedEvent]:
+        """Show what clients have not got of the input."""
+        shown, whole = self.text, input_of(arguments)
+        return self.add(whole[len(shown) :]) if whole.startswith(shown) and whole != shown else []
 
 
 class OpenSearch:

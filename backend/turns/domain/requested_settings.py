@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.conversations.domain.served_tools import ServedTools
+from backend.turns.domain.client_tools import FunctionChoice, function_definitions
 from backend.turns.domain.response_object import text_format
 from backend.turns.domain.tool_selection import MAX_LISTED, selection_of
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
     FileSearchTool,
-    FunctionChoice,
     TurnRequest,
-    function_definitions,
 )
 from shared.errors import InvalidRequest, PermissionDenied
 from shared.models.execution import (
@@ -22,6 +21,7 @@ from shared.models.execution import (
     ToolChoice,
     Verbosity,
 )
+from shared.prompts.custom_tools import custom_format
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
 from shared.prompts.knowledge_tools import served_in
 
@@ -135,9 +135,10 @@ def check_choice(
         InvalidRequest: it is not; `param` names `tool_choice` or its name.
     """
     match request.tool_choice:
-        case FunctionChoice(name=name) if name not in (names := _names(settings, mode)):
+        case FunctionChoice(type=kind, name=name) if name not in (names := _names(settings, kind, mode)):
             there_are = f"there are {', '.join(map(repr, names[:MAX_LISTED]))}" if names else "there is none"
-            message = f"The tools hold no function {name!r}: {there_are}; name one of them, or add it to 'tools'."
+            sought = "function" if kind == "function" else "custom tool"
+            message = f"The tools hold no {sought} {name!r}: {there_are}; name one of them, or add it to 'tools'."
             raise InvalidRequest(message, param="tool_choice.name")
         case FileSearchChoice() if not has_bases:
             message = "There is no knowledge base to search; add a file_search to 'tools', or choose 'auto'."
@@ -149,5 +150,9 @@ def check_choice(
             pass
 
 
-def _names(settings: ConversationSettings, mode: AccessMode) -> list[str]:
-    return sorted(tool.name for tool in (*settings.functions, *served_in(settings.served.tools, mode)))
+def _names(settings: ConversationSettings, kind: str, mode: AccessMode) -> list[str]:
+    return sorted(
+        tool.name
+        for tool in (*settings.functions, *served_in(settings.served.tools, mode))
+        if (custom_format(tool.parameters) is not None) == (kind == "custom")
+    )

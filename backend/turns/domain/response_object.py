@@ -9,16 +9,18 @@ from backend.conversations.domain.passed_over import MAX_PAIRS
 from backend.conversations.domain.responses import ConversationSettings, ItemBody, ResponseStatus
 from backend.conversations.domain.served_tools import ServerChoice
 from backend.knowledge.domain.tickets import SearchOptions
+from backend.turns.domain.client_tools import FunctionChoice
 from backend.turns.domain.turn_request import (
     FileSearchChoice,
-    FunctionChoice,
     JsonSchemaFormat,
     TurnRequest,
 )
 from shared.errors import IMAGE_CODES
 from shared.models.error_reports import class_named
 from shared.models.events import ErrorReport, FinishReason, Usage
+from shared.models.execution import ToolDefinition
 from shared.models.values import JsonObject, JsonValue, Value, objects_in
+from shared.prompts.custom_tools import custom_format, custom_tool
 
 ResponseBody = JsonObject
 
@@ -235,10 +237,26 @@ def text_format(request: TurnRequest) -> JsonObject:
     return shape
 
 
+def functions_in(body: ResponseBody) -> tuple[ToolDefinition, ...]:
+    """Return the client's functions and custom tools that a response shows."""
+    return tuple(
+        custom_tool(str(tool["name"]), cast("str | None", tool["description"]), cast(JsonObject, tool["format"]))
+        if tool["type"] == "custom"
+        else ToolDefinition.model_validate({key: value for key, value in tool.items() if key != "type"})
+        for tool in objects_in(body["tools"])
+        if tool["type"] in ("function", "custom")
+    )
+
+
+def custom_tools(body: ResponseBody) -> frozenset[str]:
+    """Return the names of a response's custom tools."""
+    return frozenset([str(tool["name"]) for tool in objects_in(body["tools"]) if tool["type"] == "custom"])
+
+
 def _tool_choice(request: TurnRequest) -> JsonValue:
     match request.tool_choice:
-        case FunctionChoice(name=name):
-            return {"type": "function", "name": name}
+        case FunctionChoice(type=kind, name=name):
+            return {"type": kind, "name": name}
         case FileSearchChoice():
             return {"type": "file_search"}
         case mode:
@@ -246,20 +264,19 @@ def _tool_choice(request: TurnRequest) -> JsonValue:
 
 
 def _tools(settings: ConversationSettings) -> list[JsonObject]:
-    tools: list[JsonObject] = [
-        {
-            "type": "function",
-            "name": function.name,
-            "description": function.description,
-            "parameters": function.parameters,
-            "strict": function.strict,
-        }
-        for function in settings.functions
-    ]
+    tools = [_function(function) for function in settings.functions]
     tools += [_tool_server(choice) for choice in settings.served.selection.servers]
     if settings.knowledge_base_ids:
         tools.append(_file_search(settings.knowledge_base_ids, settings.search))
     return tools
+
+
+def _function(function: ToolDefinition) -> JsonObject:
+    named: JsonObject = {"name": function.name, "description": function.description}
+    shape = custom_format(function.parameters)
+    if shape is not None:
+        return {"type": "custom", **named, "format": shape}
+    return {"type": "function", **named, "parameters": function.parameters, "strict": function.strict}
 
 
 def _tool_server(choice: ServerChoice) -> JsonObject:

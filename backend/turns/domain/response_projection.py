@@ -9,6 +9,7 @@ from backend.conversations.domain.responses import ItemBody, ResponseStatus
 from backend.turns.domain.output_items import (
     ItemStatus,
     OpenCall,
+    OpenCustomCall,
     OpenSearch,
     OpenServedCall,
     OpenText,
@@ -23,7 +24,14 @@ from backend.turns.domain.response_events import (
     encode_event,
     error_event,
 )
-from backend.turns.domain.response_object import Ending, ResponseBody, ended_body, shown_body, with_left_out
+from backend.turns.domain.response_object import (
+    Ending,
+    ResponseBody,
+    custom_tools,
+    ended_body,
+    shown_body,
+    with_left_out,
+)
 from backend.turns.domain.shown_output import ShownOutput
 from shared.ids import IdPrefix
 from shared.models.events import (
@@ -174,13 +182,11 @@ class ResponseProjection:
                 return self._close_search(search, "failed" if event.failed else "completed")
             case FunctionCallDelta():
                 call, events = self._function_call(event)
-                return [*events, *call.add(event.arguments)]
+                return [*events, *call.write(event.arguments)]
             case FunctionCallRequested():
                 call, events = self._function_call(event)
-                # A call that clients have got in pieces is what these add up to.
-                added = call.add(event.arguments) if events else []
                 del self._calls[event.call_id]
-                return [*events, *added, *self._close_tool_call(call, "completed")]
+                return [*events, *call.end(event.arguments), *self._close_tool_call(call, "completed")]
             case _:
                 return []
 
@@ -191,7 +197,9 @@ class ResponseProjection:
         known = self._calls.get(event.call_id)
         if known is not None:
             return known, []
-        call = OpenCall(self._new_id(IdPrefix.FUNCTION_CALL), len(self._items), event.call_id, event.name)
+        is_custom = event.name in custom_tools(self._body)
+        kind, prefix = (OpenCustomCall, IdPrefix.CUSTOM_TOOL_CALL) if is_custom else (OpenCall, IdPrefix.FUNCTION_CALL)
+        call = kind(self._new_id(prefix), len(self._items), event.call_id, event.name)
         self._calls[event.call_id] = call
         self._items.append(call)
         return call, call.opened()

@@ -10,6 +10,7 @@ from backend.conversations.domain.responses import ItemBody
 from backend.turns.domain.output_items import (
     ItemStatus,
     OpenCall,
+    OpenCustomCall,
     OpenSearch,
     OpenServedCall,
     OpenText,
@@ -32,7 +33,7 @@ _DELTAS: dict[str, PartKind] = {
     "response.refusal.delta": "refusal",
     "response.reasoning_text.delta": "reasoning_text",
 }
-_READ = frozenset({*_DELTAS, "response.function_call_arguments.delta"})
+_READ = frozenset({*_DELTAS, f"{OpenCall.text_event}.delta", f"{OpenCustomCall.text_event}.delta"})
 
 
 class ShownOutput:
@@ -156,6 +157,8 @@ def _opened(item: JsonObject, place: int) -> ItemBody | OpenItem:
             return item
         case "mcp_call":
             return shown_call(item, place)
+        case OpenCustomCall.item_type:
+            return OpenCustomCall(item_id, place, str(item["call_id"]), str(item["name"]))
         case _:
             return OpenCall(item_id, place, str(item["call_id"]), str(item["name"]))
 
@@ -220,7 +223,7 @@ def _rest_of(item: ItemBody, shown: OpenItem) -> list[UnnumberedEvent]:
     if isinstance(shown, OpenSearch):
         return shown.closed(status, with_results=False)
     if isinstance(shown, OpenCall):
-        rest = str(item["arguments"]).removeprefix(shown.arguments)
+        rest = str(item[shown.text_field]).removeprefix(shown.text)
         return [*(shown.add(rest) if rest else []), *shown.closed(status)]
     said = iter(shown.texts)
     events: list[UnnumberedEvent] = []

@@ -21,9 +21,8 @@ from backend.identity.domain import Caller
 from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
-from backend.turns.domain.response_object import ResponseBody
+from backend.turns.domain.response_object import ResponseBody, functions_in
 from backend.turns.domain.turn_request import TurnRequest
-from shared.models.execution import ToolDefinition
 from shared.models.values import Value, objects_in
 
 
@@ -165,7 +164,7 @@ def forked(
             "model": use.own.model if use is not None else body["model"],
             "preset_use": use,
             "instructions": use.instructions if use is not None else body["instructions"] or "",
-            "functions": _functions_in(body),
+            "functions": functions_in(body),
             "knowledge_base_ids": file_search.vector_store_ids,
             "search": SearchOptions(
                 max_results=file_search.max_num_results,
@@ -213,14 +212,6 @@ def branched(origin: Origin, items: Sequence[Item], to: Conversation) -> Origin:
     }
     conversation = origin.conversation.model_copy(update=kept)
     return origin.model_copy(update={"conversation": conversation, "is_new": True, "items": tuple(items)})
-
-
-def _functions_in(body: ResponseBody) -> tuple[ToolDefinition, ...]:
-    return tuple(
-        ToolDefinition.model_validate({key: value for key, value in tool.items() if key != "type"})
-        for tool in objects_in(body["tools"])
-        if tool["type"] == "function"
-    )
 
 
 def _file_search_in(body: ResponseBody) -> _FileSearch:

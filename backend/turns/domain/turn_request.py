@@ -13,13 +13,12 @@ from backend.foundation.domain.json_objects import JsonText, Steps, result_of, s
 from backend.knowledge.domain.filters import Filter, check_filter
 from backend.knowledge.domain.tickets import SearchOptions, strictest
 from backend.turns.domain.client_left import OnDisconnect, StreamOptions
+from backend.turns.domain.client_tools import CustomTool, FunctionChoice, FunctionTool, check_functions
 from backend.turns.domain.mcp_tool import McpTool
 from backend.turns.domain.named_models import ModelName, SeveralModels, checked_models
 from shared.errors import InvalidRequest, UnsupportedValue
-from shared.models.execution import ToolDefinition
 from shared.models.values import Int64, JsonObject
 
-RESERVED_FUNCTION_PREFIX = "knowledge_base_"
 Metadata = Annotated[
     dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=MAX_PAIRS)
 ]
@@ -41,16 +40,6 @@ InputBody = Annotated[
     Annotated[str, Tag("text")] | Annotated[InputItems, Field(min_length=1), Tag("items")],
     text_or_list_of("items"),
 ]
-
-
-class FunctionTool(Given):
-    """A function that the client runs itself."""
-
-    type: Literal["function"]
-    name: FunctionName
-    description: str | None = None
-    parameters: JsonObject | None = None
-    strict: bool | None = None
 
 
 class RankingOptions(Given):
@@ -76,13 +65,6 @@ class FileSearchTool(Given):
     def min_score(self) -> float | None:
         """The score below which passages are left out."""
         return self.ranking_options.score_threshold if self.ranking_options is not None else None
-
-
-class FunctionChoice(Given):
-    """This function must be called."""
-
-    type: Literal["function"]
-    name: FunctionName
 
 
 class FileSearchChoice(Given):
@@ -140,10 +122,11 @@ def _tag_of_conversation(value: object) -> str:
     return "object" if isinstance(value, dict) else "id"
 
 
-Tool = Annotated[FunctionTool | FileSearchTool | McpTool, Field(discriminator="type")]
+Tool = Annotated[FunctionTool | CustomTool | FileSearchTool | McpTool, Field(discriminator="type")]
 ToolChoiceBody = Annotated[
     Annotated[Literal["auto", "none", "required"], Tag("(mode)")]
     | Annotated[FunctionChoice, Tag("function")]
+    | Annotated[FunctionChoice, Tag("custom")]
     | Annotated[FileSearchChoice, Tag("file_search")],
     Discriminator(_tag_of_choice),
 ]
@@ -272,16 +255,6 @@ def search_options(searches: Sequence[FileSearchTool]) -> SearchOptions:
     )
 
 
-def function_definitions(tools: Sequence[Tool]) -> tuple[ToolDefinition, ...]:
-    """Return the functions among tools, by name."""
-    definitions = [
-        ToolDefinition(name=tool.name, description=tool.description, parameters=tool.parameters, strict=tool.strict)
-        for tool in tools
-        if isinstance(tool, FunctionTool)
-    ]
-    return tuple(sorted(definitions, key=lambda definition: definition.name))
-
-
 def parse_turn_request(raw: bytes) -> TurnRequest:
     """Parse and check a request body at once; see `turn_request_in_steps`."""
     return result_of(turn_request_in_steps(scanned(raw)))
@@ -344,24 +317,3 @@ def _check_combinations(request: TurnRequest) -> None:
         raise UnsupportedValue(
             "Log probabilities are not delivered; leave this field out, or give 0.", param="top_logprobs"
         )
-
-
-def check_functions(tools: Sequence[Tool]) -> None:
-    """Check that functions have names of their own.
-
-    Raises:
-        InvalidRequest: a name stands twice or is reserved; `param` names it, such as `tools[1].name`.
-    """
-    names: set[str] = set()
-    for place, tool in enumerate(tools):
-        if not isinstance(tool, FunctionTool):
-            continue
-        param = f"tools[{place}].name"
-        if tool.name in names:
-            raise InvalidRequest(
-                f"The function {tool.name!r} is given twice; each must have a name of its own.", param=param
-            )
-        if tool.name.startswith(RESERVED_FUNCTION_PREFIX):
-            message = f"Names that begin with {RESERVED_FUNCTION_PREFIX!r} are reserved; use another one."
-            raise InvalidRequest(message, param=param)
-        names.add(tool.name)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from backend.conversations.domain.item_bodies import RESULTS
 from backend.conversations.domain.responses import JOINED_IN, Conversation, ItemBody, NewTurn, StoredResponse
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import joined_labels
@@ -113,7 +114,7 @@ def _response(
 def _input_items(lanes: Sequence[StoredResponse]) -> tuple[ItemBody, ...]:
     """Return the input of all lanes: they differ in the results of calls, of which each has got its own."""
     first, *others = lanes
-    results = [item for lane in others for item in lane.input_items if item["type"] == "function_call_output"]
+    results = [item for lane in others for item in lane.input_items if item["type"] in RESULTS]
     known = {str(item.get("call_id")) for item in first.input_items}
     return (*first.input_items, *(item for item in results if str(item["call_id"]) not in known))
 

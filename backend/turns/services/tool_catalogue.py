@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from backend.conversations.domain.served_tools import ServedTools, ToolSelection
+from backend.turns.domain.client_tools import function_definitions
 from backend.turns.domain.mcp_tool import McpTool
 from backend.turns.domain.presets import Preset
 from backend.turns.domain.tool_selection import check_selection, selection_of
-from backend.turns.domain.turn_request import Tool, TurnRequest, function_definitions
+from backend.turns.domain.turn_request import Tool, TurnRequest
 from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.services.model_catalogue import RecentAnswer
 from shared.clock import Clock

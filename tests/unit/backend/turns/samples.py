@@ -10,6 +10,7 @@ import orjson
 from backend.conversations.domain.item_bodies import NewId
 from backend.conversations.domain.responses import ConversationSettings
 from backend.knowledge.domain.tickets import SearchOptions
+from backend.turns.domain.client_tools import function_definitions
 from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.domain.response_object import ResponseBody, new_body
 from backend.turns.domain.response_projection import ResponseProjection
@@ -51,7 +52,9 @@ def fresh_body(asked: TurnRequest, **settings: Any) -> ResponseBody:
 
 def projection(*, with_results: bool = True, **fields: Any) -> ResponseProjection:
     """Make a projection of a fresh response."""
-    return ResponseProjection(fresh_body(request(**fields)), counting_ids(), with_results=with_results)
+    asked = request(**fields)
+    body = fresh_body(asked, functions=function_definitions(asked.tools or ()))
+    return ResponseProjection(body, counting_ids(), with_results=with_results)
 
 
 def decoded(events: list[LoggedEvent]) -> list[dict[str, Any]]:

@@ -166,6 +166,9 @@ def test_null_is_the_same_as_nothing() -> None:
     assert asked(**fields).request == asked().request
 
 
+GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "start: WORD"}
+"""As Responses has it."""
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"messages": "Hi"}, "messages"),
     ({"messages": []}, "messages"),
@@ -198,8 +201,16 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"messages": [{"role": "assistant", "tool_calls": [{**CALL, "type": "custom"}]}]},
+        "messages[0].tool_calls[0].custom",
+    ),
+    (
+        {"messages": [{"role": "assistant", "tool_calls": [{**CALL, "type": "mcp"}]}]},
         "messages[0].tool_calls[0].type",
     ),
+    ({"tools": [{"type": "custom", "name": "x"}]}, "tools[0].custom"),
+    ({"tools": [{"type": "custom", "custom": {"name": "knowledge_base_x"}}]}, "tools[0].custom.name"),
+    ({"tools": [{"type": "custom", "custom": {"name": "x", "format": GRAMMAR}}]}, "tools[0].custom.format.grammar"),
+    ({"tool_choice": {"type": "custom", "custom": {}}}, "tool_choice.custom.name"),
     ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].tool_call_id"),
     ({"bogus": 1}, "bogus"),
     ({"input": "Hi"}, "input"),
@@ -237,7 +248,7 @@ UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
     ({"audio": {"voice": "v"}}, "audio"),
     ({"web_search_options": {}}, "web_search_options"),
     ({"moderation": {"model": "m"}}, "moderation"),
-    ({"tools": [{"type": "custom", "custom": {"name": "x"}}]}, "tools[0].type"),
+    ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
     ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {}}}, "tool_choice.type"),
     ({"response_format": {"type": "grammar"}}, "response_format.type"),
 ]

@@ -84,8 +84,8 @@ async def test_chat_completions_name_what_they_pass_over() -> None:
         function = {"name": "f", "parameters": {"type": "object", "x": 1}, "deferred": True}
         body = {
             "messages": [{"role": "user", "content": "Hi"}, said, {"role": "user", "content": "Go on"}],
-            "tools": [{"type": "function", "function": function}, {"type": "custom", "custom": {"name": "c"}}],
-            "tool_choice": {"type": "custom", "custom": {"name": "c"}},
+            "tools": [{"type": "function", "function": function}, {"type": "web_search"}],
+            "tool_choice": {"type": "web_search"},
             "stream_options": {"include_usage": True, "y": 1},
             "top_k": 4,
             "logit_bias": {},
@@ -154,11 +154,11 @@ def test_full_metadata_stay_the_clients_own() -> None:
 
 
 def test_other_tools_keep_the_numbers_of_those_behind_them() -> None:
-    tools = [{"type": "custom", "name": "c"}, {"type": "function", "name": "knowledge_base_x"}]
+    tools = [{"type": "web_search"}, {"type": "function", "name": "knowledge_base_x"}]
     with pytest.raises(InvalidRequest) as caught:
         lenient({"input": "Hi", "tools": tools})
     assert caught.value.param == "tools[1].name"
-    chat = {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "custom", "custom": {"name": "c"}}]}
+    chat = {"messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "web_search"}]}
     assert lenient_chat(chat)[1] == "tools[0]"
 
 

@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.tickets import SearchOptions
-from backend.turns.domain.turn_request import function_definitions, parse_turn_request
+from backend.turns.domain.client_tools import function_definitions
+from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.examples import examples
 from tests.fakes.json_paths import at
