@@ -3,13 +3,14 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 
 from tests.leaks.bases import Base
 from tests.leaks.corpus.reading import Secrets, attacks, document_names, document_text, secrets
 from tests.leaks.corpus.sounds import readings, syllables
+from tests.leaks.embedding import EmbedderKind
 from tests.leaks.hostile.shown import Passage, Shelf
 from tests.leaks.hostile.stub import Stub
 from tests.leaks.hostile.stubs import STUBS
@@ -136,10 +137,12 @@ def test_what_a_trial_draws_follows_from_its_case_and_model_alone() -> None:
     assert drawn([*STUBS[1:4], STUBS[0], *STUBS[4:], STUBS[0]]) == [first, second]
 
 
-def test_what_no_trial_has_met_is_said() -> None:
+@pytest.mark.parametrize("embedder", get_args(EmbedderKind))
+def test_what_no_trial_has_met_is_said(embedder: EmbedderKind) -> None:
     registry = Registry(Way("http", "postgresql://"))
     assert registry.unknown_requests == []
-    trial = Trial("code", STUBS[0], "crawl", "a-en-001", cast(Any, None), "query", "seed", 1, Way("http", "url"))
+    way = Way("http", "url", embedder)
+    trial = Trial("code", STUBS[0], "crawl", "a-en-001", cast(Any, None), "query", "seed", 1, way)
     trial.language, trial.result = "en", "released"
     lines = not_tried([trial])
     assert f"    {STUBS[0].name}: nowhere" not in lines

@@ -47,7 +47,7 @@ def not_tried(counted: Sequence[Trial]) -> list[str]:
 
 
 def _lines(what: str, names: Iterable[str], counted: Iterable[Trial], name_of: Callable[[Trial], str]) -> Iterable[str]:
-    tried = {(name_of(trial), str(trial.language), str(trial.way)) for trial in counted}
+    tried = {(name_of(one), str(one.language), f"{one.way.door} {one.way.database}") for one in counted}
     cells = list(product(names, LANGUAGES, WAYS))
     missing = [cell for cell in cells if cell not in tried]
     yield f"  {what} x language x door and database: {len(missing)} of {len(cells)} without a trial"
