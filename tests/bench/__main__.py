@@ -27,6 +27,7 @@ from tests.bench.streaming import (
     live_figures,
     paced_figures,
     start_figures,
+    stop_figures,
     stream_figures,
     turn_figures,
 )
@@ -44,6 +45,7 @@ SECTIONS: dict[str, Callable[[BenchPair, Store], list[Figure]]] = {
     "live": live_figures,
     "paced": paced_figures,
     "cancel": cancel_figures,
+    "stop": stop_figures,
     "turns": turn_figures,
     "search": search_figures,
     "traces": tracing_figures,

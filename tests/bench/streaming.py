@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tests.bench.fake_model import WORD
 from tests.bench.figures import Figure, percentile
 from tests.bench.pair import ADMIN_KEY, BenchPair
 from tests.bench.stores import Store
@@ -16,7 +17,7 @@ from tests.bench.stores import Store
 STREAMS = 50
 TURNS = 500
 ROUNDS = 100
-CANCELS = 20
+CANCELS = STOPS = 20
 DIRECT_MARKER = '"content":" ballast"'
 CHAT_MARKER = '"delta":{"content":"'
 CHAT_SHARE = 0.9
@@ -45,6 +46,19 @@ class Flow:
     def asked(self) -> str:
         """What the request says to the fake model."""
         return f"go [deltas {self.deltas} delay {1000 // self.rate if self.rate else 0}]"
+
+
+SILENT = "go [deltas 2 delay 600000]"
+"""The fake model says one word, and the next one after ten minutes."""
+
+LEFT: dict[str, tuple[str, dict[str, Any]]] = {
+    "completions": ("/v1/chat/completions", {"messages": [{"role": "user", "content": SILENT}]}),
+    "completions that are not stored": (
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": SILENT}], "store": False},
+    ),
+    "responses that are not stored": ("/v1/responses", {"input": SILENT, "store": False}),
+}
 
 
 @dataclass(frozen=True)
@@ -256,16 +270,49 @@ def cancel_p95(pair: BenchPair) -> Figure:
     waits: list[float] = []
     with pair.client() as client:
         for _ in range(CANCELS):
-            closed_before = len(client.get(f"{pair.model_url}/closed").json())
+            closed_before = closed_at(client, pair)
             body = {"model": "bench", "input": "endless", "background": True}
             response_id = client.post("/v1/responses", json=body).json()["id"]
             await_text(client, response_id)
             sent_at = time.time()
             assert client.post(f"/v1/responses/{response_id}/cancel").json()["status"] == "cancelled"
-            while len(closed := client.get(f"{pair.model_url}/closed").json()) == closed_before:
-                time.sleep(0.005)
-            waits.append((closed[-1] - sent_at) * 1000)
+            waits.append(waited_milliseconds(client, pair, closed_before, sent_at))
     return Figure(f"p95 of {CANCELS} cancels, request to end of file at the model", percentile(waits, 0.95), "ms", 200)
+
+
+def stop_figures(pair: BenchPair, _store: Store) -> list[Figure]:
+    """Measure from a client's closing of its stream, while the model is silent, to end of file at the fake model."""
+    figures: list[Figure] = []
+    with pair.client() as client:
+        for name, (path, body) in LEFT.items():
+            waits = [left_milliseconds(client, pair, path, body) for _ in range(STOPS)]
+            of = f"of {STOPS} closed streams, {name}, to end of file at the model"
+            shares = {"p50": 0.5, "p95": 0.95, "most": 1.0}
+            figures += [Figure(f"{key} {of}", percentile(waits, share), "ms", 1000) for key, share in shares.items()]
+    return figures
+
+
+def left_milliseconds(client: Any, pair: BenchPair, path: str, body: dict[str, Any]) -> float:
+    """Ask for a stream, leave it behind its first delta, and return how long the model's lives on."""
+    closed_before = closed_at(client, pair)
+    with client.stream("POST", path, json={"model": "bench", "stream": True, **body}) as answer:
+        for line in answer.iter_lines():
+            if WORD in line:
+                break
+        left_at = time.time()
+    return waited_milliseconds(client, pair, closed_before, left_at)
+
+
+def closed_at(client: Any, pair: BenchPair) -> list[float]:
+    """Return when clients of the fake model have closed streams before their ends."""
+    return client.get(f"{pair.model_url}/closed").json()
+
+
+def waited_milliseconds(client: Any, pair: BenchPair, before: Sequence[float], since: float) -> float:
+    """Wait until one more stream of the fake model is closed; return how long after an instant that was."""
+    while len(closed := closed_at(client, pair)) == len(before):
+        time.sleep(0.005)
+    return (closed[-1] - since) * 1000
 
 
 def await_text(client: Any, response_id: str) -> None:
