@@ -15,6 +15,7 @@ from backend.meaning.http import routes_moderations as moderations
 from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
 from backend.retention.http import routes as users
+from backend.turns.http import responses_socket as socket
 from backend.turns.http import routes as responses
 from backend.turns.http import routes_chat as chat
 from backend.turns.http import routes_models as models
@@ -28,7 +29,7 @@ STORES = (vector_stores, vector_store_files, file_batches)
 # Tried in this order: the routes that are called most come first.
 _ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
 _ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, moderations, lookups, api_keys)
-_ROUTES_LAST = (users, audit, internal)
+_ROUTES_LAST = (users, audit, internal, socket)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN, *_ROUTES_LAST))
 HEALTH_ROUTERS = (health.router,)
 METRICS_ROUTERS = (health.metrics_router,)

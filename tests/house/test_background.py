@@ -16,6 +16,7 @@ SCOPES = {
     "backend/knowledge/services/fused_retrieval.py",
     "backend/meaning/providers/openai_embedder.py",
     "backend/turns/http/event_stream.py",
+    "backend/turns/http/responses_socket.py",
     "backend/turns/services/compact_input.py",
     "backend/turns/services/execution_reader.py",
     "backend/turns/services/join_lanes.py",

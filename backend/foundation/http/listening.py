@@ -17,6 +17,12 @@ from shared.tls_door import TlsDoor
 SLOW_READER_SECONDS = 10
 """How long open connections may take to end after the shutdown of the application."""
 
+SOCKET_PROTOCOL = "backend.foundation.http.sockets:DrainingSocket"
+"""Imported by uvicorn, with its library, where something is served."""
+
+LONGEST_SOCKET_MESSAGE_BYTES = 4_194_304
+"""A message is held whole, beside those of all other sockets; what is longer comes as the body of a request."""
+
 DEFAULT_LIMITS = ReadLimits()
 
 
@@ -85,6 +91,9 @@ def http_server(
             app,
             loop="uvloop",
             http=cast(type[TimedProtocol], protocol),
+            ws=SOCKET_PROTOCOL,
+            ws_max_size=LONGEST_SOCKET_MESSAGE_BYTES,
+            ws_per_message_deflate=False,
             timeout_keep_alive=limits.idle_seconds,
             lifespan="off",
             access_log=False,

@@ -130,8 +130,18 @@ class TimedProtocol(HttpToolsProtocol):
             self._discard(len(data) - self._kept_bytes, len(data))
         if self._in_head and self._head_bytes > self._limits.head_bytes:
             self.send_400_response("")
-        if begin_to_idle(self, self._latest, self._clock):
+        if self.transport.get_protocol() is self and begin_to_idle(self, self._latest, self._clock):
             self._heads.add(self)
+
+    @property
+    def _becomes_socket(self) -> bool:
+        """Whether the request opens a WebSocket, whose protocol then takes the connection over."""
+        parser = cast(Any, self.parser)
+        return bool(parser.should_upgrade()) and self._should_upgrade()
+
+    def _should_upgrade(self) -> bool:
+        """Take no connection over on which an answer is due."""
+        return super()._should_upgrade() and (self._latest is None or self._latest.response_complete)
 
     @property
     def _latest(self) -> RequestResponseCycle | None:
@@ -155,8 +165,12 @@ class TimedProtocol(HttpToolsProtocol):
             self._stop_timer()
             self.cycle.keep_alive = False
             raise _TooManyWaiting
-        self._in_head, self._in_body = False, True
+        self._in_head, self._in_body = False, not self._becomes_socket
         self._unread_bytes = 0
+        if self._becomes_socket:
+            self._stop_timer()
+            super().on_headers_complete()
+            return
         self._heads.discard(self)
         self._clock.expect_body()
         super().on_headers_complete()

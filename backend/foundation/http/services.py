@@ -7,14 +7,20 @@ from time import monotonic
 from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, FastAPI, Request
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp
 
 from backend.foundation.domain.origins import ANY_ORIGIN
 from backend.foundation.http.bodies import HolderOf
 from backend.foundation.services.refusal_pace import RefusalPace
+from shared.shares import SharedBudget
 
 DEFAULT_MAX_BODY_BYTES = 33_554_432
 DEFAULT_MAX_BODIES_BYTES = 268_435_456
+MOST_SOCKETS = 512
+GOING_AWAY = "ballast.going_away"
+"""The type of the message by which the other end of a WebSocket hears that its client is to go behind what it does."""
+
 
 Service = TypeVar("Service")
 
@@ -31,7 +37,7 @@ class HttpOptions:
     `holder_of` names who presents a key or token, before a large body of his is read. `cors_origins` are the
     origins whose scripts may read answers; `*` is any. `needs_certificate` says that these paths take connections with
     a client certificate only. `doors` are middleware that sees a request before anything of its body is read, and
-    `refusals` says how fast refusals leave.
+    `refusals` says how fast refusals leave. `sockets` counts the open WebSockets.
     """
 
     service_token: str
@@ -42,6 +48,7 @@ class HttpOptions:
     needs_certificate: bool = False
     doors: tuple[Callable[[ASGIApp], ASGIApp], ...] = ()
     refusals: RefusalPace = field(default_factory=lambda: RefusalPace(monotonic))
+    sockets: SharedBudget = field(default_factory=lambda: SharedBudget("room for WebSockets", MOST_SOCKETS))
 
     def allows(self, origin: str) -> bool:
         """Return whether scripts of an origin may call."""
@@ -66,7 +73,7 @@ def service_of(kind: type[Service]) -> Callable[[Request], Coroutine[None, None,
     return find
 
 
-def service_in(request: Request, kind: type[Service]) -> Service:
+def service_in(request: HTTPConnection, kind: type[Service]) -> Service:
     """Return the object of this class, for dependencies on the way of each turn: one of its own would take longer."""
     return cast(dict[type[Service], Service], request.app.state.services)[kind]
 

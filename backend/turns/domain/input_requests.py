@@ -1,12 +1,12 @@
 """Requests about what a turn would send: to count it, or to have it summarised."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from backend.conversations.domain.input_items import Given
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
-from backend.conversations.domain.passed_over import OR_OTHER_KIND, PassedOver
+from backend.conversations.domain.passed_over import OR_OTHER_KIND, PassedOver, named_in
 from backend.foundation.domain.json_objects import JsonText, Steps
 from backend.turns.domain.named_models import ModelName
 from backend.turns.domain.turn_request import (
@@ -22,6 +22,7 @@ from backend.turns.domain.turn_request import (
     TurnRequest,
     checked,
 )
+from shared.errors import UnsupportedValue
 from shared.models.values import JsonObject
 
 
@@ -49,6 +50,14 @@ class CompactRequest(Given):
     prompt_cache_options: JsonObject | None = None
 
 
+class SocketRequest(TurnRequest):
+    """A turn as a message over a WebSocket asks for it, which is always streamed."""
+
+    type: Literal["response.create"]
+    generate: Literal[True] | None = None
+    stream_id: None = None
+
+
 def input_tokens_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
     """Parse and check the body of a request to count tokens, and return the turn that it asks about.
 
@@ -62,6 +71,24 @@ def input_tokens_request_in_steps(text: JsonText, passed_over: PassedOver | None
     given = {name: getattr(asked, name) for name in TurnFields.model_fields}
     # All values have been checked with the request that they come from.
     return checked(TurnRequest(input="").model_copy(update={**given, "input": asked.input or ""}))
+
+
+def socket_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
+    """Parse and check a message of a WebSocket, and return the turn that it asks for.
+
+    `passed_over` is as for a turn.
+
+    Raises:
+        InvalidRequest: `param` names the exact field, as for a turn.
+        UnsupportedValue: OpenAI's API has this value, and this server does not support it.
+    """
+    asked = yield from body_in_steps(SocketRequest, text, "input", INPUT_ITEM, passed_over)
+    if asked.is_background:
+        raise UnsupportedValue("A turn over a WebSocket runs in the foreground; leave this out.", param="background")
+    given = {name: getattr(asked, name) for name in TurnRequest.model_fields}
+    changes = {**given, "stream": True, "metadata": named_in(asked.metadata, passed_over)}
+    # All values have been checked with the request that they come from.
+    return checked(TurnRequest(input="").model_copy(update=changes))
 
 
 def compact_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from http import HTTPStatus
 from typing import Annotated, Literal
 
 import orjson
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list
+from backend.foundation.http.errors import error_body, render
 from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
@@ -27,7 +29,7 @@ from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
 from backend.turns.http.event_stream import EventBatches, frames, watched
 from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer, read_noting
-from shared.errors import BallastError
+from shared.errors import BallastError, InvalidRequest
 from shared.models.error_reports import report_of
 from shared.models.values import JsonObject
 
@@ -81,6 +83,13 @@ async def create_response(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""
     asked = await door.read(turn_request_in_steps)
     return await door.answer(asked, once, ResponsesWording(), door.services.on_disconnect.responses)
+
+
+@router.get(RESPONSES_PATH, include_in_schema=False)
+async def open_socket(caller: CallerDep) -> Response:
+    """Answer who may open a WebSocket here, and has asked for none."""
+    told = InvalidRequest("Here a WebSocket is opened; create a response with POST.")
+    return render(HTTPStatus.UPGRADE_REQUIRED, error_body(told), {"upgrade": "websocket"})
 
 
 @router.post(

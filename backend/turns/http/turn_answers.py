@@ -36,6 +36,9 @@ from shared.models.error_reports import error_of
 from shared.models.values import JsonObject
 
 ServicesDep = Annotated[TurnServices, Depends(service_of(TurnServices))]
+READING = "reading"
+"""Where the state of a request may hold how its body is read in place of what the route says."""
+
 STREAM_FIELDS = ("stream", "stream_options")
 """How an answer is sent, which may differ when a request is sent again under its key."""
 
@@ -122,7 +125,7 @@ class TurnDoor:
 
     async def read(self, reading: Reading[Asked]) -> Asked:
         """Read the request's body, and note what is passed over in it for the answer's header."""
-        return await read_noting(self.request, self.services, reading)
+        return await read_noting(self.request, self.services, self.request.scope["state"].get(READING, reading))
 
     def name(self, response: StoredResponse) -> None:
         """Note which response the answer is about, for its header and for the access log."""

@@ -74,6 +74,7 @@ def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS, tls: TlsDoor 
             app,
             loop="uvloop",
             http=cast(type[TimedRequests], partial(TimedRequests, limits)),
+            ws="none",
             timeout_keep_alive=limits.idle_seconds,
             lifespan="off",
             access_log=False,

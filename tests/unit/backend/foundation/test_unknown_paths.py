@@ -14,7 +14,7 @@ NOTHING = [
     ("PATCH", "/v1/nothing"),
 ]
 WRONG_METHOD = [
-    ("PUT", "/v1/responses", "POST"),
+    ("PUT", "/v1/responses", "GET, POST"),
     ("POST", "/v1/responses/resp_1", "GET, DELETE"),
     ("GET", "/v1/responses/resp_1/cancel", "POST"),
     ("PUT", "/v1/responses/input_tokens", "POST"),
