@@ -216,9 +216,10 @@ class SegmentIndex:
         self, connection: Connection, bases: Sequence[_Base], scores: NDArray[np.float64], limit: int
     ) -> list[Found]:
         """Return the chunks above the lowest score within the limit, and the first by text of those that have it."""
-        found = np.flatnonzero(scores)
-        last = np.partition(scores[found], -limit)[-limit] if len(found) > limit else 0.0
-        above, tied = np.flatnonzero(scores > last), np.flatnonzero((scores == last) & (scores > 0))
+        found = np.flatnonzero(scores > 0)
+        of_found = scores[found]
+        last = np.partition(of_found, -limit)[-limit] if len(found) > limit else 0.0
+        above, tied = found[of_found > last], found[of_found == last]
         best = [*_named(above, scores, bases), *_named(tied, scores, bases)]
         if len(tied) <= limit:
             return best
@@ -338,15 +339,17 @@ def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> NDArray[np
     for part in _parts(corpus, query.leading):
         is_led[part.numbers] = True
     fixed, by_length = length_norm(statistics.mean_length)
-    norms = fixed + by_length * corpus.lengths
     scores = np.zeros(len(corpus.lengths))
     for word in query.terms:
         weight = statistics.idf(word) * (K1 + 1)
         for numbers, counts in corpus.words[word]:
             led = is_led[numbers]
             places, times = numbers[led], counts[led].astype(np.float64)
-            scores[places] += weight * (times / (times + norms[places]))
-    return scores.round(SCORE_DECIMALS)
+            norms = fixed + by_length * corpus.lengths[places]
+            scores[places] += weight * (times / (times + norms))
+    matching = np.flatnonzero(is_led)
+    scores[matching] = scores[matching].round(SCORE_DECIMALS)
+    return scores
 
 
 def _mask(bases: Sequence[_Base], allowed: Mapping[str, Sequence[Range]], length: int) -> NDArray[np.bool_]:
