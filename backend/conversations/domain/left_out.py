@@ -145,7 +145,7 @@ def summary_entry(
         kind=EntryKind.SUMMARY if message is not None else EntryKind.VOID,
         message=message,
         created_at=now,
-        label=_labels(left_out, log),
+        label=labels_of_omission(left_out, log),
         summarised=_agents(left_out, before if text is None else left_out.entries, response if text else None),
         reset=left_out.reset.model_copy(update={"summary_at": at}),
     )
@@ -193,7 +193,7 @@ def _text_of(entry: Entry) -> str:
     return message.content if isinstance(message, UserMessage) and isinstance(message.content, str) else ""
 
 
-def _labels(left_out: Omission, log: Sequence[Entry]) -> Labels:
+def labels_of_omission(left_out: Omission, log: Sequence[Entry]) -> Labels:
     """Join the labels of all turns of which a text is left out; a turn has them on its first entries only.
 
     Of what was withheld the summary has been made without its text.

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from backend.conversations.domain.carried_summaries import CarriedSummary, carrying_item
 from backend.conversations.domain.conversation_log import Entry, newest_reset, sent_entries
-from backend.conversations.domain.left_out import Omission, left_out_by_input
+from backend.conversations.domain.left_out import Omission, labels_of_omission, left_out_by_input
 from backend.conversations.domain.responses import Item, ItemBody
 from backend.conversations.domain.turn_calls import SummaryCall
-from backend.conversations.domain.withheld import emptied_item, labels_in
+from backend.conversations.domain.withheld import emptied_item
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
-from backend.knowledge.domain.labels import encode_labels, joined_labels
+from backend.knowledge.domain.labels import encode_labels
 from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.observer import CompactionOutcome
 from backend.turns.services.execution_reader import ExecutionReader
@@ -81,18 +81,18 @@ class CompactInput:
                 draft = await self._drafting.draft(asked, start, request_id)
                 turn, stored = await beside_others(start.size, lambda: assembled(draft))
                 record = _Record(turn.log)
-                summary = await self._summary(turn, record, left)
+                left_out = _all_of(turn)
+                summary = await self._summary(turn, left_out, record, left)
             rate.settle((record.usage.input_tokens or 0) + (record.usage.output_tokens or 0))
         if summary.text is None:
             raise _failure(summary.outcome)
-        label = encode_labels(joined_labels(labels_in(turn.log)))
+        label = encode_labels(labels_of_omission(left_out, turn.log))
         carried = CarriedSummary(tenant=caller.tenant, user_id=caller.user_id, label=label, text=summary.text)
         said = _messages_of_user(stored.items, turn)
         output = (*said, carrying_item(carried, self._secret))
         return CompactedInput(turn.response.id, int(draft.now.timestamp()), output, record.usage)
 
-    async def _summary(self, turn: Turn, record: _Record, left: asyncio.Event) -> Summary:
-        left_out = _all_of(turn)
+    async def _summary(self, turn: Turn, left_out: Omission, record: _Record, left: asyncio.Event) -> Summary:
         if turn.card is None or not left_out.entries:
             raise InvalidRequest("There is nothing to compact; give 'input' or 'previous_response_id'.", param="input")
         async with asyncio.TaskGroup() as group:

@@ -1,18 +1,23 @@
 """Summaries of restricted turns: they pass the outgoing check, and carry the labels of all that they were made from."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import orjson
 import pytest
 
 from backend.conversations.domain.conversation_log import WITHHELD, Entry, EntryKind
+from backend.foundation.domain.json_objects import result_of, scanned
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.restricted.domain.canaries import document_canary
+from backend.turns.domain.input_requests import compact_request_in_steps
+from shared.errors import PermissionDenied
 from shared.models.events import ExecutionEvent
 from shared.models.execution import AccessMode, ExecutionRequest, Purpose
 from shared.models.messages import UserMessage
-from shared.models.values import objects_in
+from shared.models.values import JsonObject, objects_in
 from shared.prompts.knowledge_base import FIGURE_WITHHELD
 from shared.prompts.summary import COMPACTED, framed_summary
 from tests.contract.knowledge_cases import make_base, put
@@ -47,6 +52,12 @@ async def compacted(house: TurnHouse, **first: Any) -> str:
     return last.conversation_id
 
 
+async def carried(house: TurnHouse, response_id: str, **fields: Any) -> Sequence[JsonObject]:
+    """Have a conversation compacted on request; return what its client carries."""
+    asked = compact_request_in_steps(scanned(orjson.dumps({"previous_response_id": response_id, **fields})))
+    return (await house.services.compact(ADA, result_of(asked), "req_1", asyncio.Event())).output
+
+
 def summaries_in(log: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in log if entry.kind is EntryKind.SUMMARY]
 
@@ -68,6 +79,32 @@ async def test_a_summary_that_repeats_the_base_is_not_kept(text: str) -> None:
         assert UserMessage(content=COMPACTED) in after.history
         assert text not in str(whole_prompt(after))
         assert text not in str(house.state)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [(f"He learnt that {PASSAGE}", None), ("It costs 4,711 EUR.", f"It costs {FIGURE_WITHHELD}.")],
+    ids=["base", "figure"],
+)
+async def test_a_summary_on_request_passes_the_same_check(said: str, kept: str | None) -> None:
+    async with house_of(MemberRole.RESTRICTED_ANALYST, saying(said)) as house:
+        first = await house.ask(input="FACT-a", tools=TOOLS)
+        if kept is None:
+            with pytest.raises(PermissionDenied):
+                await carried(house, first.id)
+            return
+        after = await house.ask(input=[*await carried(house, first.id), {"role": "user", "content": "And?"}])
+        assert [(label.base_id, label.mode) for label in after.label] == [("kb_a", AccessMode.RESTRICTED)]
+        assert UserMessage(content=framed_summary(kept)) in shell_of(house).answers[-1].history
+
+
+async def test_a_summary_on_request_of_notices_is_for_who_lost_the_base() -> None:
+    async with house_of(MemberRole.READER, saying("He likes tea.")) as house:
+        first = await house.ask(input="FACT-a", tools=TOOLS)
+        await house.knowledge.remove_member("kb_a", "ada")
+        await house.ask(input=[*await carried(house, first.id, tools=[]), {"role": "user", "content": "And?"}])
+        assert "Well." not in str(shell_of(house).summaries[0].history)
+        assert UserMessage(content=framed_summary("He likes tea.")) in shell_of(house).answers[-1].history
 
 
 async def test_figures_of_a_restricted_summary_become_marks() -> None:
