@@ -25,6 +25,7 @@ from shared.models.events import (
     ServedCallFinished,
     ServedCallStarted,
     TextDelta,
+    TextLogprobs,
     TurnFailed,
     TurnFinished,
     TurnHandedBack,
@@ -287,6 +288,7 @@ def execution_events() -> st.SearchStrategy[ExecutionEvent]:
     return st.one_of(
         st.builds(ModelCallStarted, call=counts, reminder=texts),
         st.builds(TextDelta, text=texts),
+        st.builds(TextLogprobs, tokens=texts),
         st.builds(ReasoningDelta, text=texts),
         st.builds(RefusalDelta, text=texts),
         st.builds(CitationAdded, number=counts, file_id=texts, filename=texts, index=counts),

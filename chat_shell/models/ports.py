@@ -63,6 +63,12 @@ class CallFragment(Value):
     arguments: str
 
 
+class LogprobsFragment(Value):
+    """The log probabilities of tokens of the answer's text, which follows: a JSON list in the form of OpenAI's APIs."""
+
+    tokens: str
+
+
 class ModelAnswerEnd(Value):
     """The last item of every stream that did not fail: complete tool calls, reason and usage.
 
@@ -78,7 +84,7 @@ class ModelAnswerEnd(Value):
     left_out: tuple[str, ...] = ()
 
 
-ModelFragment = TextFragment | ReasoningFragment | RefusalFragment | CallFragment | ModelAnswerEnd
+ModelFragment = TextFragment | ReasoningFragment | RefusalFragment | CallFragment | LogprobsFragment | ModelAnswerEnd
 
 
 class Model(Protocol):

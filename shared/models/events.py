@@ -117,6 +117,17 @@ class TextDelta(Value):
     text: str
 
 
+class TextLogprobs(Value):
+    """The log probabilities of tokens of the answer, whose text follows where it does not stand in the last delta.
+
+    `tokens` is a JSON list with `token`, `logprob`, `bytes` and `top_logprobs` of each. Only who asks for them gets
+    any.
+    """
+
+    type: Literal["text_logprobs"] = "text_logprobs"
+    tokens: str
+
+
 class ReasoningDelta(Value):
     """More of the reasoning that a reasoning model shows."""
 
@@ -257,6 +268,7 @@ TurnEnd = TurnFinished | TurnHandedBack | TurnFailed
 ExecutionEvent = Annotated[
     ModelCallStarted
     | TextDelta
+    | TextLogprobs
     | ReasoningDelta
     | RefusalDelta
     | CitationAdded

@@ -81,7 +81,8 @@ class ModelParameters(Value):
     """The parameters that the caller gave for the model; where one is None, the provider's default holds.
 
     `text_format` is the object `text.format` of OpenAI's API, where the caller wants structured output. The answer ends
-    before the first of the `stop` sequences. `seed` and `stop` have defaults because earlier releases do not send them.
+    before the first of the `stop` sequences. `top_logprobs` counts the alternatives of each token that come with its
+    log probability; where it is None, none is told. What has a default, earlier releases do not send.
     """
 
     temperature: float | None
@@ -96,6 +97,8 @@ class ModelParameters(Value):
     parallel_tool_calls: bool
     seed: Int64 | None = None
     stop: tuple[str, ...] = ()
+    # Left out where it is None, because the release before refuses a field that it does not know.
+    top_logprobs: Int64 | None = Field(default=None, exclude_if=is_none)
 
 
 class DynamicBlock(Value):

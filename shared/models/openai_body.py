@@ -120,6 +120,7 @@ class Metadata(Value):
     frequency_penalty: Json[float] | None = None
     seed: Json[Int64] | None = None
     stop: Json[tuple[str, ...]] = ()
+    top_logprobs: Json[Int64] | None = None
 
 
 class RequestBody(Value):

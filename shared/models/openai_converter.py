@@ -114,6 +114,7 @@ def _decode_parameters(body: RequestBody) -> ModelParameters:
         verbosity=body.text.verbosity if body.text else None,
         seed=body.metadata.seed,
         stop=body.metadata.stop,
+        top_logprobs=body.metadata.top_logprobs,
         tool_choice=_decode_choice(body.tool_choice),
         parallel_tool_calls=body.parallel_tool_calls is not False,
     )
@@ -135,6 +136,7 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         "presence_penalty": parameters.presence_penalty,
         "frequency_penalty": parameters.frequency_penalty,
         "seed": parameters.seed,
+        "top_logprobs": parameters.top_logprobs,
     }
     user_words = {"user_words": knowledge.user_words} if knowledge.user_words else {}
     return {

@@ -30,6 +30,7 @@ from shared.models.events import (
     ServedCallFinished,
     ServedCallStarted,
     TextDelta,
+    TextLogprobs,
     TurnEnd,
     TurnFailed,
     TurnFinished,
@@ -64,6 +65,8 @@ def event_to_proto(event: ExecutionEvent) -> pb.ExecutionEvent:
                 return pb.ExecutionEvent(reasoning_delta=event.text)
             case RefusalDelta():
                 return pb.ExecutionEvent(refusal_delta=event.text)
+            case TextLogprobs():
+                return pb.ExecutionEvent(text_logprobs=event.tokens)
             case _:
                 return _milestone_to_proto(event)
     except ValueError as error:
@@ -235,6 +238,7 @@ def _read_turn_failed(event: pb.ExecutionEvent) -> TurnFailed:
 READERS: dict[str, Callable[[pb.ExecutionEvent], ExecutionEvent]] = {
     "reasoning_delta": lambda event: ReasoningDelta(text=event.reasoning_delta),
     "refusal_delta": lambda event: RefusalDelta(text=event.refusal_delta),
+    "text_logprobs": lambda event: TextLogprobs(tokens=event.text_logprobs),
     "model_call_started": lambda event: ModelCallStarted.model_validate(scalar_fields(event.model_call_started)),
     "citation_added": lambda event: CitationAdded.model_validate(scalar_fields(event.citation_added)),
     "model_call_finished": _read_call_finished,

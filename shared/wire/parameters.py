@@ -44,6 +44,7 @@ def parameters_to_proto(parameters: ModelParameters) -> pb.ModelParameters:
         verbosity=VERBOSITY_TO_PROTO[parameters.verbosity],
         seed=parameters.seed,
         stop=parameters.stop,
+        top_logprobs=parameters.top_logprobs,
     )
 
 
@@ -66,6 +67,7 @@ def parameters_from_proto(parameters: pb.ModelParameters) -> ModelParameters:
             verbosity=known(VERBOSITY_FROM_PROTO, parameters.verbosity, "parameters.verbosity"),
             seed=optional(parameters, "seed"),
             stop=tuple(parameters.stop),
+            top_logprobs=optional(parameters, "top_logprobs"),
             tool_choice=_choice_from_proto(parameters.tool_choice),
             parallel_tool_calls=parameters.parallel_tool_calls,
         )

@@ -229,14 +229,18 @@ async def test_chat_completions_take_one_model(client: httpx2.AsyncClient) -> No
 async def test_choices_of_a_completion_are_calls_over_the_same_bytes(
     client: httpx2.AsyncClient, provider: FakeModelControl
 ) -> None:
-    await says(provider, LEFT, *(Reply(text=(f"{number} ", "it is.")) for number in ("One", "Two", "Three")))
+    texts = [(f"{number} ", "it is.") for number in ("One", "Two", "Three")]
+    await says(provider, LEFT, *(Reply(text=text, logprobs=True) for text in texts))
     messages: list[Body] = [{"role": "user", "content": "Which?"}]
-    options: Body = {"model": LEFT, "n": 3, "stream": True, "stream_options": {"include_usage": True}}
+    weighed: Body = {"logprobs": True, "top_logprobs": 2}
+    options: Body = {"model": LEFT, "n": 3, "stream": True, "stream_options": {"include_usage": True}, **weighed}
     answer = await client.post("/v1/chat/completions", json={**options, "messages": messages})
     chunks = [check_chunk(frame) for frame in answer.content.removesuffix(b"data: [DONE]\n\n").split(b"data: ")[1:]]
     said = dict.fromkeys(range(3), "")
     for choice in [choice for chunk in chunks for choice in chunk["choices"]]:
-        said[choice["index"]] += choice["delta"].get("content") or ""
+        said[choice["index"]] += (text := choice["delta"].get("content") or "")
+        told: Body = choice["logprobs"] or {"content": []}
+        assert "".join(one["token"] for one in told["content"]) == text
     assert sorted(said.values()) == ["One it is.", "Three it is.", "Two it is."]
     requests = await provider.requests()
     assert [request.body for request in requests] == [requests[0].body] * 3

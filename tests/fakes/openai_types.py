@@ -48,6 +48,7 @@ UNKNOWN_TO_OPEN_RESPONSES = (
     "response.custom_tool_call",
 )
 
+TELL_OF_TOKENS = ("response.output_text.delta", "response.output_text.done")
 
 _OPENAIS = ("mcp_call", "custom_tool_call")
 """Types of items that Open Responses does not know."""
@@ -67,6 +68,9 @@ def check_event(body: bytes, *, open_responses: bool = True) -> dict[str, Any]:
         flat["response"] = _known_to_openai(event["response"])
     if "item" in event:
         flat["item"] = _known_item(event["item"])
+    if event_type in TELL_OF_TOKENS:
+        # The guide to this API shows `bytes` here, too, which Open Responses wants.
+        flat["logprobs"] = [_without_bytes(token) for token in event["logprobs"]]
     _strictly(_class(openai_responses, name), flat)
     is_known = (
         not event_type.startswith(UNKNOWN_TO_OPEN_RESPONSES) and event.get("item", {}).get("type") not in _OPENAIS
@@ -75,6 +79,11 @@ def check_event(body: bytes, *, open_responses: bool = True) -> dict[str, Any]:
         found = _open_responses_class(event_type)
         found.model_validate_json(body, strict=True)
     return event
+
+
+def _without_bytes(token: dict[str, Any]) -> dict[str, Any]:
+    others = {"top_logprobs": [_without_bytes(one) for one in token.get("top_logprobs", [])]}
+    return {key: others.get(key, value) for key, value in token.items() if key != "bytes"}
 
 
 def check_response(body: dict[str, Any], *, open_responses: bool = True) -> None:

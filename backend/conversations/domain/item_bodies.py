@@ -23,6 +23,7 @@ from shared.ids import IdPrefix
 from shared.models.values import JsonObject
 
 FILE_SEARCH_RESULTS = "file_search_call.results"
+OUTPUT_LOGPROBS = "message.output_text.logprobs"
 
 RESPONSE_ID = "response_id"
 """Lists of a conversation's items name the response of each where `include` asks for it: a word of our own."""

@@ -18,6 +18,7 @@ from shared.models.events import (
     RefusalDelta,
     SearchFinished,
     TextDelta,
+    TextLogprobs,
     TurnFinished,
     Usage,
 )
@@ -84,8 +85,8 @@ class OutgoingScan:
                 return await self._held(event)
             case CitationAdded():
                 return await self._cited(event)
-            case FunctionCallDelta():
-                return []  # calls are scanned as a whole
+            case FunctionCallDelta() | TextLogprobs():
+                return []  # calls are scanned as a whole; the alternatives of a withheld word would tell it
             case SearchFinished():
                 event = event.model_copy(update={"results": ()})
             case _:

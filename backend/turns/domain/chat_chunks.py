@@ -1,6 +1,6 @@
 """Translating the stream events of a response to chunks of OpenAI's Chat Completions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,6 +16,7 @@ from backend.turns.domain.chat_completion import (
     completion_usage,
     failure_in,
     finish_reason,
+    logprobs_body,
     url_citations,
 )
 from backend.turns.domain.response_events import TERMINAL_TYPES, LoggedEvent
@@ -136,10 +137,11 @@ class _ChoiceChunks:
         self._before = head + b'[{"index":%d,"delta":' % index
         self._tail = tail
         self._lengths = dict.fromkeys(DELTA_FIELDS.values(), 0)
+        self._logprobs_count = 0
         self._around = {field: self._halves(field) for field in self._lengths}
         self._places: dict[str, tuple[JsonValue, JsonValue]] = {}
         self._calls: dict[JsonValue, _SentCall] = {}
-        self._calls_by_id: dict[JsonValue, _SentCall] = {}
+        self._sent: list[_SentCall] = []
 
     def opening(self) -> bytes:
         """Build the first chunk."""
@@ -154,13 +156,17 @@ class _ChoiceChunks:
             self._places[field] = place
             text = text if before is None else BETWEEN_MESSAGES + text
         self._lengths[field] += len(text)
+        logprobs = event.get("logprobs")
+        if logprobs:
+            return self._chunk({field: text}, logprobs=objects_in(logprobs))
         before_text, after_text = self._around[field]
         return before_text + orjson.dumps(text) + after_text
 
     def call(self, output_index: JsonValue, item: JsonObject) -> bytes:
         """Build the chunk that announces a call, whose arguments follow."""
-        self._calls[output_index] = call = _SentCall(len(self._calls_by_id), *CALLED[item["type"]])
-        return self._called(call, item["call_id"], item["name"])
+        announced = self._called(CALLED[item["type"]], item["call_id"], item["name"])
+        self._calls[output_index] = self._sent[-1]
+        return announced
 
     def arguments(self, event: JsonObject) -> bytes:
         """Build the chunk of a piece of a call's arguments."""
@@ -171,7 +177,9 @@ class _ChoiceChunks:
         texts = {"content": said.content, "refusal": said.refusal, "reasoning_content": said.reasoning}
         rests = {field: text[self._lengths[field] :] for field, text in texts.items()}
         chunks = [self._chunk({field: rest}) for field, rest in rests.items() if rest]
-        return [*chunks, *(chunk for call in said.calls for chunk in self._rest_of(call))]
+        if logprobs := said.logprobs[self._logprobs_count :]:
+            chunks.append(self._chunk({"content": ""}, logprobs=logprobs))
+        return [*chunks, *(chunk for place, call in enumerate(said.calls) for chunk in self._rest_of(place, call))]
 
     def ending(self, choice: Choice, addresses: Addresses) -> list[bytes]:
         """Build the chunks of the citations, and of why the answer ended."""
@@ -184,18 +192,18 @@ class _ChoiceChunks:
         before_text, _, after_text = self._chunk({field: ""}).rpartition(b'""')
         return before_text, after_text
 
-    def _rest_of(self, whole: JsonObject) -> list[bytes]:
+    def _rest_of(self, place: int, whole: JsonObject) -> list[bytes]:
         """Build the chunks of what no event has brought of a call."""
-        kind, text = next(each for each in CALLED.values() if each[0] == whole["type"])
+        kind, text = form = next(each for each in CALLED.values() if each[0] == whole["type"])
         called = cast("dict[str, str]", whole[kind])
-        sent = self._calls_by_id.get(whole["id"])
-        call = sent or _SentCall(len(self._calls_by_id), kind, text)
-        head = [] if sent else [self._called(call, whole["id"], called["name"])]
+        head = [self._called(form, whole["id"], called["name"])] if place == len(self._sent) else []
+        call = self._sent[place]
         rest = called[text][call.characters :]
         return [*head, self._piece(call, rest)] if rest else head
 
-    def _called(self, call: _SentCall, call_id: JsonValue, name: JsonValue) -> bytes:
-        self._calls_by_id[call_id] = call
+    def _called(self, form: tuple[str, str], call_id: JsonValue, name: JsonValue) -> bytes:
+        call = _SentCall(len(self._sent), *form)
+        self._sent.append(call)
         called: JsonObject = {"name": name, call.text: ""}
         return self._chunk({"tool_calls": [{"index": call.place, "id": call_id, "type": call.kind, call.kind: called}]})
 
@@ -203,8 +211,10 @@ class _ChoiceChunks:
         call.characters += len(piece)
         return self._chunk({"tool_calls": [{"index": call.place, call.kind: {call.text: piece}}]})
 
-    def _chunk(self, delta: JsonObject, reason: str | None = None) -> bytes:
-        ending = b',"logprobs":null,"finish_reason":%b}]' % orjson.dumps(reason)
+    def _chunk(self, delta: JsonObject, reason: str | None = None, logprobs: Sequence[JsonObject] = ()) -> bytes:
+        self._logprobs_count += len(logprobs)
+        told = orjson.dumps(logprobs_body(logprobs))
+        ending = b',"logprobs":%b,"finish_reason":%b}]' % (told, orjson.dumps(reason))
         return b"".join((self._before, orjson.dumps(delta), ending, self._tail))
 
 

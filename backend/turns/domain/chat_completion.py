@@ -42,6 +42,7 @@ class Said(NamedTuple):
     reasoning: str
     citations: tuple[Citation, ...]
     calls: tuple[JsonObject, ...]
+    logprobs: tuple[JsonObject, ...] = ()
 
 
 def said_in(output: JsonValue) -> Said:
@@ -49,6 +50,7 @@ def said_in(output: JsonValue) -> Said:
     items = objects_in(output)
     texts, refusals = list[str](), list[str]()
     citations: list[Citation] = []
+    logprobs: list[JsonObject] = []
     length = 0
     for part in _parts(items, "message"):
         if part["type"] == "refusal":
@@ -57,6 +59,7 @@ def said_in(output: JsonValue) -> Said:
         text = cast(str, part["text"])
         start = length + len(BETWEEN_MESSAGES) if texts else 0
         citations += _citations(part, start)
+        logprobs += objects_in(part["logprobs"])
         texts.append(text)
         length = start + len(text)
     return Said(
@@ -65,6 +68,7 @@ def said_in(output: JsonValue) -> Said:
         reasoning=BETWEEN_MESSAGES.join(cast(str, part["text"]) for part in _parts(items, "reasoning")),
         citations=tuple(citations),
         calls=tuple(_call(item) for item in items if item["type"] in CALLED),
+        logprobs=tuple(logprobs),
     )
 
 
@@ -120,7 +124,13 @@ def _choice_body(index: int, choice: Choice, addresses: Addresses) -> JsonObject
         message["tool_calls"] = list(said.calls)
     if said.reasoning:
         message["reasoning_content"] = said.reasoning
-    return {"index": index, "message": message, "logprobs": None, "finish_reason": finish_reason(choice)}
+    logprobs = logprobs_body(said.logprobs)
+    return {"index": index, "message": message, "logprobs": logprobs, "finish_reason": finish_reason(choice)}
+
+
+def logprobs_body(tokens: Sequence[JsonObject]) -> JsonObject | None:
+    """Return what a choice tells of its tokens; None where nothing is known of them."""
+    return {"content": list(tokens), "refusal": None} if tokens else None
 
 
 def finish_reason(choice: Choice) -> str:

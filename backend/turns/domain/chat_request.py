@@ -14,6 +14,7 @@ from backend.conversations.domain.input_items import (
     FunctionName,
     Given,
 )
+from backend.conversations.domain.item_bodies import OUTPUT_LOGPROBS
 from backend.conversations.domain.item_steps import STEP_WEIGHT, body_in_steps
 from backend.conversations.domain.passed_over import OR_LEFT_OUT, OR_OTHER_KIND, OtherKind, PassedOver, named_in
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
@@ -206,6 +207,7 @@ _FILE_FIELDS = {"file_data": ".file.file_data", "file_id": ".file.file_id"}
 _LANE = re.compile(r"models\[\d+\]")
 _OF_TOOL = re.compile(r"(?:tools\[(\d+)\]|tool_choice)(?=\.(?:name|parameters)$)")
 _RENAMED = {
+    "include": "logprobs",
     "input": "messages",
     "text.verbosity": "verbosity",
     "text.format.type": "response_format.type",
@@ -256,8 +258,10 @@ def _check_unsupported(chat: ChatRequest) -> None:
         if getattr(chat, field) is not None:
             message = f"This field is deprecated and not supported; use '{successor}'."
             raise UnsupportedValue(message, param=field)
-    if chat.logprobs:
-        raise UnsupportedValue("Log probabilities are not delivered; leave this field out.", param="logprobs")
+    if chat.top_logprobs and not chat.logprobs:
+        raise InvalidRequest(
+            "These come with 'logprobs': true; give that, or leave this field out.", param="top_logprobs"
+        )
     if (chat.n or 1) > 1 and chat.if_running is not None:
         message = "Several choices do not wait for a running turn; leave this field out, or ask for one."
         raise InvalidRequest(message, param="if_running")
@@ -295,6 +299,7 @@ def _turn_request(chat: ChatRequest, placed: list[PlacedItem], metadata: Mapping
         "tool_choice": _choice(chat),
         "max_output_tokens": limit,
         "text": TextOptions(format=_format(chat), verbosity=chat.verbosity),
+        "include": [OUTPUT_LOGPROBS] if chat.logprobs else None,
         "reasoning": None if effort is None else ReasoningOptions(effort=effort),
     }
     # All values have been checked with the request that they come from.

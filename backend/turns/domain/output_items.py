@@ -27,6 +27,7 @@ class OpenPart:
         self.start = start
         self.pieces: list[str] = []
         self.annotations: list[JsonObject] = []
+        self.logprobs: list[JsonObject] = []
 
     @property
     def text(self) -> str:
@@ -39,7 +40,7 @@ class OpenPart:
             return {"type": self.kind, "refusal": self.text}
         if self.kind == "reasoning_text":
             return {"type": self.kind, "text": self.text}
-        return {"type": self.kind, "text": self.text, "annotations": list(self.annotations), "logprobs": []}
+        return {"type": self.kind, "text": self.text, "annotations": [*self.annotations], "logprobs": [*self.logprobs]}
 
 
 class OpenText:
@@ -57,8 +58,11 @@ class OpenText:
         """Build the events that announce the item."""
         return [_item_event("response.output_item.added", self.output_index, self.body("in_progress"))]
 
-    def add(self, kind: PartKind, text: str) -> list[UnnumberedEvent]:
-        """Add text to the open part; text of another kind closes that part and opens a new one."""
+    def add(self, kind: PartKind, text: str, logprobs: Sequence[JsonObject] = ()) -> list[UnnumberedEvent]:
+        """Add text to the open part, with the log probabilities of its tokens where they are told.
+
+        Text of another kind closes that part and opens a new one.
+        """
         events: list[UnnumberedEvent] = []
         part = self._part
         if part is None or part.kind != kind:
@@ -69,8 +73,13 @@ class OpenText:
         part.pieces.append(text)
         if kind == "output_text":
             self._text_length += len(text)
-        events.append(self._delta(part, text))
+        events.append(self._delta(part, text, logprobs))
         return events
+
+    def add_logprobs(self, logprobs: Sequence[JsonObject]) -> None:
+        """Add the log probabilities of tokens whose text has come, or that have none."""
+        if self._part is not None and self._part.kind == "output_text":
+            self._part.logprobs.extend(logprobs)
 
     def cite(self, citation: CitationAdded) -> list[UnnumberedEvent]:
         """Attach a citation to the open text part; its index counts from the part's beginning."""
@@ -103,6 +112,11 @@ class OpenText:
         if self._part is not None:
             self._part.annotations = list(annotations)
 
+    def restore_logprobs(self, logprobs: Sequence[JsonObject]) -> None:
+        """Set the log probabilities of the open part, of which clients have got some."""
+        if self._part is not None:
+            self._part.logprobs = list(logprobs)
+
     def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
         """Build the events that end the item."""
         return [
@@ -124,10 +138,10 @@ class OpenText:
         key = "refusal" if part.kind == "refusal" else "text"
         done: UnnumberedEvent = {**self._place(f"response.{part.kind}.done", part), key: part.text}
         if part.kind == "output_text":
-            done["logprobs"] = []
+            done["logprobs"] = [*part.logprobs]
         return [done, {**self._place("response.content_part.done", part), "part": part.body()}]
 
-    def _delta(self, part: OpenPart, text: str) -> UnnumberedEvent:
+    def _delta(self, part: OpenPart, text: str, logprobs: Sequence[JsonObject]) -> UnnumberedEvent:
         """Build a delta event; this runs for each delta, so its cost must not depend on the text so far."""
         event: UnnumberedEvent = {
             "type": f"response.{part.kind}.delta",
@@ -137,7 +151,8 @@ class OpenText:
             "delta": text,
         }
         if part.kind == "output_text":
-            event["logprobs"] = []
+            event["logprobs"] = [*logprobs]
+            part.logprobs += logprobs
         return event
 
     def _place(self, event_type: str, part: OpenPart) -> UnnumberedEvent:

@@ -81,6 +81,17 @@ def forbid_filters(request: TurnRequest, own: ConversationSettings, joined: Conv
     raise PermissionDenied(message, param=param)
 
 
+def forbid_logprobs(request: TurnRequest) -> None:
+    """Refuse log probabilities in a restricted turn: what could have stood in a word's place tells a withheld text.
+
+    Raises:
+        PermissionDenied: they are asked for.
+    """
+    if request.asked_logprobs is not None:
+        message = "Log probabilities are not told where your access to a knowledge base is restricted; leave this out."
+        raise PermissionDenied(message, param="top_logprobs" if request.top_logprobs else "include")
+
+
 def model_parameters(request: TurnRequest) -> ModelParameters:
     """Build the parameters of the model calls."""
     shape = text_format(request)
@@ -99,6 +110,7 @@ def model_parameters(request: TurnRequest) -> ModelParameters:
         parallel_tool_calls=request.parallel_tool_calls is not False,
         seed=request.seed,
         stop=request.stop_sequences,
+        top_logprobs=request.asked_logprobs,
     )
 
 

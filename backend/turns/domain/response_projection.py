@@ -4,6 +4,8 @@ Event numbers have no gaps. Items are announced before their parts, and parts be
 still open when a turn breaks off are closed as incomplete.
 """
 
+import orjson
+
 from backend.conversations.domain.item_bodies import NewId
 from backend.conversations.domain.responses import ItemBody, ResponseStatus
 from backend.turns.domain.output_items import (
@@ -49,7 +51,9 @@ from shared.models.events import (
     ServedCallFinished,
     ServedCallStarted,
     TextDelta,
+    TextLogprobs,
 )
+from shared.models.values import JsonObject, objects_in
 
 CUT_REASONS = (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
@@ -69,6 +73,7 @@ class ResponseProjection:
         self._served_calls: dict[str, OpenServedCall] = {}
         self._calls: dict[str, OpenCall] = {}
         self._left_out: dict[str, None] = {}
+        self._logprobs: list[JsonObject] = []
 
     def restore(self, shown: ShownOutput) -> None:
         """Continue behind the events that another process has sent; `feed` and `finish` then number onward."""
@@ -99,6 +104,9 @@ class ResponseProjection:
         match event:
             case TextDelta():
                 return self._numbered(self._add_to_message("output_text", event.text))
+            case TextLogprobs():
+                self._logprobs += objects_in(orjson.loads(event.tokens))
+                return []
             case RefusalDelta():
                 return self._numbered(self._add_to_message("refusal", event.text))
             case ReasoningDelta():
@@ -143,12 +151,13 @@ class ResponseProjection:
     def _add_to_message(self, kind: PartKind, text: str) -> list[UnnumberedEvent]:
         if not text:
             return []
+        logprobs, self._logprobs = self._logprobs, []
         if self._message is not None:
-            return self._message.add(kind, text)
+            return self._message.add(kind, text, logprobs)
         events = self._close_reasoning("completed")
         self._message = OpenText("message", self._new_id(IdPrefix.MESSAGE), len(self._items))
         self._items.append(self._message)
-        return [*events, *self._message.opened(), *self._message.add(kind, text)]
+        return [*events, *self._message.opened(), *self._message.add(kind, text, logprobs)]
 
     def _add_to_reasoning(self, text: str) -> list[UnnumberedEvent]:
         if not text:
@@ -207,7 +216,9 @@ class ResponseProjection:
     def _close_call(self, status: ItemStatus) -> list[UnnumberedEvent]:
         events = self._close_reasoning(status)
         message, self._message = self._message, None
+        logprobs, self._logprobs = self._logprobs, []
         if message is not None:
+            message.add_logprobs(logprobs)
             self._items[message.output_index] = message.body(status)
             events.extend(message.closed(status))
         return events

@@ -136,7 +136,7 @@ class ShownOutput:
             case _:
                 item = self.items[self._place(event)] if "delta" in event else None
                 if isinstance(item, OpenText):
-                    item.add(_DELTAS[kind], str(event["delta"]))
+                    item.add(_DELTAS[kind], str(event["delta"]), objects_in(event.get("logprobs") or []))
                 elif isinstance(item, OpenCall):
                     item.add(str(event["delta"]))
 
@@ -232,6 +232,7 @@ def _rest_of(item: ItemBody, shown: OpenItem) -> list[UnnumberedEvent]:
         rest = text.removeprefix(next(said, ""))
         events += shown.add(cast(PartKind, part["type"]), rest) if rest else []
         shown.restore_annotations(objects_in(part.get("annotations") or []))
+        shown.restore_logprobs(objects_in(part.get("logprobs") or []))
     return [*events, *shown.closed(status)]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, cast
 from pydantic import Discriminator, Field, Tag
 
 from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
-from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
+from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, OUTPUT_LOGPROBS, Include
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
 from backend.conversations.domain.passed_over import MAX_PAIRS, OR_LEFT_OUT, OR_OTHER_KIND, PassedOver, named_in
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
@@ -16,7 +16,7 @@ from backend.turns.domain.client_left import OnDisconnect, StreamOptions
 from backend.turns.domain.client_tools import CustomTool, FunctionChoice, FunctionTool, check_functions
 from backend.turns.domain.mcp_tool import McpTool
 from backend.turns.domain.named_models import ModelName, SeveralModels, checked_models
-from shared.errors import InvalidRequest, UnsupportedValue
+from shared.errors import InvalidRequest
 from shared.models.values import Int64, JsonObject
 
 Metadata = Annotated[
@@ -232,6 +232,12 @@ class TurnRequest(TurnFields):
         return FILE_SEARCH_RESULTS in (self.include or ())
 
     @property
+    def asked_logprobs(self) -> int | None:
+        """How many alternatives of each token are to come with its log probability; None where none is to be told."""
+        is_asked = bool(self.top_logprobs) or OUTPUT_LOGPROBS in (self.include or ())
+        return (self.top_logprobs or 0) if is_asked else None
+
+    @property
     def file_searches(self) -> tuple[FileSearchTool, ...]:
         """The file search tools, as given."""
         return file_searches_in(self.tools or ())
@@ -276,7 +282,6 @@ def checked(request: TurnRequest) -> TurnRequest:
 
     Raises:
         InvalidRequest: some do not; `param` names one of them.
-        UnsupportedValue: OpenAI's API has such a combination, and this server does not support it.
     """
     _check_combinations(request)
     check_functions(request.tools or ())
@@ -313,7 +318,3 @@ def _check_combinations(request: TurnRequest) -> None:
         )
     if not request.is_stored and request.if_running is not None:
         raise InvalidRequest("A turn that waits must be stored; leave this field out, or give true.", param="store")
-    if request.top_logprobs:
-        raise UnsupportedValue(
-            "Log probabilities are not delivered; leave this field out, or give 0.", param="top_logprobs"
-        )

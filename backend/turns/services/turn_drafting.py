@@ -42,7 +42,13 @@ from backend.turns.domain.presets import (
     with_preset,
     with_skills,
 )
-from backend.turns.domain.requested_settings import asked_model, check_choice, forbid_filters, own_settings
+from backend.turns.domain.requested_settings import (
+    asked_model,
+    check_choice,
+    forbid_filters,
+    forbid_logprobs,
+    own_settings,
+)
 from backend.turns.domain.response_object import new_body
 from backend.turns.domain.turn_origin import TurnStart, at_unknown_end
 from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
@@ -280,6 +286,7 @@ class TurnDrafting:
         preset = with_skills(meaning.preset, joined.served, mode)
         if mode is not AccessMode.FULL:
             forbid_filters(request, own, joined)
+            forbid_logprobs(request)
             joined = with_preset(own, preset, joined.served)
         settings = only_usable(joined, own, [binding.base.id for binding in bindings])
         return _KnownSettings(meaning, preset, request, own, settings, bindings)

@@ -99,6 +99,7 @@ def _refuse_unknown(asked: ModelParameters) -> None:
         "presence_penalty": bool(asked.presence_penalty),
         "frequency_penalty": bool(asked.frequency_penalty),
         "seed": asked.seed is not None,
+        "top_logprobs": asked.top_logprobs is not None,
     }
     for name, is_wanted in wanted.items():
         if is_wanted:

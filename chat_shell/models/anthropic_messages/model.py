@@ -30,8 +30,8 @@ class AnthropicMessagesApi:
         """Encode a streamed request; see the protocol."""
         return encode_messages_request(call, self.form)
 
-    def assembler(self) -> MessageAssembler:
-        """Return what reads one answer."""
+    def assembler(self, call: ModelCall) -> MessageAssembler:
+        """Return what reads the answer to a call."""
         return MessageAssembler()
 
     def avoiding(self, status: int, body: bytes) -> Avoidance | None:

@@ -95,6 +95,8 @@ def _changing_fields(call: ModelCall, dialect: Dialect) -> JsonObject:
     body["response_format"] = _response_format(asked)
     body["seed"] = asked.seed
     body["stop"] = list(asked.stop) or None
+    body["logprobs"] = None if asked.top_logprobs is None else True
+    body["top_logprobs"] = asked.top_logprobs or None
     return {name: value for name, value in body.items() if value is not None}
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chat_shell.models.chat_completions.assembler import AnswerAssembler
+from chat_shell.models.chat_completions.assembler import AnswerAssembler, WeighedAnswerAssembler
 from chat_shell.models.chat_completions.encoder import OPTIONAL_FIELDS, STANDARD_DIALECT, Dialect, encode_call
 from chat_shell.models.ports import ModelCall
 from chat_shell.models.transport.provider_errors import refused_field
@@ -24,9 +24,9 @@ class ChatCompletionsApi:
         """Encode a streamed request; see the protocol."""
         return encode_call(call, self.dialect)
 
-    def assembler(self) -> AnswerAssembler:
-        """Return what reads one answer."""
-        return AnswerAssembler()
+    def assembler(self, call: ModelCall) -> AnswerAssembler:
+        """Return what reads the answer to a call."""
+        return AnswerAssembler() if call.parameters.top_logprobs is None else WeighedAnswerAssembler()
 
     def avoiding(self, status: int, body: bytes) -> Avoidance | None:
         """Return the API without a field that the server refuses, where the adapter has added it."""

@@ -7,6 +7,7 @@ from chat_shell.models.responses.encoder import RESPONSES
 from chat_shell.models.transport.assembling import FrameAssembler, TextKind
 from chat_shell.models.transport.frames import LeftOut, expect_array, expect_object
 from chat_shell.models.transport.kept_items import MAX_KEPT_CHARACTERS, KeptItems
+from chat_shell.models.transport.logprobs import TokenReader
 from chat_shell.models.transport.provider_errors import error_of_frame
 from chat_shell.models.transport.usage import Counts, read_usage
 from shared.errors import ModelProtocolViolated, ModelStreamCut
@@ -162,6 +163,30 @@ class ResponseAssembler(FrameAssembler):
         self._reason = FinishReason.STOP if is_whole else _REASONS.get(named, FinishReason.LENGTH)
         self._usage = self._counts.report(response.get("usage"))
         self.ended = self.done = True
+
+
+class WeighedResponseAssembler(ResponseAssembler):
+    """Reads the log probabilities of the answer's tokens, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tokens = TokenReader()
+
+    def _feed_frame(self, frame: JsonObject) -> None:
+        if frame.get("type") == "response.output_text.delta":
+            self._weigh(frame)
+        super()._feed_frame(frame)
+
+    def _add_whole_part(self, part: JsonObject) -> None:
+        self._weigh(part)
+        super()._add_whole_part(part)
+
+    def _weigh(self, given: JsonObject) -> None:
+        found = self._tokens.read(given.get("logprobs"))
+        if found is not None:
+            self._add_logprobs(found)
+        elif self._tokens.is_full:
+            self.left_out.add(LeftOut.LOGPROBS)
 
 
 def _object(frame: JsonObject, name: str) -> JsonObject:

@@ -22,6 +22,7 @@ RESPONSES = "responses"
 REFUSABLE_FIELDS = ("prompt_cache_key", "include", "parallel_tool_calls")
 """Fields that a server may refuse although the call is right."""
 
+_INCLUDED = ["reasoning.encrypted_content"]
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 
@@ -46,7 +47,7 @@ def _constant_fields(call: ModelCall) -> JsonObject:
         "prompt_cache_key": call.cache_key or None,
         "stream": True,
         "store": False,
-        "include": ["reasoning.encrypted_content"],
+        "include": _INCLUDED if call.parameters.top_logprobs is None else [*_INCLUDED, "message.output_text.logprobs"],
         "instructions": _instructions(call),
         "tools": [_tool(tool) for tool in sorted(call.tools, key=lambda tool: tool.name)] or None,
         "parallel_tool_calls": call.parameters.parallel_tool_calls if call.tools else None,
@@ -114,6 +115,7 @@ def _changing_fields(call: ModelCall) -> JsonObject:
         "max_output_tokens": asked.max_output_tokens,
         "reasoning": None if effort is None else {"effort": effort},
         "text": _text(asked),
+        "top_logprobs": asked.top_logprobs or None,
     }
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from chat_shell.models.ports import ModelCall
-from chat_shell.models.responses.assembler import ResponseAssembler
+from chat_shell.models.responses.assembler import ResponseAssembler, WeighedResponseAssembler
 from chat_shell.models.responses.encoder import REFUSABLE_FIELDS, encode_response_request
 from chat_shell.models.transport.provider_errors import refused_field
 from chat_shell.models.transport.streaming import Avoidance
@@ -28,9 +28,9 @@ class ResponsesApi:
         """Encode a streamed request; see the protocol."""
         return encode_response_request(call, left_out=self.left_out, sends_reasoning=self.sends_reasoning)
 
-    def assembler(self) -> ResponseAssembler:
-        """Return what reads one answer."""
-        return ResponseAssembler()
+    def assembler(self, call: ModelCall) -> ResponseAssembler:
+        """Return what reads the answer to a call."""
+        return ResponseAssembler() if call.parameters.top_logprobs is None else WeighedResponseAssembler()
 
     def avoiding(self, status: int, body: bytes) -> Avoidance | None:
         """Return the API without a refused field, or, for this call alone, without reasoning that it cannot read."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from chat_shell.models.ports import (
     CallFragment,
+    LogprobsFragment,
     ModelAnswerEnd,
     ModelFragment,
     ReasoningFragment,
@@ -102,6 +103,11 @@ class FrameAssembler(ABC):
     def _add_call_piece(self, piece: CallFragment) -> None:
         self._end_fragment()
         self._fragments.append(piece)
+
+    def _add_logprobs(self, tokens: LogprobsFragment) -> None:
+        """Add the log probabilities of the tokens whose text comes next."""
+        self._end_fragment()
+        self._fragments.append(tokens)
 
     def _end_fragment(self) -> None:
         text = "".join(self._pieces)

@@ -19,6 +19,7 @@ class LeftOut(StrEnum):
     CHARACTERS = "characters that no text can hold"
     COUNTS = "counts of tokens that are no counts"
     CALLS = "tool calls without a name or of an unknown shape"
+    LOGPROBS = "log probabilities beyond what an answer may have of them"
 
 
 _UNKNOWN_SHAPE = "the model's provider sent a frame of an unknown shape"

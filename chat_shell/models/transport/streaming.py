@@ -67,8 +67,8 @@ class ProviderApi(Protocol):
         """
         ...
 
-    def assembler(self) -> FrameAssembler:
-        """Return what reads one answer."""
+    def assembler(self, call: ModelCall) -> FrameAssembler:
+        """Return what reads the answer to a call."""
         ...
 
     def avoiding(self, status: int, body: bytes) -> "Avoidance | None":
@@ -111,7 +111,7 @@ class StreamedModel:
     async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
         """Run one model call; see the port."""
         timeouts = ProviderTimeouts(self._endpoint.idle_timeout_seconds, remaining_seconds(deadline, self._clock.now()))
-        reader = AnswerReader(self._api.assembler())
+        reader = AnswerReader(self._api.assembler(call))
         response = await self._open(call, timeouts)
         # Closing a response that was read to its end returns the connection to the pool; any other close cuts it.
         try:

@@ -8,6 +8,7 @@ from typing import cast
 from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument, CitedText
 from chat_shell.models.ports import (
     CallFragment,
+    LogprobsFragment,
     Model,
     ModelAnswerEnd,
     ModelCall,
@@ -28,6 +29,7 @@ from shared.models.events import (
     ReasoningDelta,
     RefusalDelta,
     TextDelta,
+    TextLogprobs,
 )
 from shared.models.execution import remaining_seconds
 from shared.models.messages import ToolCall
@@ -108,8 +110,8 @@ class PartialAnswer:
         if isinstance(fragment, ModelAnswerEnd):
             self._end = fragment
             return
-        if isinstance(fragment, CallFragment):
-            yield FunctionCallDelta(call_id=fragment.call_id, name=fragment.name, arguments=fragment.arguments)
+        if isinstance(fragment, CallFragment | LogprobsFragment):
+            yield _beside_text(fragment)
             return
         text = self._fitting(fragment.text)
         if isinstance(fragment, ReasoningFragment):
@@ -162,6 +164,12 @@ class PartialAnswer:
 
     def _cited(self, text: str) -> tuple[ExecutionEvent, ...]:
         return (TextDelta(text=text),) if self._citations is None else _events_of(self._citations.feed(text))
+
+
+def _beside_text(fragment: CallFragment | LogprobsFragment) -> ExecutionEvent:
+    if isinstance(fragment, LogprobsFragment):
+        return TextLogprobs(tokens=fragment.tokens)
+    return FunctionCallDelta(call_id=fragment.call_id, name=fragment.name, arguments=fragment.arguments)
 
 
 def _events_of(cited: CitedText) -> tuple[ExecutionEvent, ...]:

@@ -302,12 +302,14 @@ def _demands_function(request: ExecutionRequest) -> bool:
 
 
 def _model_call(turn: _Turn, step: CallModel) -> ModelCall:
-    parameters = turn.request.parameters
+    parameters, is_answer = turn.request.parameters, turn.request.purpose is Purpose.ANSWER
+    # What could have stood in the place of a word tells what a withheld text says.
+    top_logprobs = parameters.top_logprobs if turn.is_full and is_answer else None
     return ModelCall(
         model=turn.request.model,
         messages=step.messages,
         tools=turn.tools,
-        parameters=parameters.model_copy(update={"tool_choice": step.tool_choice}),
+        parameters=parameters.model_copy(update={"tool_choice": step.tool_choice, "top_logprobs": top_logprobs}),
         cache_key=turn.request.cache_key,
         stored=context_index(turn.request),
         reminder=step.reminder,

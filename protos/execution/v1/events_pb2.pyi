@@ -574,9 +574,12 @@ class ExecutionEvent(_message.Message):
     SERVED_CALL_STARTED_FIELD_NUMBER: _builtins.int
     SERVED_CALL_FINISHED_FIELD_NUMBER: _builtins.int
     FUNCTION_CALL_DELTA_FIELD_NUMBER: _builtins.int
+    TEXT_LOGPROBS_FIELD_NUMBER: _builtins.int
     text_delta: _builtins.str
     reasoning_delta: _builtins.str
     refusal_delta: _builtins.str
+    text_logprobs: _builtins.str
+    """A JSON list about tokens of the text that follows; only a caller whose parameters ask for them gets these."""
     @_builtins.property
     def model_call_started(self) -> Global___ModelCallStarted: ...
     @_builtins.property
@@ -622,12 +625,13 @@ class ExecutionEvent(_message.Message):
         served_call_started: Global___ServedCallStarted | None = ...,
         served_call_finished: Global___ServedCallFinished | None = ...,
         function_call_delta: Global___FunctionCallDelta | None = ...,
+        text_logprobs: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_delta", b"function_call_delta", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_delta", b"function_call_delta", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "text_logprobs", b"text_logprobs", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_delta", b"function_call_delta", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["citation_added", b"citation_added", "event", b"event", "function_call_delta", b"function_call_delta", "function_call_requested", b"function_call_requested", "messages_added", b"messages_added", "model_call_finished", b"model_call_finished", "model_call_started", b"model_call_started", "reasoning_delta", b"reasoning_delta", "refusal_delta", b"refusal_delta", "search_finished", b"search_finished", "search_started", b"search_started", "served_call_finished", b"served_call_finished", "served_call_started", b"served_call_started", "text_delta", b"text_delta", "text_logprobs", b"text_logprobs", "turn_failed", b"turn_failed", "turn_finished", b"turn_finished", "turn_handed_back", b"turn_handed_back"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "refusal_delta", "model_call_started", "citation_added", "model_call_finished", "search_started", "search_finished", "function_call_requested", "messages_added", "turn_finished", "turn_failed", "turn_handed_back", "served_call_started", "served_call_finished", "function_call_delta"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "reasoning_delta", "refusal_delta", "model_call_started", "citation_added", "model_call_finished", "search_started", "search_finished", "function_call_requested", "messages_added", "turn_finished", "turn_failed", "turn_handed_back", "served_call_started", "served_call_finished", "function_call_delta", "text_logprobs"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 

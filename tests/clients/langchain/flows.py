@@ -275,7 +275,7 @@ def refusals_chat():
     with refused("n:"):
         chat("chat", n=9).invoke("x")
     with refused("logprobs"):
-        chat("chat", logprobs=True).invoke("x")
+        chat("chat", top_logprobs=2).invoke("x")
     with refused("logit_bias"):
         chat("chat", logit_bias={1: 1}).invoke("x")
     with refused("404", "embeddings"):

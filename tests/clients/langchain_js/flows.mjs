@@ -114,7 +114,7 @@ flow("knowledge", "responses, file_search", async () => {
 
 flow("errors", "chat, n, logprobs, embeddings", async () => {
   await refused(["n:"], () => chat("chat", { n: 9 }).invoke("x"));
-  await refused(["logprobs"], () => chat("chat", { logprobs: true }).invoke("x"));
+  await refused(["logprobs"], () => chat("chat", { topLogprobs: 2 }).invoke("x"));
   const embeddings = new OpenAIEmbeddings({ configuration, maxRetries: 0 });
   await refused(["embeddings"], () => embeddings.embedQuery("x"));
 });

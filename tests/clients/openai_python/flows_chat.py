@@ -272,7 +272,7 @@ def unsupported():
     """The field's name is in the message."""
     for field, value in {
         "n": 9,
-        "logprobs": True,
+        "top_logprobs": 2,
         "logit_bias": {"1": 1},
         "audio": {"voice": "alloy", "format": "wav"},
         "functions": [{"name": "f", "parameters": {}}],

@@ -277,7 +277,7 @@ async def unsupported():
     """A tool that nobody runs is passed over; else the field's name is in the message."""
     check_turn(1, (await agent("responses", capabilities=[NativeTool(WebSearchTool())]).run("x")).output)
     with refused("logprobs"):
-        await agent("chat", model_settings=OpenAIChatModelSettings(openai_logprobs=True)).run("x")
+        await agent("chat", model_settings=OpenAIChatModelSettings(openai_top_logprobs=2)).run("x")
     with refused("404", "embeddings"):
         await Embedder("openai:text-embedding-3-small").embed_query("x")
 

@@ -13,11 +13,20 @@ DONE = b"data: [DONE]\n\n"
 def delta_frames(reply: Reply, model: str) -> list[bytes]:
     """Frames up to the finish reason, the role frame not among them."""
     deltas: list[dict[str, Any]] = [{"reasoning_content": text} for text in reply.reasoning]
-    deltas += [{"content": text} for text in reply.text]
-    deltas += [{"refusal": text} for text in reply.refusal]
+    texts = [_choice({"content": text}, None) for text in reply.text]
+    if reply.logprobs:
+        texts = [{**one, "logprobs": {"content": [token(one["delta"]["content"])], "refusal": None}} for one in texts]
+    later: list[dict[str, Any]] = [{"refusal": text} for text in reply.refusal]
     for index, call in enumerate(reply.tool_calls):
-        deltas += _call_deltas(index, call)
-    return [_frame(model, [_choice(delta, None)]) for delta in deltas]
+        later += _call_deltas(index, call)
+    choices = [*(_choice(delta, None) for delta in deltas), *texts, *(_choice(delta, None) for delta in later)]
+    return [_frame(model, [choice]) for choice in choices]
+
+
+def token(text: str) -> dict[str, Any]:
+    """What the fake tells of a token."""
+    plain = {"token": text, "logprob": -0.25, "bytes": list(text.encode())}
+    return {**plain, "top_logprobs": [plain, {"token": "?", "logprob": -2.5, "bytes": [63]}]}
 
 
 def role_frame(model: str) -> bytes:

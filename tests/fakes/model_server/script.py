@@ -35,6 +35,7 @@ class Fault(StrEnum):
 class Reply(_Value):
     """What one request gets. `text`, `reasoning` and `refusal` are deltas: each one is a frame.
 
+    With `logprobs` each text is one token of which its log probability is told.
     `usage` None makes one up from the sizes; `fault_after` None means after all deltas.
     `frames_per_write` joins frames into one write, as a busy provider's network does.
     """
@@ -43,6 +44,7 @@ class Reply(_Value):
     reasoning: tuple[str, ...] = ()
     refusal: tuple[str, ...] = ()
     tool_calls: tuple[ScriptedCall, ...] = ()
+    logprobs: bool = False
     finish_reason: str | None = None
     usage: dict[str, Any] | None = None
     first_pause_seconds: float = 0

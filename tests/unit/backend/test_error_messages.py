@@ -140,7 +140,7 @@ async def test_what_responses_say(user: httpx2.AsyncClient, body: Any, message: 
         ({"functions": []}, "functions: This field is deprecated and not supported; use 'tools'."),
         ({"tools": [{"type": "x"}]}, "tools[0].type: 'x' is not supported; use function, file_search."),
         ({"tool_choice": "required"}, "tool_choice: There are no tools"),
-        ({"logprobs": True}, "logprobs: Log probabilities are not delivered; leave this field out."),
+        ({"top_logprobs": 2}, "top_logprobs: These come with 'logprobs': true; give that, or leave this field out."),
         (
             {"tools": [{"type": "function", "function": {"name": "a"}}] * 2},
             "tools[1].function.name: The function 'a' is given twice; each must have",

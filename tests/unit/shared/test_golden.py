@@ -16,6 +16,7 @@ from shared.models.events import (
     ModelCallStarted,
     ServedCallFinished,
     ServedCallStarted,
+    TextLogprobs,
     TurnHandedBack,
     Usage,
 )
@@ -96,6 +97,9 @@ LATER_EVENTS: dict[str, ExecutionEvent] = {
     "event_served_call_started": ServedCallStarted(call_id="call_1", server="jira", tool="search", arguments="{}"),
     "event_served_call_finished": ServedCallFinished(call_id="call_1", output="Zwölf.", failed=True),
     "event_function_call_delta": FunctionCallDelta(call_id="call_2", name="weather", arguments='{"city": "Kö'),
+    "event_text_logprobs": TextLogprobs(
+        tokens='[{"token":"Zwö","logprob":-0.25,"bytes":[90,119,195,182],"top_logprobs":[]}]'
+    ),
     "event_handed_back": TurnHandedBack(prompt_tokens=90_001, usage=Usage(input_tokens=3)),
     "event_cost": ModelCallFinished(
         call=1,

@@ -215,6 +215,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"bogus": 1}, "bogus"),
     ({"input": "Hi"}, "input"),
     ({"n": 9}, "n"),
+    ({"top_logprobs": 2}, "top_logprobs"),
+    ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
     ({"n": 0}, "n"),
     ({"n": 2, "if_running": "queue"}, "if_running"),
     ({"stream": "yes"}, "stream"),
@@ -241,8 +243,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
     ({"functions": []}, "functions"),
     ({"function_call": "auto"}, "function_call"),
-    ({"logprobs": True}, "logprobs"),
-    ({"top_logprobs": 2}, "top_logprobs"),
     ({"logit_bias": {"5": 1}}, "logit_bias"),
     ({"prediction": {"type": "content", "content": "x"}}, "prediction"),
     ({"audio": {"voice": "v"}}, "audio"),

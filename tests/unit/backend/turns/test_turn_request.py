@@ -92,7 +92,6 @@ UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
     ({"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}, "tool_choice.type"),
     ({"text": {"format": {"type": "grammar"}}}, "text.format.type"),
     ({"prompt": {"id": "pmpt_1"}}, "prompt"),
-    ({"top_logprobs": 1}, "top_logprobs"),
     (
         {
             "tools": [
