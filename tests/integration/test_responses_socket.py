@@ -26,6 +26,7 @@ from tests.fakes.openai_house import TurnHouse
 from tests.fakes.openai_types import check_event
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_client_left import until
+from tests.unit.backend.turns.test_routes import built_app
 
 ADA = "ada"
 
@@ -53,7 +54,8 @@ async def open_door(
 ) -> AsyncGenerator[Door, None]:
     house = FakeHouse(**options)
     house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state, admission=house.admission)
-    app, listening = house.app(), listening_socket("127.0.0.1", 0)
+    app, listening = built_app(), listening_socket("127.0.0.1", 0)
+    house.stand_behind(app)
     server = http_server(app, limits or ReadLimits(), allows=house.options().allows)
     key, address = await house.key(ADA), f"127.0.0.1:{listening.getsockname()[1]}"
     async with (

@@ -290,7 +290,25 @@ def test_an_embedder_and_a_reranker_outside_are_reached_through_the_proxy():
     assert (settings.embedder.address.proxy, settings.reranker.address.proxy) == (proxy, None)
 
 
-@pytest.mark.parametrize("name", ["BACKEND_EMBEDDING_BASE_URL", "BACKEND_RERANK_BASE_URL"])
+def test_what_moderates_is_set_with_its_key_and_its_time():
+    given = {
+        "BACKEND_MODERATION_BASE_URL": "https://models.example.com/v1",
+        "BACKEND_MODERATION_MODEL": "omni",
+        "BACKEND_MODERATION_API_KEY": "key-of-the-moderator",
+    }
+    assert read_settings(BackendSettings, SECRETS).moderation is None
+    moderation = read_settings(BackendSettings, {**SECRETS, **given}).moderation
+    assert moderation is not None
+    assert (moderation.model, moderation.timeout_seconds, moderation.address.api_key) == (
+        "omni",
+        10,
+        "key-of-the-moderator",
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["BACKEND_EMBEDDING_BASE_URL", "BACKEND_RERANK_BASE_URL", "BACKEND_MODERATION_BASE_URL"]
+)
 @pytest.mark.parametrize(
     "wrong", ["models.example.com", "ftp://models", "https://a:b@models/v1", "https://models/?key=1"]
 )
