@@ -163,6 +163,7 @@ def model_parameters() -> st.SearchStrategy[ModelParameters]:
         parallel_tool_calls=st.booleans(),
         seed=st.none() | st.integers(-MAX_INT64 - 1, MAX_INT64),
         stop=st.lists(texts, max_size=2).map(tuple),
+        top_logprobs=st.none() | st.integers(0, 20),
     )
 
 
