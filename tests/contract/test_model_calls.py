@@ -49,6 +49,7 @@ FULL = make_call(
     shortfall=Shortfall.OURS,
     usage=Usage(input_tokens=90, cached_tokens=0),
     cost=Cost(currency="USD", amount=0.001, saved=0.0),
+    left_out=("counts of tokens", "calls"),
 )
 
 

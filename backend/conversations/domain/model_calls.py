@@ -71,7 +71,7 @@ class ModelCall(Value):
     Where the call made a summary, `summary_of` is what stood in its prompt in the place of the log.
     `rewritten_tokens` is the estimated size of what it sent behind the first part that had moved, although the call
     before had sent it too. `epoch_reason` is set on the first call of an epoch, `usage` once the call has ended, and
-    `cost` where the operator has given prices.
+    `cost` where the operator has given prices. `left_out` is that of `ModelCallFinished`.
     """
 
     call: int
@@ -88,6 +88,7 @@ class ModelCall(Value):
     summary_of: Excerpt | None = None
     placement: Placement = ANCHORED
     rewritten_tokens: int = 0
+    left_out: tuple[str, ...] = ()
 
     @property
     def shown_shortfall(self) -> Shortfall | None:

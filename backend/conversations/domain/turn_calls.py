@@ -234,7 +234,7 @@ class CallRecorder:
             shortfall = shortfall_of(begun.reuse, self._prompt_tokens[number], event.usage)
             if begun.epoch_reason == EpochReason.MODEL_CHANGED and shortfall is Shortfall.PROVIDER_MISS:
                 shortfall = None  # each model has its own cache
-            ended = {"usage": event.usage, "cost": event.cost, "shortfall": shortfall}
+            ended = {"usage": event.usage, "cost": event.cost, "shortfall": shortfall, "left_out": event.left_out}
             self._calls[number] = begun.model_copy(update=ended)
 
     def _gauge(self, prompt_tokens: int) -> Gauge | None:

@@ -37,10 +37,10 @@ _IS_RESPONSE = _call.c.response_id == bindparam("where_response_id")
 _INSERT_CALL = """
     INSERT INTO model_call (
         response_id, call, conversation_id, epoch, epoch_reason, log_end, header, tail, reuse, shortfall, usage, cost,
-        placed, gauge, summary_of
+        placed, gauge, summary_of, left_out
     ) VALUES (
         :response_id, :call, :conversation_id, :epoch, :epoch_reason, :log_end,
-        :header, :tail, :reuse, :shortfall, :usage, :cost, :placed, :gauge, :summary_of
+        :header, :tail, :reuse, :shortfall, :usage, :cost, :placed, :gauge, :summary_of, :left_out
     ) ON CONFLICT (response_id, call)
 """
 _ADD_CALL = Statement(text(f"{_INSERT_CALL} DO NOTHING"))
@@ -50,7 +50,7 @@ _SET_CALL = Statement(
             epoch = excluded.epoch, epoch_reason = excluded.epoch_reason, log_end = excluded.log_end,
             header = excluded.header, tail = excluded.tail, reuse = excluded.reuse, placed = excluded.placed,
             shortfall = excluded.shortfall, usage = excluded.usage, cost = excluded.cost,
-            gauge = excluded.gauge, summary_of = excluded.summary_of
+            gauge = excluded.gauge, summary_of = excluded.summary_of, left_out = excluded.left_out
     """)
 )
 _ADD_HEADER = Statement(
@@ -172,6 +172,7 @@ def _parameters(made: CallsMade) -> Sequence[Parameters]:
             "placed": _placed_json(call),
             "gauge": call.gauge.model_dump_json() if call.gauge is not None else None,
             "summary_of": call.summary_of.model_dump_json(exclude_defaults=True) if call.summary_of else None,
+            "left_out": to_json(list(call.left_out)) if call.left_out else None,
         }
         for call in made.calls
     ]
@@ -218,6 +219,7 @@ def _to_call(row: Row, placed: _Placed, texts: Mapping[str, str]) -> ModelCall:
             rewritten_tokens=placed.rewritten_tokens,
             gauge=Gauge.model_validate_json(row["gauge"]) if row["gauge"] else None,
             summary_of=Excerpt.model_validate_json(row["summary_of"]) if row["summary_of"] else None,
+            left_out=tuple(orjson.loads(row["left_out"])) if row["left_out"] else (),
         )
     except (LookupError, ValueError) as error:
         raise _unreadable(row) from error

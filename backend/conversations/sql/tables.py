@@ -184,8 +184,8 @@ placed_text = Table(
     required("content", Text),
 )
 
-# `header` is the digest of a row in `prompt_header`; `tail`, `reuse` and `usage` are JSON. `placed` is the JSON of what
-# the release before does not know of a call; its texts are rows of `placed_text`.
+# `header` is the digest of a row in `prompt_header`; `tail`, `reuse`, `usage` and `left_out` are JSON. `placed` is the
+# JSON of what the release before does not know of a call; its texts are rows of `placed_text`.
 model_call = Table(
     "model_call",
     metadata,
@@ -204,6 +204,7 @@ model_call = Table(
     Column("placed", Text),
     Column("gauge", Text),
     Column("summary_of", Text),
+    Column("left_out", Text),
 )
 
 # The lease of a process on its turns ends at `expires_at`; from `trusted_from` on it may judge others. Both are times

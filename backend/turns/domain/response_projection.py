@@ -4,6 +4,8 @@ Event numbers have no gaps. Items are announced before their parts, and parts be
 still open when a turn breaks off are closed as incomplete.
 """
 
+from collections.abc import Iterable
+
 import orjson
 
 from backend.conversations.domain.item_bodies import NewId
@@ -75,8 +77,12 @@ class ResponseProjection:
         self._left_out: dict[str, None] = {}
         self._logprobs: list[JsonObject] = []
 
-    def restore(self, shown: ShownOutput) -> None:
-        """Continue behind the events that another process has sent; `feed` and `finish` then number onward."""
+    def restore(self, shown: ShownOutput, left_out: Iterable[str] = ()) -> None:
+        """Continue behind the events that another process has sent; `feed` and `finish` then number onward.
+
+        `left_out` is what could not be kept of the answers that it has got.
+        """
+        self._left_out = dict.fromkeys(left_out)
         self._next_number = shown.next_number
         self._items = list(shown.items)
         self._message, self._reasoning = shown.message, shown.reasoning

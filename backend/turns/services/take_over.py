@@ -50,6 +50,7 @@ class Lost(NamedTuple):
     usage: Usage
     entered: tuple[Entered, ...]
     summaries: int
+    left_out: tuple[str, ...]
     texts: Mapping[str, str]
 
 
@@ -116,7 +117,10 @@ class TakeOver:
         digests = [block.digest for block in plan.moved] if plan is not None else []
         texts = await self._ports.turns.placed_texts(response.conversation_id, digests)
         summaries = sum(call.summary_of is not None for call in calls)
-        return Lost(response, plan, opened, shown, is_kept, is_closed, settled, usage, entered, summaries, texts)
+        left_out = tuple(what for call in calls for what in call.left_out)
+        return Lost(
+            response, plan, opened, shown, is_kept, is_closed, settled, usage, entered, summaries, left_out, texts
+        )
 
     async def _are_sealed(self, response: StoredResponse, shown: ShownOutput) -> bool:
         """Read the events that clients may have got; return False where the log of events is closed."""
@@ -182,7 +186,7 @@ class TakeOver:
             starts_epoch=any(entry.reset is not None for entry in own if entry.turn_id == response.id),
             keeps_context=plan.keeps_context,
             sent=conversation.sent,
-            begun=Begun(lost.shown, lost.usage, lost.entered, lost.summaries),
+            begun=Begun(lost.shown, lost.usage, lost.entered, lost.summaries, lost.left_out),
             card=card,
             moved=moved_in(log, plan.places, moved),
             placement=newest_reset(log).placement,
@@ -202,7 +206,7 @@ class TakeOver:
         projection = ResponseProjection(response.body, new_id, with_results=bool(lost.plan and lost.plan.with_results))
         if not lost.is_kept:
             lost.shown.next_number += UNSEEN_GAP
-        projection.restore(lost.shown)
+        projection.restore(lost.shown, lost.left_out)
         log = await self._remaining_log(lost)
         newest = await self._ports.conversations.items(response.conversation_id, after=None, limit=1, descending=True)
         now = self._ports.clock.now()

@@ -62,12 +62,14 @@ class Begun:
     """What another process has done of a turn: what clients were shown, and the usage of the model calls before.
 
     `entered` are the messages that have entered it. `summaries` counts those of the calls that made a summary.
+    `left_out` is what of the answers of the others could not be kept.
     """
 
     shown: ShownOutput
     usage: Usage
     entered: tuple[Entered, ...] = ()
     summaries: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class TurnWriter:
         self._turn = turn
         self._projection = ResponseProjection(turn.response.body, new_id, with_results=turn.with_results)
         if turn.begun is not None:
-            self._projection.restore(turn.begun.shown)
+            self._projection.restore(turn.begun.shown, turn.begun.left_out)
         self.usage_before = turn.begun.usage if turn.begun is not None else Usage()
         has_entries = bool(turn.request.added)
         self.log = list(turn.log)

@@ -611,3 +611,20 @@ async def test_events_of_an_exchange_that_died_with_the_process_are_shown_again(
     assert types.count("response.file_search_call.completed") == 1
     assert types.count("response.output_item.done") == 2
     assert replace(replicas.last.ports).lease.is_held
+
+
+async def test_what_was_left_out_before_a_takeover_is_said_at_the_end() -> None:
+    begun, finished, *rest = searched()
+    replicas = Replicas()
+    lost = await replicas.killed([begun, finished.model_copy(update={"left_out": ("counts", "calls")}), *rest])
+    ended = await replicas.continued(lost, answer("Again."))
+    assert (ended.status, ended.body["metadata"]) == ("completed", {"ballast_left_out": "counts; calls"})
+
+
+async def test_what_was_left_out_is_said_of_a_turn_that_cannot_go_on() -> None:
+    begun, finished, *rest = searched()
+    said = [begun, finished.model_copy(update={"left_out": ("counts",)}), *rest, TextDelta(text="Half")]
+    replicas = Replicas()
+    lost = await replicas.killed(said, said="Half")
+    ended = await replicas.continued(lost)
+    assert (ended.status, ended.body["metadata"]) == ("incomplete", {"ballast_left_out": "counts"})
