@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from fastapi import FastAPI, Request
 
 from backend.foundation.http.listening import http_server
 from backend.foundation.http.services import HttpOptions
@@ -163,6 +164,31 @@ async def test_of_requests_without_an_end_behind_an_unanswered_one_so_many_are_a
     one = REFUSED + b"Content-Length: 0\r\n\r\n"
     answer = await answer_to(address, 300 * one, trickle=one)
     assert answer.count(b"HTTP/1.1 401 ") == 1 + LIMITS.waiting_requests
+
+
+async def test_a_client_that_leaves_is_noticed_though_requests_wait_behind_the_unanswered_one(house: FakeHouse) -> None:
+    is_asked, has_left = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: Request) -> None:
+        is_asked.set()
+        while (await request.receive())["type"] != "http.disconnect":
+            continue
+        has_left.set()
+
+    app = FastAPI()
+    app.add_api_route("/wait", wait)
+    server = http_server(app, LIMITS, house.options().allows)
+    listener = listening_socket("127.0.0.1", 0)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve(sockets=[listener]))
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        await is_asked.wait()
+        writer.write(2 * WHOLE)
+        writer.close()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await has_left.wait()
+        server.should_exit = True
 
 
 async def test_a_connection_that_sends_nothing_is_closed(address: Address) -> None:

@@ -203,10 +203,12 @@ class TimedProtocol(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
-        """End the wait: the request is whole."""
+        """End the wait: the request is whole. Read on behind an unanswered one: else nobody sees the client leave."""
         self._in_body = False
         self._stop_timer()
         super().on_message_complete()
+        if self.pipeline:
+            self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
         """Begin the next request that has come already, or wait for the rest of this one or for another."""
