@@ -36,6 +36,12 @@ class Transport(asyncio.Transport):
         self.is_read = True
         self.is_open = True
 
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._protocol
+
     def pause_reading(self) -> None:
         self.is_read = False
 
@@ -77,6 +83,7 @@ class Connection:
         config.load()
         self.state = ServerState()
         self.protocol = TimedProtocol(rules, config=config, server_state=self.state, app_state={})
+        self.transport.set_protocol(self.protocol)
         self.protocol.connection_made(self.transport)
         self.protocol.data_received(HEAD)
 
