@@ -20,6 +20,7 @@ NO_TURN = {"model": "gpt-nope"}
 """A right value, with which no turn begins."""
 
 BASES = {
+    "/v1/responses/compact": {"input": "Hi"},
     "/v1/responses": NO_TURN,
     "/v1/responses/input_tokens": NO_TURN,
     "/v1/chat/completions": {**NO_TURN, "messages": [{"role": "user", "content": "Hi"}]},
@@ -107,11 +108,14 @@ async def walk(app: FastAPI, admin: httpx2.AsyncClient) -> None:
 RESPONSES_SAY: list[tuple[Any, str]] = [
     (
         {"input": [{"role": "user", "content": "a"}, {"type": "foo"}]},
-        "input[1].type: 'foo' is not supported; use message, function_call, function_call_output, reasoning, file",
+        "input[1].type: 'foo' is not supported; use message, function_call, custom_tool_call, function_call_output,",
     ),
     ({"input": "a", "tools": [{"type": "magic"}]}, "tools[0].type: 'magic' is not supported; use function,"),
     ({"input": "a", "tools": [{}]}, "tools[0].type: this field is required; give the type"),
-    ({"input": "a", "tool_choice": {"type": "x"}}, "tool_choice.type: 'x' is not supported; use function, file"),
+    (
+        {"input": "a", "tool_choice": {"type": "x"}},
+        "tool_choice.type: 'x' is not supported; use function, custom, file",
+    ),
     ({"input": "a", "temperature": 9}, "temperature: must be at most 2."),
     ({"input": "a", "model": "gpt-nope"}, "model: The model 'gpt-nope' does not exist; use one of 'demo-model', '"),
     ({"input": [{"type": "reasoning", "summary": []}]}, "input: There is no message to answer; add a message"),
@@ -138,7 +142,7 @@ async def test_what_responses_say(user: httpx2.AsyncClient, body: Any, message: 
         ({"messages": [{"role": "user", "content": [{"type": "x"}]}]}, "messages[0].content[0].type: 'x' is not supp"),
         ({"messages": [{"role": "assistant"}]}, "messages[0].content: This field is required; give the text"),
         ({"functions": []}, "functions: This field is deprecated and not supported; use 'tools'."),
-        ({"tools": [{"type": "x"}]}, "tools[0].type: 'x' is not supported; use function, file_search."),
+        ({"tools": [{"type": "x"}]}, "tools[0].type: 'x' is not supported; use function, custom, file"),
         ({"tool_choice": "required"}, "tool_choice: There are no tools"),
         ({"top_logprobs": 2}, "top_logprobs: These come with 'logprobs': true; give that, or leave this field out."),
         (
