@@ -26,6 +26,9 @@ from pydantic import BaseModel
 client = OpenAI(max_retries=0)
 WEATHER = {"type": "function", "name": "get_weather", "parameters": WEATHER_SCHEMA, "strict": True}
 
+GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "start: /.+/s"}
+PATCH = {"type": "custom", "name": "patch", "description": "Patches a file.", "format": GRAMMAR}
+
 
 class Person(BaseModel):
     """What a structured answer holds."""
@@ -208,6 +211,24 @@ def forced_tool():
     choice = {"type": "function", "name": "get_weather"}
     response = client.responses.create(model=MODEL, input="Anything", tools=[WEATHER], tool_choice=choice)
     check(response.output[0].name == "get_weather", response.output)
+
+
+@flow("tools", "responses custom tool, streamed, resent, then named by tool_choice")
+def custom_tool():
+    """A tool whose input is text: its pieces, its result, and a call that the request demands."""
+    items = [{"role": "user", "content": 'Use patch({"input": "first\\nsecond"}).'}]
+    with client.responses.stream(model=MODEL, input=items, tools=[PATCH]) as events:
+        pieces = [event.delta for event in events if event.type == "response.custom_tool_call_input.delta"]
+        response = events.get_final_response()
+    call = response.output[-1]
+    check(call.type == "custom_tool_call" and call.input == "".join(pieces) == "first\nsecond", response.output)
+    result = {"type": "custom_tool_call_output", "call_id": call.call_id, "output": "The patch is applied."}
+    items += [*(item.to_dict() for item in response.output), result]
+    response = client.responses.create(model=MODEL, input=items, tools=[PATCH])
+    check("The patch is applied." in response.output_text, response.output_text)
+    choice = {"type": "custom", "name": "patch"}
+    response = client.responses.create(model=MODEL, input="Anything to patch", tools=[PATCH], tool_choice=choice)
+    check(response.output[-1].type == "custom_tool_call" and response.tools[0].format.syntax == "lark", response)
 
 
 @flow("knowledge", "responses file_search")

@@ -189,6 +189,24 @@ def tool_loop_streamed():
     check("rain in Paris" in message.content and "sun in Rome" in message.content, message)
 
 
+@flow("tools", "chat custom tool, streamed by hand, then resent")
+def custom_tool():
+    """A tool whose input is text; the client's types of chunks do not name it."""
+    tool = {"type": "custom", "custom": {"name": "patch", "description": "Patches a file."}}
+    asked = user('Use patch({"input": "one\\ntwo"}).')
+    pieces = [
+        piece.to_dict()
+        for chunk in client.chat.completions.create(model=MODEL, messages=[asked], tools=[tool], stream=True)
+        for piece in chunk.choices[0].delta.tool_calls or []
+    ]
+    check("".join(piece["custom"]["input"] for piece in pieces) == "one\ntwo" and pieces[0]["type"] == "custom", pieces)
+    message = say([asked], tools=[tool])
+    [call] = message.tool_calls
+    check(call.custom.name == "patch" and call.custom.input == "one\ntwo", message)
+    result = {"role": "tool", "tool_call_id": call.id, "content": "The patch is applied."}
+    check("The patch is applied." in say([asked, message, result], tools=[tool]).content)
+
+
 @flow("tools", "chat tool_choice")
 def forced_tool():
     """A call that the request demands, and none where it forbids them."""
