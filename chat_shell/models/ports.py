@@ -7,7 +7,7 @@ from typing import Protocol
 from shared.models.events import Cost, FinishReason, ModelCard, Usage
 from shared.models.execution import ModelParameters, Purpose, ToolDefinition
 from shared.models.messages import Message, ProviderReasoning, ToolCall, UserMessage
-from shared.models.values import Value
+from shared.models.values import JsonObject, Value
 
 
 class ModelCall(Value):
@@ -30,6 +30,10 @@ class ModelCall(Value):
     def sent_messages(self) -> tuple[Message, ...]:
         """All messages of the request, the reminder among them."""
         return (*self.messages, UserMessage(content=self.reminder)) if self.reminder else self.messages
+
+    def with_extra(self, body: JsonObject) -> JsonObject:
+        """Put the caller's further parameters behind the members of a request that its adapter writes itself."""
+        return body | {name: value for name, value in (self.parameters.extra or {}).items() if body.get(name) is None}
 
 
 class TextFragment(Value):

@@ -292,11 +292,12 @@ MARGIN_PERCENT = 5
 
 
 class ModelCard(Value):
-    """A model that chat_shell offers."""
+    """A model that chat_shell offers; `extra_parameters` are what it takes beside the fields of `ModelParameters`."""
 
     name: str
     context_window_tokens: int
     max_output_tokens: int
+    extra_parameters: tuple[str, ...] = ()
 
     @property
     def input_budget_tokens(self) -> int:

@@ -83,6 +83,7 @@ class ModelParameters(Value):
     `text_format` is the object `text.format` of OpenAI's API, where the caller wants structured output. The answer ends
     before the first of the `stop` sequences. `top_logprobs` counts the alternatives of each token that come with its
     log probability; where it is None, none is told. What has a default, earlier releases do not send.
+    `extra` are further members of the provider's request as the caller wrote them, only such as the model's card lists.
     """
 
     temperature: float | None
@@ -97,7 +98,8 @@ class ModelParameters(Value):
     parallel_tool_calls: bool
     seed: Int64 | None = None
     stop: tuple[str, ...] = ()
-    # Left out where it is None, because the release before refuses a field that it does not know.
+    # Left out where they are None, because the release before refuses a field that it does not know.
+    extra: JsonObject | None = Field(default=None, exclude_if=is_none)
     top_logprobs: Int64 | None = Field(default=None, exclude_if=is_none)
 
 

@@ -121,6 +121,7 @@ class Metadata(Value):
     seed: Json[Int64] | None = None
     stop: Json[tuple[str, ...]] = ()
     top_logprobs: Json[Int64] | None = None
+    extra: Json[JsonObject] | None = None
 
 
 class RequestBody(Value):

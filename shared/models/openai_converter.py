@@ -115,6 +115,7 @@ def _decode_parameters(body: RequestBody) -> ModelParameters:
         seed=body.metadata.seed,
         stop=body.metadata.stop,
         top_logprobs=body.metadata.top_logprobs,
+        extra=body.metadata.extra,
         tool_choice=_decode_choice(body.tool_choice),
         parallel_tool_calls=body.parallel_tool_calls is not False,
     )
@@ -163,6 +164,7 @@ def _encode_metadata(request: ExecutionRequest) -> dict[str, str]:
         **_encode_served(request),
         **{key: repr(value) for key, value in numbers.items() if value is not None},
         **({"stop": encode_json(list(parameters.stop), "metadata.stop").decode()} if parameters.stop else {}),
+        **({"extra": encode_json(parameters.extra, "metadata.extra").decode()} if parameters.extra is not None else {}),
     }
 
 

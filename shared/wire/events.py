@@ -121,7 +121,7 @@ def card_to_proto(card: ModelCard) -> models_pb.ModelCard:
 
 def card_from_proto(card: models_pb.ModelCard) -> ModelCard:
     """Read the card of a model."""
-    return ModelCard.model_validate(scalar_fields(card))
+    return ModelCard.model_validate(scalar_fields(card) | {"extra_parameters": tuple(card.extra_parameters)})
 
 
 def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:

@@ -45,6 +45,7 @@ def parameters_to_proto(parameters: ModelParameters) -> pb.ModelParameters:
         seed=parameters.seed,
         stop=parameters.stop,
         top_logprobs=parameters.top_logprobs,
+        extra=object_to_proto(parameters.extra, "parameters.extra"),
     )
 
 
@@ -68,6 +69,7 @@ def parameters_from_proto(parameters: pb.ModelParameters) -> ModelParameters:
             seed=optional(parameters, "seed"),
             stop=tuple(parameters.stop),
             top_logprobs=optional(parameters, "top_logprobs"),
+            extra=object_from_proto(optional(parameters, "extra"), "parameters.extra"),
             tool_choice=_choice_from_proto(parameters.tool_choice),
             parallel_tool_calls=parameters.parallel_tool_calls,
         )

@@ -212,6 +212,7 @@ async def test_models_have_openais_shape():
                 "owned_by": "ballast",
                 "context_window_tokens": 128_000,
                 "max_output_tokens": 4_096,
+                "extra_parameters": [],
             },
             {
                 "id": "vendor/large",
@@ -220,6 +221,7 @@ async def test_models_have_openais_shape():
                 "owned_by": "ballast",
                 "context_window_tokens": 1_000_000,
                 "max_output_tokens": 64_000,
+                "extra_parameters": ["top_k", "x"],
             },
         ],
     }

@@ -12,7 +12,9 @@ Script = Callable[[ExecutionRequest], AsyncGenerator[ExecutionEvent]]
 
 CARDS = (
     ModelCard(name="demo-model", context_window_tokens=128_000, max_output_tokens=4_096),
-    ModelCard(name="vendor/large", context_window_tokens=1_000_000, max_output_tokens=64_000),
+    ModelCard(
+        name="vendor/large", context_window_tokens=1_000_000, max_output_tokens=64_000, extra_parameters=("top_k", "x")
+    ),
 )
 
 

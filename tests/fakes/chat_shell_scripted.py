@@ -59,6 +59,7 @@ class ScriptedChatShell:
     def __init__(self, *scripts: Sequence[Step], models: Sequence[str] = ("demo-model", "vendor/large")) -> None:
         self.scripts = list(scripts)
         self.model_names = list(models)
+        self.extra_parameters: tuple[str, ...] = ()
         self.scripts_of: dict[str, list[Sequence[Step]]] = {}
         self.requests: list[ExecutionRequest] = []
         self.broken_off = 0
@@ -88,7 +89,13 @@ class ScriptedChatShell:
     async def models(self) -> tuple[ModelCard, ...]:
         """Return the offered models."""
         return tuple(
-            ModelCard(name=name, context_window_tokens=128_000, max_output_tokens=8_000) for name in self.model_names
+            ModelCard(
+                name=name,
+                context_window_tokens=128_000,
+                max_output_tokens=8_000,
+                extra_parameters=self.extra_parameters,
+            )
+            for name in self.model_names
         )
 
     async def tools(self) -> OfferedTools:

@@ -32,12 +32,14 @@ class Given(BaseModel):
     """The base of input models: values are not converted to other types, and unknown fields are refused.
 
     Where a request may hold more than is known here (`PassedOver`), unknown fields are named and left out, but in
-    `is_strict` models: what these say narrows what a turn may use.
+    `is_strict` models: what these say narrows what a turn may use. A model with a `rest` has a field of that name, into
+    which all unknown ones go, whoever may take them.
     A field that is null is a field left out, known or not: clients send objects back with each field that they know.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
     is_strict: ClassVar[bool] = False
+    rest: ClassVar[str] = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -46,10 +48,18 @@ class Given(BaseModel):
             return given
         fields = cls._without_nulls(cast("dict[str, object]", given))
         noted = passes_over(validation)
-        if noted is None or cls.is_strict or fields.keys() <= (known := _fields_of(cls)):
+        if (noted is None and not cls.rest) or cls.is_strict or fields.keys() <= (known := _fields_of(cls)):
             return fields
-        noted.members(cast(object, given), tuple(name for name in fields if name not in known))
-        return {name: value for name, value in fields.items() if name in known}
+        unknown = {name: value for name, value in fields.items() if name not in known}
+        kept = {name: value for name, value in fields.items() if name in known}
+        if cls.rest:
+            given_rest = kept.get(cls.rest, {})
+            is_object = isinstance(given_rest, dict)
+            rest = {**unknown, **cast("dict[str, object]", given_rest)} if is_object else given_rest
+            return {**kept, cls.rest: rest}
+        if noted is not None:
+            noted.members(cast(object, given), tuple(unknown))
+        return kept
 
     @classmethod
     def _without_nulls(cls, fields: dict[str, object]) -> dict[str, object]:

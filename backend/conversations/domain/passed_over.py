@@ -2,10 +2,19 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
+from shared.errors import InvalidRequest
 from shared.models.invalid_fields import place_of
 from shared.models.values import JsonObject, JsonValue
 
@@ -13,6 +22,7 @@ MAX_TEXT = 480
 """Characters of the names together: a value of metadata has at most 512."""
 
 MAX_NAME = 80
+_SEPARATOR = ", "
 MAX_PAIRS = 16
 """How many pairs metadata have at most."""
 
@@ -33,10 +43,10 @@ class OtherKind(BaseModel):
 class PassedOver:
     """Collects what is passed over while a request is validated, whose context it is; without one nothing is."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: str = "") -> None:
         self._found: dict[int, tuple[object, tuple[str, ...]]] = {}
-        self._names: list[str] = []
-        self._count = 0
+        self._names = named.split(_SEPARATOR) if named else []
+        self._count = len(self._names)
 
     def members(self, given: object, names: tuple[str, ...]) -> None:
         """Note members of an object; without names, the object as a whole."""
@@ -48,17 +58,28 @@ class PassedOver:
             return
         for path, names in _places(given, self._found, ()):
             for steps in [(*path, name) for name in names] or [path]:
-                self._count += 1
-                if len(self._names) < MAX_TEXT:
-                    self._names.append(_NOT_IN_HEADERS.sub("?", place_of(root, steps))[:MAX_NAME])
+                self.leave_out(place_of(root, steps))
         self._found.clear()
+
+    def leave_out(self, place: str) -> None:
+        """Note by its place what turns out to be of no use after the validation; each place counts once."""
+        name = _NOT_IN_HEADERS.sub("?", place)[:MAX_NAME]
+        if name in self._names:
+            return
+        self._count += 1
+        if len(self._names) < MAX_TEXT:
+            self._names.append(name)
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
 
     @property
     def text(self) -> str:
         """The names, separated by commas, and how many more there are than fit; "" where nothing is passed over."""
         shown = list(self._names)
         while (more := self._count - len(shown)) >= 0:
-            text = ", ".join([*shown, f"and {more} more"] if more else shown)
+            text = _SEPARATOR.join([*shown, f"and {more} more"] if more else shown)
             if len(text) <= MAX_TEXT:
                 return text
             shown.pop()
@@ -118,6 +139,45 @@ def named_in(metadata: Mapping[str, str] | None, passed_over: PassedOver | None)
     if passed_over is None or not passed_over.text or (len(given) >= MAX_PAIRS and IGNORED_KEY not in given):
         return metadata
     return {**given, IGNORED_KEY: passed_over.text}
+
+
+class NotingRequest(BaseModel):
+    """A request that is known to what collects what is passed over of it; copies share that.
+
+    Without a collector nothing is passed over.
+    """
+
+    metadata: dict[str, str] | None = None
+    _passed_over: PassedOver | None = PrivateAttr(default=None)
+
+    def noting(self, passed_over: PassedOver | None) -> Self:
+        """Return the request with its collector, and with what that holds so far named in the metadata."""
+        noting = self.model_copy()
+        noting.share(passed_over)
+        return noting.named()
+
+    def share(self, passed_over: PassedOver | None) -> None:
+        """Let a collector have what is passed over of this request and of its later copies."""
+        self._passed_over = passed_over
+
+    def named(self) -> Self:
+        """Return the request with what its collector holds so far named in the metadata."""
+        return self.model_copy(update={"metadata": named_in(self.metadata, self._passed_over)})
+
+    def without(self, places: Sequence[str]) -> Self:
+        """Return the request with these places named as passed over.
+
+        Raises:
+            InvalidRequest: nothing is passed over; `param` is the first of them.
+        """
+        if not places:
+            return self
+        if self._passed_over is None:
+            message = f"{places[0]}: neither this server nor the model has this field; leave it out."
+            raise InvalidRequest(message, param=places[0])
+        for place in places:
+            self._passed_over.leave_out(place)
+        return self.named()
 
 
 def _places(

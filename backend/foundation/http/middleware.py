@@ -31,7 +31,7 @@ IGNORED_HEADER = "x-ballast-ignored"
 """Names what of a request was passed over."""
 
 IGNORED = "ignored"
-"""Where the state of a request holds what that header says, where it says something."""
+"""Where the state of a request holds what that header says, as what is written as a text when the answer begins."""
 
 SEND_ON = "send_on"
 """Where that state holds what sends the messages behind the first one of an answer.
@@ -80,8 +80,8 @@ class RequestIds:
                 headers["x-request-id"] = request_id
                 if TURN_ID in scope["state"]:
                     headers[RESPONSE_HEADER] = scope["state"][TURN_ID]
-                if scope["state"].get(IGNORED):
-                    headers[IGNORED_HEADER] = scope["state"][IGNORED]
+                if ignored := str(scope["state"].get(IGNORED) or ""):
+                    headers[IGNORED_HEADER] = ignored
                 if ANSWER_HEADERS in scope["state"]:
                     headers.update(await scope["state"][ANSWER_HEADERS]())
             await send(message)

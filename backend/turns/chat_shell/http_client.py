@@ -193,6 +193,7 @@ class _OfferedModel(BaseModel):
     id: str
     context_window_tokens: int
     max_output_tokens: int
+    extra_parameters: tuple[str, ...] = ()
 
     def card(self) -> ModelCard:
         """Return the model as a value of the contract."""
@@ -200,6 +201,7 @@ class _OfferedModel(BaseModel):
             name=self.id,
             context_window_tokens=self.context_window_tokens,
             max_output_tokens=self.max_output_tokens,
+            extra_parameters=self.extra_parameters,
         )
 
 

@@ -1,7 +1,6 @@
 """The body of `POST /v1/chat/completions`, as OpenAI's API defines it, and the turn that it asks for."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, cast
 
@@ -16,7 +15,7 @@ from backend.conversations.domain.input_items import (
 )
 from backend.conversations.domain.item_bodies import OUTPUT_LOGPROBS
 from backend.conversations.domain.item_steps import STEP_WEIGHT, body_in_steps
-from backend.conversations.domain.passed_over import OR_LEFT_OUT, OR_OTHER_KIND, OtherKind, PassedOver, named_in
+from backend.conversations.domain.passed_over import OR_LEFT_OUT, OR_OTHER_KIND, OtherKind, PassedOver
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.turns.domain.chat_messages import ChatMessage, PlacedItem, items_of_message
 from backend.turns.domain.client_left import StreamOptions
@@ -172,7 +171,7 @@ class ChatRequest(TurnOptions):
     modalities: Annotated[list[Literal["text"]], Field(max_length=8, fail_fast=True)] | None = None
     audio: None = None
     prediction: None = None
-    logit_bias: Annotated[None, BeforeValidator(lambda given: given or None)] = None
+    logit_bias: Annotated[JsonObject | None, BeforeValidator(lambda given: given or None)] = None
     web_search_options: None = None
     functions: JsonValue = None
     function_call: JsonValue = None
@@ -238,7 +237,7 @@ def chat_request_in_steps(text: JsonText, passed_over: PassedOver | None = None)
     chat = yield from body_in_steps(ChatRequest, text, "messages", _MESSAGES, passed_over)
     _check_unsupported(chat)
     placed = yield from _items_in_steps(chat)
-    request = _turn_request(chat, placed, named_in(chat.metadata, passed_over))
+    request = _turn_request(chat, placed).noting(passed_over)
     turn = ChatTurn(chat, request, tuple(each.path for each in placed))
     try:
         checked(turn.request)
@@ -288,11 +287,10 @@ def _of_custom_tool(placed: PlacedItem) -> PlacedItem:
     return PlacedItem(placed.item.model_copy(update={"type": "custom_tool_call_output"}), placed.path)
 
 
-def _turn_request(chat: ChatRequest, placed: list[PlacedItem], metadata: Mapping[str, str] | None) -> TurnRequest:
+def _turn_request(chat: ChatRequest, placed: list[PlacedItem]) -> TurnRequest:
     streamed, effort, limit = chat.stream_options, chat.reasoning_effort, chat.max_completion_tokens or chat.max_tokens
     translated = {
         **{name: getattr(chat, name) for name in TurnOptions.model_fields},
-        "metadata": metadata,
         "stream_options": None if streamed is None else StreamOptions(on_disconnect=streamed.on_disconnect),
         "input": [each.item for each in placed],
         "tools": None if chat.tools is None else [_tool(tool) for tool in chat.tools],
@@ -301,9 +299,15 @@ def _turn_request(chat: ChatRequest, placed: list[PlacedItem], metadata: Mapping
         "text": TextOptions(format=_format(chat), verbosity=chat.verbosity),
         "include": [OUTPUT_LOGPROBS] if chat.logprobs else None,
         "reasoning": None if effort is None else ReasoningOptions(effort=effort),
+        "extra_parameters": _extra(chat),
     }
     # All values have been checked with the request that they come from.
     return TurnRequest(input="").model_copy(update=translated)
+
+
+def _extra(chat: ChatRequest) -> JsonObject | None:
+    given = chat.extra_parameters or {}
+    return (given if chat.logit_bias is None else {**given, "logit_bias": chat.logit_bias}) or None
 
 
 def _tool(

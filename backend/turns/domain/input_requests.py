@@ -70,7 +70,8 @@ def input_tokens_request_in_steps(text: JsonText, passed_over: PassedOver | None
     asked = yield from body_in_steps(InputTokensRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in TurnFields.model_fields}
     # All values have been checked with the request that they come from.
-    return checked(TurnRequest(input="").model_copy(update={**given, "input": asked.input or ""}))
+    request = TurnRequest(input="").model_copy(update={**given, "input": asked.input or ""})
+    return checked(request.noting(passed_over))
 
 
 def socket_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:

@@ -13,6 +13,7 @@ from backend.turns.domain.turn_request import (
     TurnRequest,
 )
 from shared.errors import InvalidRequest, PermissionDenied
+from shared.models.events import ModelCard
 from shared.models.execution import (
     AccessMode,
     ModelParameters,
@@ -21,9 +22,14 @@ from shared.models.execution import (
     ToolChoice,
     Verbosity,
 )
+from shared.models.json_text import encode_json
+from shared.models.values import JsonObject
 from shared.prompts.custom_tools import custom_format
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
 from shared.prompts.knowledge_tools import served_in
+
+MAX_EXTRA_BYTES = 65_536
+"""How long parameters may be that nobody but the provider checks: a bias for each of 300 tokens has 6,000 bytes."""
 
 
 def asked_model(request: TurnRequest, conversation: Conversation) -> str:
@@ -92,8 +98,32 @@ def forbid_logprobs(request: TurnRequest) -> None:
         raise PermissionDenied(message, param="top_logprobs" if request.top_logprobs else "include")
 
 
-def model_parameters(request: TurnRequest) -> ModelParameters:
-    """Build the parameters of the model calls."""
+def without_untaken(request: TurnRequest, card: ModelCard) -> TurnRequest:
+    """Pass over the parameters that neither this server nor the model that runs has.
+
+    Raises:
+        InvalidRequest: nothing unknown is passed over; `param` names the first of them.
+    """
+    return request.without([name for name in request.extra_parameters or () if name not in card.extra_parameters])
+
+
+def _extra(request: TurnRequest, card: ModelCard) -> JsonObject | None:
+    given = request.extra_parameters or {}
+    taken: JsonObject = {name: value for name, value in given.items() if name in card.extra_parameters}
+    if taken and len(encode_json(taken)) > MAX_EXTRA_BYTES:
+        names = ", ".join(taken)
+        raise InvalidRequest(
+            f"{names}: together they may have {MAX_EXTRA_BYTES:,} bytes as JSON.", param=next(iter(taken))
+        )
+    return taken or None
+
+
+def model_parameters(request: TurnRequest, card: ModelCard) -> ModelParameters:
+    """Build the parameters of the model calls.
+
+    Raises:
+        InvalidRequest: what of them is for the provider alone is too long; `param` names the first of these.
+    """
     shape = text_format(request)
     effort = request.reasoning.effort if request.reasoning is not None else None
     verbosity = request.text.verbosity if request.text is not None else None
@@ -111,6 +141,7 @@ def model_parameters(request: TurnRequest) -> ModelParameters:
         seed=request.seed,
         stop=request.stop_sequences,
         top_logprobs=request.asked_logprobs,
+        extra=_extra(request, card),
     )
 
 

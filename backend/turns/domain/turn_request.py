@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag
 from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, OUTPUT_LOGPROBS, Include
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
-from backend.conversations.domain.passed_over import MAX_PAIRS, OR_LEFT_OUT, OR_OTHER_KIND, PassedOver, named_in
+from backend.conversations.domain.passed_over import MAX_PAIRS, OR_LEFT_OUT, OR_OTHER_KIND, NotingRequest, PassedOver
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.knowledge.domain.filters import Filter, check_filter
 from backend.knowledge.domain.tickets import SearchOptions, strictest
@@ -148,8 +148,12 @@ class Sampling(Given):
 
 
 class TurnOptions(Sampling):
-    """What Responses and Chat Completions name alike; absent and null mean the same."""
+    """What Responses and Chat Completions name alike; absent and null mean the same.
 
+    `extra_parameters` are the members that neither knows: the model's provider may take them.
+    """
+
+    rest: ClassVar[str] = "extra_parameters"
     model: ModelName | None = None
     stream: bool | None = None
     store: bool | None = None
@@ -163,6 +167,7 @@ class TurnOptions(Sampling):
     prompt_cache_options: JsonObject | None = None
     moderation: None = None
     if_running: Literal["queue", "cancel", "steer"] | None = None
+    extra_parameters: JsonObject | None = None
 
 
 class TurnFields(TurnOptions):
@@ -190,7 +195,7 @@ class TurnFields(TurnOptions):
     context_management: None = None
 
 
-class TurnRequest(TurnFields):
+class TurnRequest(TurnFields, NotingRequest):
     """One turn as a caller asks for it; absent and null mean the same, except that `tools: []` unbinds all.
 
     With `models`, which are then several, each of them answers by itself. The choices of a chat completion are lanes of
@@ -274,7 +279,7 @@ def turn_request_in_steps(text: JsonText, passed_over: PassedOver | None = None)
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
     request = yield from body_in_steps(TurnRequest, text, "input", INPUT_ITEM, passed_over)
-    return checked(request.model_copy(update={"metadata": named_in(request.metadata, passed_over)}))
+    return checked(request.noting(passed_over))
 
 
 def checked(request: TurnRequest) -> TurnRequest:

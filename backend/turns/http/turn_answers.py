@@ -51,9 +51,8 @@ async def read_noting(request: Request, services: TurnServices, reading: Reading
     """Read a body of JSON, and note what is passed over in it for the answer's header."""
     check_media_type(request)
     passed_over = services.passed_over()
-    asked = await in_steps(reading(await read_json(request), passed_over))
-    request.scope["state"][IGNORED] = passed_over.text if passed_over is not None else ""
-    return asked
+    request.scope["state"][IGNORED] = passed_over
+    return await in_steps(reading(await read_json(request), passed_over))
 
 
 class Wording(Protocol):

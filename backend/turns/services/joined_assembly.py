@@ -101,6 +101,7 @@ def _response(
             "id": conversation.running_response_id,
             "conversation": _shown_conversation(lanes, before),
             "previous_response_id": asked.previous_response_id,
+            "metadata": dict(asked.named().metadata or {}),
             "lanes": [lane_body(lane, None) for lane in lanes],
         },
         "input_items": _input_items([turn.response for turn in turns]),

@@ -291,7 +291,7 @@ def _execution_request(
         epoch=draft.epoch.number,
         user=User(id=caller.user_id, tenant=caller.tenant, display_name=caller.user_id),
         model=draft.settings.model,
-        parameters=model_parameters(draft.request),
+        parameters=model_parameters(draft.request, draft.meaning.card),
         system_prompt=draft.settings.system_prompt(draft.epoch.reset),
         history=history,
         kb_meta_prompt=plan.kb_meta_prompt,

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from backend.conversations.domain.authors import authored
 from backend.conversations.domain.block_policy import agents_stated
 from backend.conversations.domain.conversation_log import newest_reset, summary_of
 from backend.conversations.domain.epochs import CallerAccess, plan_epoch, with_unknown_tools
 from backend.conversations.domain.listed_files import has_unshown
-from backend.conversations.domain.passed_over import PassedOver
+from backend.conversations.domain.passed_over import IGNORED_KEY, PassedOver
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.conversations.domain.responses import (
     Conversation,
@@ -48,6 +48,7 @@ from backend.turns.domain.requested_settings import (
     forbid_filters,
     forbid_logprobs,
     own_settings,
+    without_untaken,
 )
 from backend.turns.domain.response_object import new_body
 from backend.turns.domain.turn_origin import TurnStart, at_unknown_end
@@ -137,9 +138,11 @@ class TurnDrafting:
 
     async def asked_again(self, later: AskedLater, waited: StoredResponse) -> AskedTurn:
         """Return the request of a turn that has waited, as `asked` does."""
-        again = await in_steps(turn_request_in_steps(scanned(later.request.encode()), PassedOver()))
+        metadata = cast("dict[str, str]", waited.body["metadata"])
         # What was passed over at first is not in the request any more; the response was shown with it.
-        request = again.model_copy(update={"metadata": waited.body["metadata"]})
+        passed_over = PassedOver(metadata.get(IGNORED_KEY, ""))
+        again = await in_steps(turn_request_in_steps(scanned(later.request.encode()), passed_over))
+        request = again.model_copy(update={"metadata": metadata})
         labels = {item_id: decode_labels(encoded) for item_id, encoded in later.labels.items()}
         return replace(await self._separated(later.caller, ResolvedInput(request, labels)), waited=waited)
 
@@ -168,7 +171,7 @@ class TurnDrafting:
         check_choice(known.request, known.settings, has_bases=bool(known.bindings) or has_files, mode=mode)
         now, response_id = self._clock.now(), new_id(IdPrefix.RESPONSE)
         shown = known.settings.model_copy(update={"instructions": known.own.instructions})
-        body = new_body(start.request, shown, response_id, conversation.id, now)
+        body = new_body(known.request, shown, response_id, conversation.id, now)
         steering = start.request.if_running == IfRunning.STEER
         messages = await self._messages(asked, start) if steering else ()
         response = StoredResponse(
@@ -281,6 +284,7 @@ class TurnDrafting:
     async def _known(self, caller: Caller, start: TurnStart) -> _KnownSettings:
         """Resolve and check what a turn runs with, apart from its messages."""
         meaning, request, own, joined = await self._asked(caller, start)
+        request = without_untaken(request, meaning.card)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
         mode = strictest_mode(bindings)
         preset = with_skills(meaning.preset, joined.served, mode)

@@ -142,6 +142,7 @@ def _model_object(card: ModelCard) -> JsonObject:
         "owned_by": "ballast",
         "context_window_tokens": card.context_window_tokens,
         "max_output_tokens": card.max_output_tokens,
+        "extra_parameters": card.extra_parameters,
     }
 
 

@@ -41,13 +41,14 @@ def encode_messages_request(call: ModelCall, form: MessagesForm) -> bytes:
     """
     marks = cache_marks(call.messages, call.stored, has_tools=bool(call.tools))
     messages = alternating_messages(call.sent_messages, frozenset(marks.messages), sends_thinking=form.sends_thinking)
-    body = {
+    own = {
         "model": call.model,
         "stream": True,
         **_header(call, marks),
         "messages": messages,
         **_changing_fields(call, form),
     }
+    body = call.with_extra(own)
     try:
         return orjson.dumps({name: value for name, value in body.items() if value is not None})
     except orjson.JSONEncodeError as error:
@@ -81,6 +82,7 @@ def _changing_fields(call: ModelCall, form: MessagesForm) -> JsonObject:
     _refuse_unknown(asked)
     max_tokens = asked.max_output_tokens or form.max_output_tokens
     thinking = thinking_fields(call, form.thinking, max_tokens, sends_thinking=form.sends_thinking)
+    given = form.sends_thinking and "thinking" in (asked.extra or {})
     output = {"effort": thinking.get("effort"), "format": _output_format(asked)}
     return {
         "tool_choice": _tool_choice(asked) if call.tools else None,
@@ -88,7 +90,7 @@ def _changing_fields(call: ModelCall, form: MessagesForm) -> JsonObject:
         "top_p": asked.top_p,
         "max_tokens": max_tokens,
         "stop_sequences": list(asked.stop) or None,
-        "thinking": thinking.get("thinking"),
+        "thinking": None if given else thinking.get("thinking"),
         "output_config": {name: value for name, value in output.items() if value is not None} or None,
     }
 

@@ -62,7 +62,7 @@ def encode_call(call: ModelCall, dialect: Dialect = STANDARD_DIALECT) -> bytes:
         InvalidRequest: a schema contains a value that JSON cannot represent.
     """
     try:
-        return orjson.dumps(_constant_fields(call, dialect) | _changing_fields(call, dialect))
+        return orjson.dumps(call.with_extra(_constant_fields(call, dialect) | _changing_fields(call, dialect)))
     except orjson.JSONEncodeError as error:
         raise InvalidRequest("a tool's schema or the text format cannot be sent as JSON", param="tools") from error
 

@@ -83,6 +83,7 @@ def _card(entry: ModelEntry) -> ModelCard:
         name=entry.name,
         context_window_tokens=entry.context_window_tokens,
         max_output_tokens=entry.max_output_tokens,
+        extra_parameters=entry.taken_parameters,
     )
 
 

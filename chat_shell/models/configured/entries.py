@@ -30,6 +30,21 @@ class ModelApi(StrEnum):
     ANTHROPIC_MESSAGES = "anthropic_messages"
 
 
+EXTRA_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    ModelApi.CHAT_COMPLETIONS: (
+        "top_k",
+        "min_p",
+        "repetition_penalty",
+        "chat_template_kwargs",
+        "thinking",
+        "logit_bias",
+    ),
+    ModelApi.RESPONSES: (),
+    ModelApi.ANTHROPIC_MESSAGES: ("top_k", "thinking"),
+}
+"""What the models of an API take beside the parameters of OpenAI's Responses, where their entries do not say."""
+
+
 class ModelConfigurationError(ValueError):
     """The list of models is wrong; the message is one line that names the file and the field."""
 
@@ -47,6 +62,7 @@ class _Fields(BaseModel):
     max_output_tokens: int = Field(default=DEFAULT_MAX_OUTPUT_TOKENS, ge=1, le=MOST_TOKENS)
     max_tokens_field: TokenLimitName = "max_tokens"
     thinking: ThinkingMode = ThinkingMode.ADAPTIVE
+    extra_parameters: tuple[str, ...] | None = None
     prices: Prices | None = None
 
     @field_validator("api")
@@ -61,6 +77,11 @@ class ModelEntry(_Fields):
     """A model that is offered as `name` and called `model` at its provider (None: the same)."""
 
     api_key: HeaderSecret | None = None
+
+    @property
+    def taken_parameters(self) -> tuple[str, ...]:
+        """What the model takes beside the parameters of OpenAI's Responses."""
+        return EXTRA_PARAMETERS[self.api] if self.extra_parameters is None else self.extra_parameters
 
 
 class _FileEntry(_Fields):

@@ -34,7 +34,7 @@ def encode_response_request(
     Raises:
         InvalidRequest: a parameter does not exist in this API, or a schema cannot be written as JSON.
     """
-    body = {**_constant_fields(call), "input": _input(call, sends_reasoning), **_changing_fields(call)}
+    body = call.with_extra({**_constant_fields(call), "input": _input(call, sends_reasoning), **_changing_fields(call)})
     try:
         return orjson.dumps({name: body[name] for name in body if name not in left_out and body[name] is not None})
     except orjson.JSONEncodeError as error:

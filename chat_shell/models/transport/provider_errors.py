@@ -4,6 +4,7 @@ Our error messages never repeat text of the provider, which might contain a cred
 """
 
 import re
+from collections.abc import Sequence
 
 import orjson
 
@@ -89,10 +90,18 @@ _REFUSED_FIELD = re.compile(
 )
 
 
-def error_of_response(status: int, body: bytes, retry_after_seconds: float | None = None) -> ModelError:
-    """Classify an answer with another status than 200."""
+def error_of_response(
+    status: int, body: bytes, retry_after_seconds: float | None = None, unchecked: Sequence[str] = ()
+) -> ModelError:
+    """Classify an answer with another status than 200.
+
+    Of the caller's parameters that nobody but the provider checks, a rejection names the one that it speaks of.
+    """
     error = _classify(status, *_read_error(body), retry_after_seconds)
     error.status = status
+    named = next((name for name in unchecked if name.encode() in body), None)
+    if type(error) is ModelRequestRejected and named is not None:
+        error.message, error.param = f"{named}: {error.message}", named
     return error
 
 

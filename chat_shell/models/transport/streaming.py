@@ -144,15 +144,16 @@ class StreamedModel:
             body = await read_error_body(response)
             avoidance = api.avoiding(response.status, body) if refusals_left else None
             if avoidance is None:
-                raise self._failure(response, body)
+                raise self._failure(response, body, call)
             refusals_left -= 1
             api = avoidance.api
-            if avoidance.is_lasting:
+            if avoidance.is_lasting and not call.parameters.extra:  # which may be what was refused
                 self._api = api
 
-    def _failure(self, response: aiohttp.ClientResponse, body: bytes) -> ModelError:
+    def _failure(self, response: aiohttp.ClientResponse, body: bytes, call: ModelCall) -> ModelError:
         headers = {name.lower(): value for name, value in response.headers.items()}
-        error = error_of_response(response.status, body, retry_after_seconds(headers, self._clock.now()))
+        wait = retry_after_seconds(headers, self._clock.now())
+        error = error_of_response(response.status, body, wait, unchecked=tuple(call.parameters.extra or ()))
         error.request_id = request_id_in(headers)
         return error
 

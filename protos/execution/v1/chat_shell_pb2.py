@@ -26,7 +26,7 @@ from protos.execution.v1 import events_pb2 as protos_dot_execution_dot_v1_dot_ev
 from protos.execution.v1 import request_pb2 as protos_dot_execution_dot_v1_dot_request__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$protos/execution/v1/chat_shell.proto\x12\x0c\x65xecution.v1\x1a protos/execution/v1/events.proto\x1a!protos/execution/v1/request.proto\"\x13\n\x11ListModelsRequest\"S\n\tModelCard\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1d\n\x15\x63ontext_window_tokens\x18\x02 \x01(\x03\x12\x19\n\x11max_output_tokens\x18\x03 \x01(\x03\"=\n\x12ListModelsResponse\x12\'\n\x06models\x18\x01 \x03(\x0b\x32\x17.execution.v1.ModelCard\"_\n\x0eRunToolRequest\x12,\n\x04turn\x18\x01 \x01(\x0b\x32\x1e.execution.v1.ExecutionRequest\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"W\n\x0fRunToolResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x01(\x08\x12\x17\n\nstructured\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\r\n\x0b_structured\"\x12\n\x10ListToolsRequest\"X\n\x0bServerTools\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x10\n\x08is_known\x18\x02 \x01(\x08\x12\'\n\x05tools\x18\x03 \x03(\x0b\x32\x18.execution.v1.ServedTool\"J\n\tSkillCard\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x1a\n\x12\x61\x63\x63\x65pts_restricted\x18\x03 \x01(\x08\"h\n\x11ListToolsResponse\x12*\n\x07servers\x18\x01 \x03(\x0b\x32\x19.execution.v1.ServerTools\x12\'\n\x06skills\x18\x02 \x03(\x0b\x32\x17.execution.v1.SkillCard2\xbd\x02\n\tChatShell\x12I\n\x07\x45xecute\x12\x1e.execution.v1.ExecutionRequest\x1a\x1c.execution.v1.ExecutionEvent0\x01\x12O\n\nListModels\x12\x1f.execution.v1.ListModelsRequest\x1a .execution.v1.ListModelsResponse\x12\x46\n\x07RunTool\x12\x1c.execution.v1.RunToolRequest\x1a\x1d.execution.v1.RunToolResponse\x12L\n\tListTools\x12\x1e.execution.v1.ListToolsRequest\x1a\x1f.execution.v1.ListToolsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$protos/execution/v1/chat_shell.proto\x12\x0c\x65xecution.v1\x1a protos/execution/v1/events.proto\x1a!protos/execution/v1/request.proto\"\x13\n\x11ListModelsRequest\"m\n\tModelCard\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1d\n\x15\x63ontext_window_tokens\x18\x02 \x01(\x03\x12\x19\n\x11max_output_tokens\x18\x03 \x01(\x03\x12\x18\n\x10\x65xtra_parameters\x18\x04 \x03(\t\"=\n\x12ListModelsResponse\x12\'\n\x06models\x18\x01 \x03(\x0b\x32\x17.execution.v1.ModelCard\"_\n\x0eRunToolRequest\x12,\n\x04turn\x18\x01 \x01(\x0b\x32\x1e.execution.v1.ExecutionRequest\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"W\n\x0fRunToolResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x01(\x08\x12\x17\n\nstructured\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\r\n\x0b_structured\"\x12\n\x10ListToolsRequest\"X\n\x0bServerTools\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x10\n\x08is_known\x18\x02 \x01(\x08\x12\'\n\x05tools\x18\x03 \x03(\x0b\x32\x18.execution.v1.ServedTool\"J\n\tSkillCard\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x1a\n\x12\x61\x63\x63\x65pts_restricted\x18\x03 \x01(\x08\"h\n\x11ListToolsResponse\x12*\n\x07servers\x18\x01 \x03(\x0b\x32\x19.execution.v1.ServerTools\x12\'\n\x06skills\x18\x02 \x03(\x0b\x32\x17.execution.v1.SkillCard2\xbd\x02\n\tChatShell\x12I\n\x07\x45xecute\x12\x1e.execution.v1.ExecutionRequest\x1a\x1c.execution.v1.ExecutionEvent0\x01\x12O\n\nListModels\x12\x1f.execution.v1.ListModelsRequest\x1a .execution.v1.ListModelsResponse\x12\x46\n\x07RunTool\x12\x1c.execution.v1.RunToolRequest\x1a\x1d.execution.v1.RunToolResponse\x12L\n\tListTools\x12\x1e.execution.v1.ListToolsRequest\x1a\x1f.execution.v1.ListToolsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,21 +36,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTMODELSREQUEST']._serialized_start=123
   _globals['_LISTMODELSREQUEST']._serialized_end=142
   _globals['_MODELCARD']._serialized_start=144
-  _globals['_MODELCARD']._serialized_end=227
-  _globals['_LISTMODELSRESPONSE']._serialized_start=229
-  _globals['_LISTMODELSRESPONSE']._serialized_end=290
-  _globals['_RUNTOOLREQUEST']._serialized_start=292
-  _globals['_RUNTOOLREQUEST']._serialized_end=387
-  _globals['_RUNTOOLRESPONSE']._serialized_start=389
-  _globals['_RUNTOOLRESPONSE']._serialized_end=476
-  _globals['_LISTTOOLSREQUEST']._serialized_start=478
-  _globals['_LISTTOOLSREQUEST']._serialized_end=496
-  _globals['_SERVERTOOLS']._serialized_start=498
-  _globals['_SERVERTOOLS']._serialized_end=586
-  _globals['_SKILLCARD']._serialized_start=588
-  _globals['_SKILLCARD']._serialized_end=662
-  _globals['_LISTTOOLSRESPONSE']._serialized_start=664
-  _globals['_LISTTOOLSRESPONSE']._serialized_end=768
-  _globals['_CHATSHELL']._serialized_start=771
-  _globals['_CHATSHELL']._serialized_end=1088
+  _globals['_MODELCARD']._serialized_end=253
+  _globals['_LISTMODELSRESPONSE']._serialized_start=255
+  _globals['_LISTMODELSRESPONSE']._serialized_end=316
+  _globals['_RUNTOOLREQUEST']._serialized_start=318
+  _globals['_RUNTOOLREQUEST']._serialized_end=413
+  _globals['_RUNTOOLRESPONSE']._serialized_start=415
+  _globals['_RUNTOOLRESPONSE']._serialized_end=502
+  _globals['_LISTTOOLSREQUEST']._serialized_start=504
+  _globals['_LISTTOOLSREQUEST']._serialized_end=522
+  _globals['_SERVERTOOLS']._serialized_start=524
+  _globals['_SERVERTOOLS']._serialized_end=612
+  _globals['_SKILLCARD']._serialized_start=614
+  _globals['_SKILLCARD']._serialized_end=688
+  _globals['_LISTTOOLSRESPONSE']._serialized_start=690
+  _globals['_LISTTOOLSRESPONSE']._serialized_end=794
+  _globals['_CHATSHELL']._serialized_start=797
+  _globals['_CHATSHELL']._serialized_end=1114
 # @@protoc_insertion_point(module_scope)

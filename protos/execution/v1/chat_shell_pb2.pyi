@@ -45,19 +45,25 @@ class ModelCard(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     CONTEXT_WINDOW_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    EXTRA_PARAMETERS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     context_window_tokens: _builtins.int
     max_output_tokens: _builtins.int
+    @_builtins.property
+    def extra_parameters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Parameters beside those of ModelParameters that the model takes."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         context_window_tokens: _builtins.int = ...,
         max_output_tokens: _builtins.int = ...,
+        extra_parameters: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_window_tokens", b"context_window_tokens", "max_output_tokens", b"max_output_tokens", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_window_tokens", b"context_window_tokens", "extra_parameters", b"extra_parameters", "max_output_tokens", b"max_output_tokens", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

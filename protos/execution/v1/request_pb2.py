@@ -26,41 +26,41 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from protos.execution.v1 import messages_pb2 as protos_dot_execution_dot_v1_dot_messages__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!protos/execution/v1/request.proto\x12\x0c\x65xecution.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"protos/execution/v1/messages.proto\"]\n\nToolChoice\x12,\n\x04mode\x18\x01 \x01(\x0e\x32\x1c.execution.v1.ToolChoiceModeH\x00\x12\x17\n\rfunction_name\x18\x02 \x01(\tH\x00\x42\x08\n\x06\x63hoice\"\xaa\x04\n\x0fModelParameters\x12\x18\n\x0btemperature\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05top_p\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x1d\n\x10presence_penalty\x18\x03 \x01(\x01H\x02\x88\x01\x01\x12\x1e\n\x11\x66requency_penalty\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12\x1e\n\x11max_output_tokens\x18\x05 \x01(\x03H\x04\x88\x01\x01\x12\x37\n\x10reasoning_effort\x18\x06 \x01(\x0e\x32\x1d.execution.v1.ReasoningEffort\x12\x18\n\x0btext_format\x18\x07 \x01(\tH\x05\x88\x01\x01\x12-\n\x0btool_choice\x18\x08 \x01(\x0b\x32\x18.execution.v1.ToolChoice\x12\x1b\n\x13parallel_tool_calls\x18\t \x01(\x08\x12*\n\tverbosity\x18\n \x01(\x0e\x32\x17.execution.v1.Verbosity\x12\x11\n\x04seed\x18\x0b \x01(\x03H\x06\x88\x01\x01\x12\x0c\n\x04stop\x18\x0c \x03(\t\x12\x19\n\x0ctop_logprobs\x18\x0e \x01(\x03H\x07\x88\x01\x01\x42\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\x13\n\x11_presence_penaltyB\x14\n\x12_frequency_penaltyB\x14\n\x12_max_output_tokensB\x0e\n\x0c_text_formatB\x07\n\x05_seedB\x0f\n\r_top_logprobs\"8\n\x04User\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\"\x90\x01\n\x0eToolDefinition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x18\n\x0b\x64\x65scription\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x17\n\nparameters\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x13\n\x06strict\x18\x04 \x01(\x08H\x02\x88\x01\x01\x42\x0e\n\x0c_descriptionB\r\n\x0b_parametersB\t\n\x07_strict\"x\n\nServedTool\x12\x30\n\ndefinition\x18\x01 \x01(\x0b\x32\x1c.execution.v1.ToolDefinition\x12\x0e\n\x06server\x18\x02 \x01(\t\x12\x0c\n\x04tool\x18\x03 \x01(\t\x12\x1a\n\x12\x61\x63\x63\x65pts_restricted\x18\x04 \x01(\x08\"*\n\x0c\x44ynamicBlock\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"[\n\x10KnowledgeBaseRef\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12-\n\x0b\x61\x63\x63\x65ss_mode\x18\x03 \x01(\x0e\x32\x18.execution.v1.AccessMode\"\x8d\x01\n\tKnowledge\x12-\n\x05\x62\x61ses\x18\x01 \x03(\x0b\x32\x1e.execution.v1.KnowledgeBaseRef\x12-\n\x0b\x61\x63\x63\x65ss_mode\x18\x02 \x01(\x0e\x32\x18.execution.v1.AccessMode\x12\x0e\n\x06ticket\x18\x03 \x01(\t\x12\x12\n\nuser_words\x18\x04 \x01(\t\"\x8f\x01\n\nTurnLimits\x12\x1b\n\x13max_knowledge_calls\x18\x01 \x01(\x03\x12\x1c\n\x0fmax_model_calls\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x1d\n\x10hand_back_tokens\x18\x03 \x01(\x03H\x01\x88\x01\x01\x42\x12\n\x10_max_model_callsB\x13\n\x11_hand_back_tokens\"\x9e\x06\n\x10\x45xecutionRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x17\n\x0f\x63onversation_id\x18\x02 \x01(\t\x12\x0f\n\x07turn_id\x18\x03 \x01(\t\x12\r\n\x05\x65poch\x18\x04 \x01(\x03\x12 \n\x04user\x18\x05 \x01(\x0b\x32\x12.execution.v1.User\x12\r\n\x05model\x18\x06 \x01(\t\x12\x31\n\nparameters\x18\x07 \x01(\x0b\x32\x1d.execution.v1.ModelParameters\x12\x15\n\rsystem_prompt\x18\x08 \x01(\t\x12&\n\x07history\x18\t \x03(\x0b\x32\x15.execution.v1.Message\x12\x16\n\x0ekb_meta_prompt\x18\n \x01(\t\x12\x32\n\x0e\x64ynamic_blocks\x18\x0b \x03(\x0b\x32\x1a.execution.v1.DynamicBlock\x12%\n\x06prompt\x18\x0c \x01(\x0b\x32\x15.execution.v1.Content\x12+\n\x07sent_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\ttime_zone\x18\x0e \x01(\t\x12*\n\tknowledge\x18\x0f \x01(\x0b\x32\x17.execution.v1.Knowledge\x12+\n\x05tools\x18\x10 \x03(\x0b\x32\x1c.execution.v1.ToolDefinition\x12(\n\x06limits\x18\x11 \x01(\x0b\x32\x18.execution.v1.TurnLimits\x12\x11\n\tcache_key\x18\x12 \x01(\t\x12,\n\x08\x64\x65\x61\x64line\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05\x61\x64\x64\x65\x64\x18\x14 \x03(\x0b\x32\x15.execution.v1.Message\x12\x10\n\x08reminder\x18\x15 \x01(\t\x12&\n\x07purpose\x18\x16 \x01(\x0e\x32\x15.execution.v1.Purpose\x12.\n\x0cserved_tools\x18\x17 \x03(\x0b\x32\x18.execution.v1.ServedTool\x12\x13\n\x0breads_files\x18\x19 \x01(\x08*[\n\nAccessMode\x12\x1b\n\x17\x41\x43\x43\x45SS_MODE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41\x43\x43\x45SS_MODE_RESTRICTED\x10\x01\x12\x14\n\x10\x41\x43\x43\x45SS_MODE_FULL\x10\x02*\xf4\x01\n\x0fReasoningEffort\x12 \n\x1cREASONING_EFFORT_UNSPECIFIED\x10\x00\x12\x19\n\x15REASONING_EFFORT_NONE\x10\x01\x12\x1c\n\x18REASONING_EFFORT_MINIMAL\x10\x02\x12\x18\n\x14REASONING_EFFORT_LOW\x10\x03\x12\x1b\n\x17REASONING_EFFORT_MEDIUM\x10\x04\x12\x19\n\x15REASONING_EFFORT_HIGH\x10\x05\x12\x1a\n\x16REASONING_EFFORT_XHIGH\x10\x06\x12\x18\n\x14REASONING_EFFORT_MAX\x10\x07*c\n\tVerbosity\x12\x19\n\x15VERBOSITY_UNSPECIFIED\x10\x00\x12\x11\n\rVERBOSITY_LOW\x10\x01\x12\x14\n\x10VERBOSITY_MEDIUM\x10\x02\x12\x12\n\x0eVERBOSITY_HIGH\x10\x03*\x87\x01\n\x0eToolChoiceMode\x12 \n\x1cTOOL_CHOICE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15TOOL_CHOICE_MODE_AUTO\x10\x01\x12\x19\n\x15TOOL_CHOICE_MODE_NONE\x10\x02\x12\x1d\n\x19TOOL_CHOICE_MODE_REQUIRED\x10\x03*K\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePURPOSE_ANSWER\x10\x01\x12\x13\n\x0fPURPOSE_SUMMARY\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!protos/execution/v1/request.proto\x12\x0c\x65xecution.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\"protos/execution/v1/messages.proto\"]\n\nToolChoice\x12,\n\x04mode\x18\x01 \x01(\x0e\x32\x1c.execution.v1.ToolChoiceModeH\x00\x12\x17\n\rfunction_name\x18\x02 \x01(\tH\x00\x42\x08\n\x06\x63hoice\"\xc8\x04\n\x0fModelParameters\x12\x18\n\x0btemperature\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\x05top_p\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x1d\n\x10presence_penalty\x18\x03 \x01(\x01H\x02\x88\x01\x01\x12\x1e\n\x11\x66requency_penalty\x18\x04 \x01(\x01H\x03\x88\x01\x01\x12\x1e\n\x11max_output_tokens\x18\x05 \x01(\x03H\x04\x88\x01\x01\x12\x37\n\x10reasoning_effort\x18\x06 \x01(\x0e\x32\x1d.execution.v1.ReasoningEffort\x12\x18\n\x0btext_format\x18\x07 \x01(\tH\x05\x88\x01\x01\x12-\n\x0btool_choice\x18\x08 \x01(\x0b\x32\x18.execution.v1.ToolChoice\x12\x1b\n\x13parallel_tool_calls\x18\t \x01(\x08\x12*\n\tverbosity\x18\n \x01(\x0e\x32\x17.execution.v1.Verbosity\x12\x11\n\x04seed\x18\x0b \x01(\x03H\x06\x88\x01\x01\x12\x0c\n\x04stop\x18\x0c \x03(\t\x12\x12\n\x05\x65xtra\x18\r \x01(\tH\x07\x88\x01\x01\x12\x19\n\x0ctop_logprobs\x18\x0e \x01(\x03H\x08\x88\x01\x01\x42\x0e\n\x0c_temperatureB\x08\n\x06_top_pB\x13\n\x11_presence_penaltyB\x14\n\x12_frequency_penaltyB\x14\n\x12_max_output_tokensB\x0e\n\x0c_text_formatB\x07\n\x05_seedB\x08\n\x06_extraB\x0f\n\r_top_logprobs\"8\n\x04User\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\"\x90\x01\n\x0eToolDefinition\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x18\n\x0b\x64\x65scription\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x17\n\nparameters\x18\x03 \x01(\tH\x01\x88\x01\x01\x12\x13\n\x06strict\x18\x04 \x01(\x08H\x02\x88\x01\x01\x42\x0e\n\x0c_descriptionB\r\n\x0b_parametersB\t\n\x07_strict\"x\n\nServedTool\x12\x30\n\ndefinition\x18\x01 \x01(\x0b\x32\x1c.execution.v1.ToolDefinition\x12\x0e\n\x06server\x18\x02 \x01(\t\x12\x0c\n\x04tool\x18\x03 \x01(\t\x12\x1a\n\x12\x61\x63\x63\x65pts_restricted\x18\x04 \x01(\x08\"*\n\x0c\x44ynamicBlock\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"[\n\x10KnowledgeBaseRef\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12-\n\x0b\x61\x63\x63\x65ss_mode\x18\x03 \x01(\x0e\x32\x18.execution.v1.AccessMode\"\x8d\x01\n\tKnowledge\x12-\n\x05\x62\x61ses\x18\x01 \x03(\x0b\x32\x1e.execution.v1.KnowledgeBaseRef\x12-\n\x0b\x61\x63\x63\x65ss_mode\x18\x02 \x01(\x0e\x32\x18.execution.v1.AccessMode\x12\x0e\n\x06ticket\x18\x03 \x01(\t\x12\x12\n\nuser_words\x18\x04 \x01(\t\"\x8f\x01\n\nTurnLimits\x12\x1b\n\x13max_knowledge_calls\x18\x01 \x01(\x03\x12\x1c\n\x0fmax_model_calls\x18\x02 \x01(\x03H\x00\x88\x01\x01\x12\x1d\n\x10hand_back_tokens\x18\x03 \x01(\x03H\x01\x88\x01\x01\x42\x12\n\x10_max_model_callsB\x13\n\x11_hand_back_tokens\"\x9e\x06\n\x10\x45xecutionRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x17\n\x0f\x63onversation_id\x18\x02 \x01(\t\x12\x0f\n\x07turn_id\x18\x03 \x01(\t\x12\r\n\x05\x65poch\x18\x04 \x01(\x03\x12 \n\x04user\x18\x05 \x01(\x0b\x32\x12.execution.v1.User\x12\r\n\x05model\x18\x06 \x01(\t\x12\x31\n\nparameters\x18\x07 \x01(\x0b\x32\x1d.execution.v1.ModelParameters\x12\x15\n\rsystem_prompt\x18\x08 \x01(\t\x12&\n\x07history\x18\t \x03(\x0b\x32\x15.execution.v1.Message\x12\x16\n\x0ekb_meta_prompt\x18\n \x01(\t\x12\x32\n\x0e\x64ynamic_blocks\x18\x0b \x03(\x0b\x32\x1a.execution.v1.DynamicBlock\x12%\n\x06prompt\x18\x0c \x01(\x0b\x32\x15.execution.v1.Content\x12+\n\x07sent_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\ttime_zone\x18\x0e \x01(\t\x12*\n\tknowledge\x18\x0f \x01(\x0b\x32\x17.execution.v1.Knowledge\x12+\n\x05tools\x18\x10 \x03(\x0b\x32\x1c.execution.v1.ToolDefinition\x12(\n\x06limits\x18\x11 \x01(\x0b\x32\x18.execution.v1.TurnLimits\x12\x11\n\tcache_key\x18\x12 \x01(\t\x12,\n\x08\x64\x65\x61\x64line\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12$\n\x05\x61\x64\x64\x65\x64\x18\x14 \x03(\x0b\x32\x15.execution.v1.Message\x12\x10\n\x08reminder\x18\x15 \x01(\t\x12&\n\x07purpose\x18\x16 \x01(\x0e\x32\x15.execution.v1.Purpose\x12.\n\x0cserved_tools\x18\x17 \x03(\x0b\x32\x18.execution.v1.ServedTool\x12\x13\n\x0breads_files\x18\x19 \x01(\x08*[\n\nAccessMode\x12\x1b\n\x17\x41\x43\x43\x45SS_MODE_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41\x43\x43\x45SS_MODE_RESTRICTED\x10\x01\x12\x14\n\x10\x41\x43\x43\x45SS_MODE_FULL\x10\x02*\xf4\x01\n\x0fReasoningEffort\x12 \n\x1cREASONING_EFFORT_UNSPECIFIED\x10\x00\x12\x19\n\x15REASONING_EFFORT_NONE\x10\x01\x12\x1c\n\x18REASONING_EFFORT_MINIMAL\x10\x02\x12\x18\n\x14REASONING_EFFORT_LOW\x10\x03\x12\x1b\n\x17REASONING_EFFORT_MEDIUM\x10\x04\x12\x19\n\x15REASONING_EFFORT_HIGH\x10\x05\x12\x1a\n\x16REASONING_EFFORT_XHIGH\x10\x06\x12\x18\n\x14REASONING_EFFORT_MAX\x10\x07*c\n\tVerbosity\x12\x19\n\x15VERBOSITY_UNSPECIFIED\x10\x00\x12\x11\n\rVERBOSITY_LOW\x10\x01\x12\x14\n\x10VERBOSITY_MEDIUM\x10\x02\x12\x12\n\x0eVERBOSITY_HIGH\x10\x03*\x87\x01\n\x0eToolChoiceMode\x12 \n\x1cTOOL_CHOICE_MODE_UNSPECIFIED\x10\x00\x12\x19\n\x15TOOL_CHOICE_MODE_AUTO\x10\x01\x12\x19\n\x15TOOL_CHOICE_MODE_NONE\x10\x02\x12\x1d\n\x19TOOL_CHOICE_MODE_REQUIRED\x10\x03*K\n\x07Purpose\x12\x17\n\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePURPOSE_ANSWER\x10\x01\x12\x13\n\x0fPURPOSE_SUMMARY\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.execution.v1.request_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ACCESSMODE']._serialized_start=2327
-  _globals['_ACCESSMODE']._serialized_end=2418
-  _globals['_REASONINGEFFORT']._serialized_start=2421
-  _globals['_REASONINGEFFORT']._serialized_end=2665
-  _globals['_VERBOSITY']._serialized_start=2667
-  _globals['_VERBOSITY']._serialized_end=2766
-  _globals['_TOOLCHOICEMODE']._serialized_start=2769
-  _globals['_TOOLCHOICEMODE']._serialized_end=2904
-  _globals['_PURPOSE']._serialized_start=2906
-  _globals['_PURPOSE']._serialized_end=2981
+  _globals['_ACCESSMODE']._serialized_start=2357
+  _globals['_ACCESSMODE']._serialized_end=2448
+  _globals['_REASONINGEFFORT']._serialized_start=2451
+  _globals['_REASONINGEFFORT']._serialized_end=2695
+  _globals['_VERBOSITY']._serialized_start=2697
+  _globals['_VERBOSITY']._serialized_end=2796
+  _globals['_TOOLCHOICEMODE']._serialized_start=2799
+  _globals['_TOOLCHOICEMODE']._serialized_end=2934
+  _globals['_PURPOSE']._serialized_start=2936
+  _globals['_PURPOSE']._serialized_end=3011
   _globals['_TOOLCHOICE']._serialized_start=120
   _globals['_TOOLCHOICE']._serialized_end=213
   _globals['_MODELPARAMETERS']._serialized_start=216
-  _globals['_MODELPARAMETERS']._serialized_end=770
-  _globals['_USER']._serialized_start=772
-  _globals['_USER']._serialized_end=828
-  _globals['_TOOLDEFINITION']._serialized_start=831
-  _globals['_TOOLDEFINITION']._serialized_end=975
-  _globals['_SERVEDTOOL']._serialized_start=977
-  _globals['_SERVEDTOOL']._serialized_end=1097
-  _globals['_DYNAMICBLOCK']._serialized_start=1099
-  _globals['_DYNAMICBLOCK']._serialized_end=1141
-  _globals['_KNOWLEDGEBASEREF']._serialized_start=1143
-  _globals['_KNOWLEDGEBASEREF']._serialized_end=1234
-  _globals['_KNOWLEDGE']._serialized_start=1237
-  _globals['_KNOWLEDGE']._serialized_end=1378
-  _globals['_TURNLIMITS']._serialized_start=1381
-  _globals['_TURNLIMITS']._serialized_end=1524
-  _globals['_EXECUTIONREQUEST']._serialized_start=1527
-  _globals['_EXECUTIONREQUEST']._serialized_end=2325
+  _globals['_MODELPARAMETERS']._serialized_end=800
+  _globals['_USER']._serialized_start=802
+  _globals['_USER']._serialized_end=858
+  _globals['_TOOLDEFINITION']._serialized_start=861
+  _globals['_TOOLDEFINITION']._serialized_end=1005
+  _globals['_SERVEDTOOL']._serialized_start=1007
+  _globals['_SERVEDTOOL']._serialized_end=1127
+  _globals['_DYNAMICBLOCK']._serialized_start=1129
+  _globals['_DYNAMICBLOCK']._serialized_end=1171
+  _globals['_KNOWLEDGEBASEREF']._serialized_start=1173
+  _globals['_KNOWLEDGEBASEREF']._serialized_end=1264
+  _globals['_KNOWLEDGE']._serialized_start=1267
+  _globals['_KNOWLEDGE']._serialized_end=1408
+  _globals['_TURNLIMITS']._serialized_start=1411
+  _globals['_TURNLIMITS']._serialized_end=1554
+  _globals['_EXECUTIONREQUEST']._serialized_start=1557
+  _globals['_EXECUTIONREQUEST']._serialized_end=2355
 # @@protoc_insertion_point(module_scope)

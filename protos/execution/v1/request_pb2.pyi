@@ -169,6 +169,7 @@ class ModelParameters(_message.Message):
     VERBOSITY_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     STOP_FIELD_NUMBER: _builtins.int
+    EXTRA_FIELD_NUMBER: _builtins.int
     TOP_LOGPROBS_FIELD_NUMBER: _builtins.int
     temperature: _builtins.float
     top_p: _builtins.float
@@ -181,6 +182,8 @@ class ModelParameters(_message.Message):
     parallel_tool_calls: _builtins.bool
     verbosity: Global___Verbosity.ValueType
     seed: _builtins.int
+    extra: _builtins.str
+    """Further members of the provider's request, a JSON object; only what the model's card lists."""
     top_logprobs: _builtins.int
     """How many alternatives of each token come with its log probability; absent where none is told."""
     @_builtins.property
@@ -204,12 +207,15 @@ class ModelParameters(_message.Message):
         verbosity: Global___Verbosity.ValueType = ...,
         seed: _builtins.int | None = ...,
         stop: _abc.Iterable[_builtins.str] | None = ...,
+        extra: _builtins.str | None = ...,
         top_logprobs: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_seed", b"_seed", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_logprobs", b"_top_logprobs", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "presence_penalty", b"presence_penalty", "seed", b"seed", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_logprobs", b"top_logprobs", "top_p", b"top_p"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_extra", b"_extra", "_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_seed", b"_seed", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_logprobs", b"_top_logprobs", "_top_p", b"_top_p", "extra", b"extra", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "presence_penalty", b"presence_penalty", "seed", b"seed", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_logprobs", b"top_logprobs", "top_p", b"top_p"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_seed", b"_seed", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_logprobs", b"_top_logprobs", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "parallel_tool_calls", b"parallel_tool_calls", "presence_penalty", b"presence_penalty", "reasoning_effort", b"reasoning_effort", "seed", b"seed", "stop", b"stop", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_logprobs", b"top_logprobs", "top_p", b"top_p", "verbosity", b"verbosity"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_extra", b"_extra", "_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_seed", b"_seed", "_temperature", b"_temperature", "_text_format", b"_text_format", "_top_logprobs", b"_top_logprobs", "_top_p", b"_top_p", "extra", b"extra", "frequency_penalty", b"frequency_penalty", "max_output_tokens", b"max_output_tokens", "parallel_tool_calls", b"parallel_tool_calls", "presence_penalty", b"presence_penalty", "reasoning_effort", b"reasoning_effort", "seed", b"seed", "stop", b"stop", "temperature", b"temperature", "text_format", b"text_format", "tool_choice", b"tool_choice", "top_logprobs", b"top_logprobs", "top_p", b"top_p", "verbosity", b"verbosity"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__extra: _TypeAlias = _typing.Literal["extra"]  # noqa: Y015
+    _WhichOneofArgType__extra: _TypeAlias = _typing.Literal["_extra", b"_extra"]  # noqa: Y015
     _WhichOneofReturnType__frequency_penalty: _TypeAlias = _typing.Literal["frequency_penalty"]  # noqa: Y015
     _WhichOneofArgType__frequency_penalty: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty"]  # noqa: Y015
     _WhichOneofReturnType__max_output_tokens: _TypeAlias = _typing.Literal["max_output_tokens"]  # noqa: Y015
@@ -226,6 +232,8 @@ class ModelParameters(_message.Message):
     _WhichOneofArgType__top_logprobs: _TypeAlias = _typing.Literal["_top_logprobs", b"_top_logprobs"]  # noqa: Y015
     _WhichOneofReturnType__top_p: _TypeAlias = _typing.Literal["top_p"]  # noqa: Y015
     _WhichOneofArgType__top_p: _TypeAlias = _typing.Literal["_top_p", b"_top_p"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__extra) -> _WhichOneofReturnType__extra | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__frequency_penalty) -> _WhichOneofReturnType__frequency_penalty | None: ...
     @_typing.overload

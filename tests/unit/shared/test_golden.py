@@ -77,6 +77,13 @@ def with_served_tool() -> ExecutionRequest:
     return full_request().model_copy(update={"served_tools": (served,)})
 
 
+def with_extra() -> ExecutionRequest:
+    """The full request with parameters that the provider alone knows."""
+    extra: JsonObject = {"top_k": 5, "chat_template_kwargs": {"thinking": False, "b": None, "a": [1.5, "冷却"]}}
+    request = full_request()
+    return request.model_copy(update={"parameters": request.parameters.model_copy(update={"extra": extra})})
+
+
 REQUESTS = {
     "request": before_verbosity(),
     "request_verbosity": before_user_words(),
@@ -86,6 +93,7 @@ REQUESTS = {
     "request_served_tools": with_served_tool(),
     "request_summary": full_request().model_copy(update={"purpose": Purpose.SUMMARY}),
     "request_reads_files": full_request().model_copy(update={"reads_files": True}),
+    "request_extra": with_extra(),
 }
 
 KEPT = ProviderReasoning(

@@ -1,7 +1,7 @@
 """What of a request is not known is passed over and named, or refused where the operator wants that."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -9,8 +9,10 @@ import pytest
 from backend.conversations.domain.passed_over import IGNORED_KEY, MAX_TEXT, PassedOver
 from backend.foundation.domain.json_objects import result_of, scanned
 from backend.turns.domain.chat_request import ChatTurn, chat_request_in_steps
+from backend.turns.domain.requested_settings import MAX_EXTRA_BYTES, model_parameters, without_untaken
 from backend.turns.domain.turn_request import TurnRequest, parse_turn_request, turn_request_in_steps
 from shared.errors import InvalidRequest
+from shared.models.events import ModelCard
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA
 from tests.fakes.openai_types import check_completion, check_response
@@ -51,9 +53,13 @@ CODEX: dict[str, Any] = {
 }
 
 
+CARD = ModelCard(name="m", context_window_tokens=1000, max_output_tokens=100, extra_parameters=("top_k", "min_p"))
+
+
 def lenient(body: Any) -> tuple[TurnRequest, str]:
     noted = PassedOver()
-    return result_of(turn_request_in_steps(scanned(orjson.dumps(body)), noted)), noted.text
+    request = result_of(turn_request_in_steps(scanned(orjson.dumps(body)), noted))
+    return without_untaken(request, CARD), noted.text
 
 
 def lenient_chat(body: Any) -> tuple[ChatTurn, str]:
@@ -87,11 +93,11 @@ async def test_chat_completions_name_what_they_pass_over() -> None:
             "tools": [{"type": "function", "function": function}, {"type": "web_search"}],
             "tool_choice": {"type": "web_search"},
             "stream_options": {"include_usage": True, "y": 1},
-            "top_k": 4,
+            "top_a": 4,
             "logit_bias": {},
         }
         answered = await door.http.post("/v1/chat/completions", json={**body, "user": "u"})
-        names = "stream_options.y, tools[0].function.deferred, tools[1], tool_choice, top_k, messages[1].reasoning"
+        names = "stream_options.y, tools[0].function.deferred, tools[1], tool_choice, top_a, messages[1].reasoning"
         assert sorted(answered.headers["x-ballast-ignored"].split(", ")) == sorted(names.split(", "))
         check_completion(answered.json())
         assert answered.json()["metadata"][IGNORED_KEY] == answered.headers["x-ballast-ignored"]
@@ -130,8 +136,8 @@ def test_what_is_known_stays_checked_and_what_narrows_a_turn_is_never_passed_ove
 
 def test_a_strict_operator_refuses_what_is_passed_over_elsewhere() -> None:
     for body in ({"input": "Hi", "new": 1}, {"input": "Hi", "tools": [{"type": "web_search"}]}):
-        with pytest.raises(InvalidRequest):
-            parse_turn_request(orjson.dumps(body))
+        with pytest.raises(InvalidRequest, match=r"^new: |^tools\[0\]\.type: "):
+            without_untaken(parse_turn_request(orjson.dumps(body)), CARD)
         assert lenient(body)[1]
 
 
@@ -169,7 +175,7 @@ async def test_a_request_that_waits_keeps_what_was_said_of_it() -> None:
         asked: Any = {"input": "Go on", "conversation": first.response.conversation_id, "background": True}
         more: Any = {"if_running": "queue", "tools": [{"type": "x"}], "new": 1}
         answered = (await door.http.post("/v1/responses", json={**asked, **more})).json()
-        assert (answered["status"], answered["metadata"]) == ("queued", {IGNORED_KEY: "new, tools[0]"})
+        assert (answered["status"], answered["metadata"]) == ("queued", {IGNORED_KEY: "tools[0], new"})
         gate.set()
         await first.ended()
         while door.turns.state.waiting:
@@ -177,3 +183,66 @@ async def test_a_request_that_waits_keeps_what_was_said_of_it() -> None:
         found = await door.turns.services.responses.find(ADA, answered["id"])
         ended = await door.turns.services.responses.ended(found)
         assert (ended.status, ended.body["metadata"]) == ("completed", answered["metadata"])
+
+
+EXTRA: Any = {"top_k": 5, "chat_template_kwargs": {"enable_thinking": None, "x": [1, {"y": 2.5}]}, "min_p": "a"}
+
+
+@pytest.mark.parametrize("door", ["/v1/responses", "/v1/chat/completions"])
+async def test_what_the_model_takes_goes_to_it_and_the_rest_is_named(door: str) -> None:
+    hi: Any = {"input": "Hi"} if door.endswith("responses") else {"messages": [{"role": "user", "content": "Hi"}]}
+    async with open_door(answer("One.")) as opened:
+        cast(Any, opened.turns.chat_shell).extra_parameters = ("top_k", "chat_template_kwargs", "logit_bias")
+        answered = await opened.http.post(door, json={**hi, **EXTRA, "logit_bias": {"5": 1}, "input_x": 1})
+        assert answered.status_code == 200, answered.text
+        assert answered.headers["x-ballast-ignored"] == "min_p, input_x"
+        assert answered.json()["metadata"] == {IGNORED_KEY: "min_p, input_x"}
+        taken = {name: EXTRA[name] for name in ("top_k", "chat_template_kwargs")} | {"logit_bias": {"5": 1}}
+        assert opened.turns.sent[0].parameters.extra == taken
+
+
+def test_a_member_with_the_name_of_a_field_of_the_other_api_sets_no_field() -> None:
+    chat = {"messages": [{"role": "user", "content": "Hi"}], "conversation": "conv_1", "instructions": 5}
+    request = lenient_chat(chat)[0].request
+    assert (request.conversation, request.instructions) == (None, None)
+    assert request.extra_parameters == {"conversation": "conv_1", "instructions": 5}
+
+
+def test_a_strict_operator_lets_pass_what_the_model_takes() -> None:
+    strict = parse_turn_request(orjson.dumps({"input": "Hi", "top_k": 3}))
+    assert model_parameters(without_untaken(strict, CARD), CARD).extra == {"top_k": 3}
+
+
+def test_what_nobody_checks_is_bounded() -> None:
+    request, _ = lenient({"input": "Hi", "min_p": 1, "top_k": "x" * MAX_EXTRA_BYTES})
+    with pytest.raises(InvalidRequest) as caught:
+        model_parameters(request, CARD)
+    assert caught.value.param == "min_p"
+
+
+async def test_several_models_name_together_what_one_of_them_does_not_take() -> None:
+    async with open_door(answer("One."), answer("Two.")) as door:
+        cast(Any, door.turns.chat_shell).extra_parameters = ("top_k",)
+        body = {"input": "Hi", "models": ["demo-model", "vendor/large"], "top_k": 5, "top_a": 1}
+        answered = await door.http.post("/v1/responses", json=body)
+        assert answered.headers["x-ballast-ignored"] == "top_a"
+        assert answered.json()["metadata"] == {IGNORED_KEY: "top_a"}
+        assert [request.parameters.extra for request in door.turns.sent] == [{"top_k": 5}] * 2
+
+
+async def test_a_request_that_waits_keeps_what_its_model_takes() -> None:
+    gate = asyncio.Event()
+    async with open_door([gate, *answer("One.")], answer("Two.")) as door:
+        cast(Any, door.turns.chat_shell).extra_parameters = ("top_k", "chat_template_kwargs")
+        first = await door.turns.start(ADA, input="Hi")
+        asked: Any = {"input": "Go on", "conversation": first.response.conversation_id, "background": True}
+        answered = (await door.http.post("/v1/responses", json={**asked, **EXTRA, "if_running": "queue"})).json()
+        assert (answered["status"], answered["metadata"]) == ("queued", {IGNORED_KEY: "min_p"})
+        gate.set()
+        await first.ended()
+        while door.turns.state.waiting:
+            await door.turns.services.waiting.step()
+        found = await door.turns.services.responses.find(ADA, answered["id"])
+        ended = await door.turns.services.responses.ended(found)
+        assert ended.body["metadata"] == {IGNORED_KEY: "min_p"}
+        assert door.turns.sent[1].parameters.extra == {name: EXTRA[name] for name in ("top_k", "chat_template_kwargs")}

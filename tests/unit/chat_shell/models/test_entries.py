@@ -142,3 +142,21 @@ async def test_a_model_that_is_not_offered(session: aiohttp.ClientSession):
 async def test_no_model_at_all(session: aiohttp.ClientSession):
     with pytest.raises(ModelConfigurationError):
         configured_models((), session, StandingClock())
+
+
+async def test_which_further_parameters_a_model_takes(session: aiohttp.ClientSession, tmp_path: Path):
+    text = """
+    - {name: open, base_url: 'http://x'}
+    - {name: hosted, base_url: 'http://x', api: responses}
+    - {name: claude, base_url: 'http://x', api: anthropic_messages}
+    - {name: own, base_url: 'http://x', api: responses, extra_parameters: [top_a, verbosity_x]}
+    - {name: none, base_url: 'http://x', extra_parameters: []}
+    """
+    cards = configured_models(read_models_file(written(tmp_path, text), {}), session, StandingClock()).cards()
+    assert {card.name: card.extra_parameters for card in cards} == {
+        "open": ("top_k", "min_p", "repetition_penalty", "chat_template_kwargs", "thinking", "logit_bias"),
+        "hosted": (),
+        "claude": ("top_k", "thinking"),
+        "own": ("top_a", "verbosity_x"),
+        "none": (),
+    }

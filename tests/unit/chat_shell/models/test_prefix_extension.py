@@ -1,5 +1,8 @@
 """Each request begins with the one before it, for the cache of every provider."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import orjson
@@ -11,9 +14,11 @@ from chat_shell.models.anthropic_messages.encoder import encode_messages_request
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
 from chat_shell.models.responses.encoder import encode_response_request
+from shared.models.execution import ReasoningEffort
 from shared.models.messages import AssistantMessage, SystemMessage, UserMessage
+from shared.models.values import JsonObject
 from tests.examples import examples
-from tests.fakes.model_calls import model_call, tool
+from tests.fakes.model_calls import asked, model_call, tool
 from tests.unit.chat_shell.models.conversations import COMPARED, FORM, SYSTEM, conversations
 
 
@@ -91,3 +96,30 @@ def test_no_api_is_sent_a_conversation_that_it_refuses_for_having_no_user():
     assert orjson.loads(encode_call(call))["messages"] == [{"role": "system", "content": "Be brief."}]
     assert orjson.loads(encode_response_request(call))["input"][0]["role"] == "system"
     assert orjson.loads(encode_messages_request(call, FORM))["messages"][0]["role"] == "user"
+
+
+BODIES: dict[str, Callable[[ModelCall], bytes]] = {
+    "chat_completions": encode_call,
+    "responses": encode_response_request,
+    "anthropic_messages": partial(encode_messages_request, form=FORM),
+}
+
+
+@pytest.mark.parametrize("api", BODIES)
+def test_further_parameters_stand_last_as_given_and_replace_nothing(api: str):
+    further: JsonObject = {"model": "x", "stream": False, "top_k": 5, "kwargs": {"b": None, "a": [1.5]}}
+    plain = BODIES[api](model_call(messages=(SYSTEM, UserMessage(content="Hi")), tools=(tool("look"),)))
+    call = model_call(
+        messages=(SYSTEM, UserMessage(content="Hi")), tools=(tool("look"),), parameters=asked(extra=further)
+    )
+    assert BODIES[api](call) == plain[:-1] + b',"top_k":5,"kwargs":{"b":null,"a":[1.5]}}'
+
+
+def test_thinking_as_the_caller_gives_it_stands_for_what_an_effort_makes_of_it():
+    own: JsonObject = {"type": "enabled", "budget_tokens": 2000}
+    parameters = asked(extra={"thinking": own}, reasoning_effort=ReasoningEffort.HIGH)
+    call = model_call(parameters=parameters)
+    body = orjson.loads(encode_messages_request(call, FORM))
+    assert (body["thinking"], body["output_config"]) == (own, {"effort": "high"})
+    resent = orjson.loads(encode_messages_request(call, replace(FORM, sends_thinking=False)))
+    assert resent["thinking"] == {"type": "disabled"}

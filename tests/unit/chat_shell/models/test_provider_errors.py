@@ -180,3 +180,11 @@ def test_an_overflow_holds_the_words_that_clients_look_for():
     message = error_of_response(400, b'{"error": {"code": "context_length_exceeded"}}').message
     for words in ("context_length_exceeded", "exceeds the context window", "this model's maximum context length is"):
         assert words in message
+
+
+def test_a_rejection_names_the_further_parameter_of_which_the_provider_speaks():
+    refused = body("top_k: must be positive, secret words")
+    error = error_of_response(400, refused, unchecked=("min_p", "top_k"))
+    assert (error.param, error.message) == ("top_k", "top_k: the model's provider rejected the request (status 400)")
+    assert error_of_response(429, refused, unchecked=("top_k",)).param is None
+    assert error_of_response(400, refused).param is None
