@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chat_shell.models.anthropic_messages.assembler import MessageAssembler
 from chat_shell.models.chat_completions.assembler import AnswerAssembler
-from chat_shell.models.ports import CallFragment, ModelAnswerEnd, ModelFragment, TextFragment
+from chat_shell.models.ports import CallFragment, LogprobsFragment, ModelAnswerEnd, ModelFragment, TextFragment
 from chat_shell.models.responses.assembler import ResponseAssembler
 from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.frames import LeftOut
@@ -108,7 +108,7 @@ def ended(fragments: list[ModelFragment]) -> tuple[str, ModelAnswerEnd]:
 
 def _written(fragment: ModelFragment) -> bytes:
     """Write a fragment as the wire does, which carries no half of a character."""
-    assert not isinstance(fragment, ModelAnswerEnd)
+    assert not isinstance(fragment, ModelAnswerEnd | LogprobsFragment)
     if isinstance(fragment, CallFragment):
         delta = FunctionCallDelta(call_id=fragment.call_id, name=fragment.name, arguments=fragment.arguments)
         return event_to_proto(delta).SerializeToString()
