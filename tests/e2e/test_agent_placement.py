@@ -8,6 +8,8 @@ from tests.e2e.test_files import asked, upload
 from tests.e2e.turns import Body, bare_client, new_base, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 
+pytestmark = pytest.mark.combination
+
 WORDS = "Custom words."
 
 

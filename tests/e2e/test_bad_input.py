@@ -12,6 +12,8 @@ from tests.e2e.turns import Body, bare_client, new_base, new_conversation, turn
 from tests.fakes.model_server import FakeModelControl
 from tests.servers.services import Launch
 
+pytestmark = pytest.mark.combination
+
 USER: Body = {"role": "user", "content": "Hi"}
 PNG = "data:image/png;base64,iVBORw0KGgo="
 MAX_BODY_BYTES = 65_536

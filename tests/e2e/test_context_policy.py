@@ -18,6 +18,8 @@ from tests.e2e.turns import SUFFIX, Body, bare_client, file_search, messages_in,
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 from tests.servers.services import Launch
 
+pytestmark = pytest.mark.combination
+
 TINY = "tiny-model"
 BUDGET = 3_500
 """Of the tiny model: 4,000 less 5 percent and 300 for the answer."""

@@ -93,6 +93,7 @@ async def test_a_killed_backend_leaves_nothing_in_progress_and_loses_nothing(
         assert wire(message) in three.body
 
 
+@pytest.mark.combination
 async def test_an_item_whose_removal_was_cut_off_is_there_or_gone_and_its_conversation_goes_on(
     mortal_pair: Pair, mortal_model: FakeModelControl
 ) -> None:
@@ -134,6 +135,7 @@ def replay_types(events: list[Body]) -> list[str]:
     return [event["type"] for event in events]
 
 
+@pytest.mark.combination
 async def test_the_end_of_a_lost_turn_is_heard_by_who_had_seen_more_than_was_kept(
     mortal_pair: Pair, mortal_model: FakeModelControl
 ) -> None:
@@ -165,6 +167,7 @@ async def test_the_end_of_a_lost_turn_is_heard_by_who_had_seen_more_than_was_kep
     assert events_of(behind, is_whole=False) == []
 
 
+@pytest.mark.combination
 async def test_a_turn_that_died_before_its_first_word_runs_again_at_the_next_start(
     mortal_pair: Pair, mortal_model: FakeModelControl
 ) -> None:
@@ -257,6 +260,7 @@ async def large_model(pairs: Pairs) -> AsyncIterator[FakeModelControl]:
         yield control
 
 
+@pytest.mark.combination
 async def test_a_killed_valkey_costs_at_most_the_turn(
     pairs: Pairs, large_model: FakeModelControl, fragile_valkey: ValkeyServer
 ) -> None:
@@ -275,6 +279,7 @@ async def test_a_killed_valkey_costs_at_most_the_turn(
     assert after["status"] == "completed"
 
 
+@pytest.mark.combination
 async def test_while_valkey_is_away_new_turns_are_refused_and_the_rest_goes_on(
     pairs: Pairs, large_model: FakeModelControl, fragile_valkey: ValkeyServer
 ) -> None:
@@ -317,6 +322,7 @@ async def test_a_killed_postgres_is_waited_for(
     assert [item["content"][0]["text"] for item in items] == ["Go on", "Half an answer", "Next", "Next."]
 
 
+@pytest.mark.combination
 async def test_a_living_replica_ends_the_turn_of_a_killed_one(
     pairs: Pairs, large_model: FakeModelControl, launch: Launch, tmp_path: Path
 ) -> None:

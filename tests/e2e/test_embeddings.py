@@ -10,6 +10,8 @@ from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.servers.embedder import LocalEmbedder
 from tests.servers.services import Launch
 
+pytestmark = pytest.mark.combination
+
 
 @pytest.fixture
 def pair(launch: Launch, tmp_path: Path, local_embedder: LocalEmbedder) -> Pair:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import httpx2
 import orjson
+import pytest
 
 from tests.e2e.pair import Pair
 from tests.e2e.turns import Body, bare_client, events_of
 from tests.fakes.hostile_bodies import SECONDS_TO_SEND, attacks
 from tests.fakes.model_server import FakeModelControl, Reply
+
+pytestmark = pytest.mark.combination
 
 BODY_BYTES = 6 * 1024 * 1024
 NAMES = frozenset(

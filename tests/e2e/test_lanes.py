@@ -21,6 +21,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
+pytestmark = pytest.mark.combination
+
 LEFT, RIGHT, NOBODY = "left-model", "right-model", "no-provider"
 BOTH = [LEFT, RIGHT]
 FAILURES = {

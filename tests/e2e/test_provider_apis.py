@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from tests.e2e.conftest import Pairs
 from tests.e2e.pair import Pair, PairOptions, start_pair
@@ -12,6 +13,8 @@ from tests.e2e.turns import Body, bare_client, file_search, new_base, text_of, t
 from tests.fakes.model_server import FakeModelServer, RecordedRequest, Reply
 from tests.fakes.model_server.messages_frames import signature
 from tests.fakes.model_server.responses_frames import sealed
+
+pytestmark = pytest.mark.combination
 
 MODELS = """
 - {{name: by-responses, api: responses, base_url: '{url}', prices: {{input: 2, cached_input: 1, output: 10}}}}

@@ -15,6 +15,8 @@ from tests.e2e.turns import Body, bare_client, items_of, messages_in, new_conver
 from tests.fakes.model_server import FakeModelControl, Fault, Reply
 from tests.servers.services import Launch
 
+pytestmark = pytest.mark.combination
+
 RAW_WORDS = "raw words of the provider"
 CREDENTIAL = "credential-of-the-provider"
 QUESTION = "a question that no log may show"

@@ -13,6 +13,8 @@ from tests.e2e.test_tool_loop import search
 from tests.e2e.turns import bare_client, file_search, messages_in, new_base, reminder_in, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
 
+pytestmark = pytest.mark.combination
+
 CITE = reminder_text((CITATIONS,))
 DOORS = {"grpc": through_grpc, "http": through_http}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}

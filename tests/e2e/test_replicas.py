@@ -22,6 +22,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch, RunningService
 from tests.servers.valkey import ValkeyServer
 
+pytestmark = pytest.mark.combination
+
 KEY = {"Idempotency-Key": "order-17"}
 STREAM_ROUNDS = 5
 NEW_ADMIN_KEY = "another-admin-key-of-the-tests"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import orjson
+import pytest
 
 from shared.prompts.tool_results import documents_left_out
 from shared.tokens import estimate_tokens
@@ -12,6 +13,8 @@ from tests.e2e.test_tool_loop import search
 from tests.e2e.turns import bare_client, file_search, new_base, tool_results, turn
 from tests.fakes.model_server import Reply
 from tests.servers.services import Launch
+
+pytestmark = pytest.mark.combination
 
 LIMIT_TOKENS = 600
 

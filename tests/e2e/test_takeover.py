@@ -32,6 +32,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
+pytestmark = pytest.mark.combination
+
 LEASE_SECONDS = 2
 SEARCH = ScriptedCall(name="knowledge_base_search", arguments='{"query": "wine"}', call_id="call_1")
 TOOLS = (

@@ -24,6 +24,8 @@ from tests.fakes.openai_types import check_event
 from tests.servers.ports import accepts_connections, free_port
 from tests.servers.services import ROOT, RunningService
 
+pytestmark = pytest.mark.combination
+
 WEB: Body = {"type": "mcp", "server_label": "web"}
 LOCAL: Body = {"type": "mcp", "server_label": "local"}
 

@@ -14,6 +14,8 @@ from tests.servers.certificates import Authority, MountedSecret
 from tests.servers.forward_proxy import WORD, ForwardProxy, forwarding
 from tests.servers.services import Launch
 
+pytestmark = pytest.mark.combination
+
 MODELS, LOGIN = "models.example.com", "login.example.com"
 
 

@@ -26,6 +26,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
+pytestmark = pytest.mark.combination
+
 HALF = Reply(text=("So ", "it ", "is."), hold_after=2)
 TOOL = Reply(tool_calls=(ScriptedCall(name="no_such_tool", call_id="call_1"),))
 

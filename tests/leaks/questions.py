@@ -8,6 +8,7 @@ used, stand in `strangers/README.md`.
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -78,6 +79,7 @@ def asks_and_harmless(of: str) -> tuple[tuple[Question, ...], tuple[Question, ..
     return tuple(found["refuse"]), tuple(found["pass"])
 
 
+@cache
 def is_refused(question: Question) -> bool:
     """Tell whether the pre-screen refuses a question, which is the user's message and the query."""
     return pre_screen(question.text, question.text) is not None

@@ -150,3 +150,12 @@ def test_one_thing_is_described_in_one_file(tmp_path: Path, section: str) -> Non
         (tmp_path / name).write_text(f'[{section}]\nkind = "The kind."\n{name} = "Another."\n', encoding="utf-8")
     with pytest.raises(ValueError, match=f"another file has these of {section} too: kind$"):
         read_reference([tmp_path / "one", tmp_path / "two"])
+
+
+def test_the_description_covers_every_router() -> None:
+    """Requests are made from the description, so a hidden route is not tried: only the door of chat_shell is hidden."""
+    app = FakeHouse().app()
+    described = set(app.openapi()["paths"])
+    served = {str(getattr(route, "path", "")) for route in app.routes if getattr(route, "methods", None)}
+    hidden = {path.replace(":path", "") for path in served} - described
+    assert all(path.startswith(("/internal/", "/docs", "/redoc", "/openapi.json")) for path in hidden), hidden
