@@ -291,7 +291,6 @@ def unsupported():
     for field, value in {
         "n": 9,
         "top_logprobs": 2,
-        "logit_bias": {"1": 1},
         "audio": {"voice": "alloy", "format": "wav"},
         "functions": [{"name": "f", "parameters": {}}],
         "web_search_options": {},
