@@ -20,6 +20,7 @@ from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
+from tests.fakes.statement_plans import noted_queries
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.integration.test_interrupted_documents import made_up
 
@@ -33,9 +34,18 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         yield opened
 
 
-async def assert_same(database: Database, expected: FakeKnowledge, base_ids: Sequence[str] = ("kb_a",)) -> None:
+@pytest.fixture
+def replicas(database: Database) -> list[SqlRetrieval]:
+    """Two that search one database, each of which keeps what it has read of segments."""
+    return [SqlRetrieval(database), SqlRetrieval(database)]
+
+
+async def assert_same(
+    replicas: Sequence[SqlRetrieval], expected: FakeKnowledge, base_ids: Sequence[str] = ("kb_a",)
+) -> None:
     for query in QUERIES:
-        assert await SqlRetrieval(database).search(base_ids, query, 7) == await expected.search(base_ids, query, 7)
+        wanted = await expected.search(base_ids, query, 7)
+        assert [await each.search(base_ids, query, 7) for each in replicas] == [wanted] * len(replicas)
 
 
 async def segment_sizes(database: Database) -> list[int]:
@@ -47,7 +57,7 @@ async def count(database: Database, table: str) -> int:
     return await database.read(lambda c: c.execute(text(f"SELECT COUNT(*) FROM {table}")).scalar_one())
 
 
-async def test_merged_segments_find_the_same(database: Database) -> None:
+async def test_merged_segments_find_the_same(database: Database, replicas: list[SqlRetrieval]) -> None:
     store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
     for one in (store, expected):
         await one.create_base(make_base(), "ann")
@@ -61,22 +71,24 @@ async def test_merged_segments_find_the_same(database: Database) -> None:
         await put(one, "20", made_up(20, 10))
     await store.caretaker.tidy()
     assert await segment_sizes(database) == [220, 11]
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
     for number in (5, 6, 12, 19):
         for one in (store, expected):
             await one.delete_document("kb_a", f"{number:02}")
     assert await count(database, "index_gone") > 0
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
     for number in (7, 9, 10, 11):
         for one in (store, expected):
             await one.delete_document("kb_a", f"{number:02}")
     await store.caretaker.tidy()
     assert await segment_sizes(database) == [132, 11]
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
     await assert_no_page_without_segment(database)
 
 
-async def test_documents_that_change_while_their_segments_are_merged_are_found_as_they_are(database: Database) -> None:
+async def test_documents_that_change_while_their_segments_are_merged_are_found_as_they_are(
+    database: Database, replicas: list[SqlRetrieval]
+) -> None:
     store, expected = SqlKnowledgeStore(database, FakeClock(), slice_seconds=0), FakeKnowledge()
     for one in (store, expected):
         await one.create_base(make_base(), "ann")
@@ -87,9 +99,10 @@ async def test_documents_that_change_while_their_segments_are_merged_are_found_a
         for one in (store, expected):
             await one.delete_document("kb_a", f"{number:02}")
             await put(one, "00", made_up(50 + number, 5))
+        await assert_same(replicas, expected)
     await tidying
     await store.caretaker.tidy()
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
     await assert_no_page_without_segment(database)
 
 
@@ -110,13 +123,58 @@ async def test_words_of_a_base_are_known_while_its_segments_are_merged(database:
         assert all(found)
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_lengths_are_read_when_a_segment_is_first_searched(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with noted_queries() as sent:
+        async with migrated(database_url(kind, request, tmp_path)) as database:
+            store, retrieval = SqlKnowledgeStore(database, FakeClock()), SqlRetrieval(database)
+            await store.create_base(make_base(), "ann")
+            protected, said = SqlProtectedKnowledge(database), sequences_of(SAID, MODEL_TEXT_RUNS)
+            read: list[int] = []
+            for name in ("00", "01"):
+                await put(store, name, [SAID])
+                for _ in range(2):
+                    sent.clear()
+                    assert await retrieval.search(["kb_a"], "engineer", 7)
+                    assert await protected.holds_run(["kb_a"], said)
+                    read.append(sum("index_segment.lengths" in query.statement for query in sent))
+    assert read == [1, 0, 1, 0]
+
+
+async def test_lengths_are_those_of_the_segment_that_has_the_id(
+    database: Database, replicas: list[SqlRetrieval]
+) -> None:
+    """A database that was brought back from a backup gives ids of segments again."""
+    clock = FakeClock()
+    store, expected = SqlKnowledgeStore(database, clock), FakeKnowledge()
+    await store.create_base(make_base(), "ann")
+    await expected.create_base(make_base(), "ann")
+    await put(store, "00", ["w1 w2", "w1 w3 w4"])
+    for each in replicas:
+        assert await each.search(["kb_a"], "w1", 7)
+    await store.delete_document("kb_a", "00")
+    await store.caretaker.tidy()
+    again = "UPDATE knowledge_base SET next_chunk_number = 0 WHERE id = 'kb_a'"
+    await database.write(lambda connection: connection.execute(text(again)))
+    clock.advance(1)
+    for one in (store, expected):
+        await put(one, "00", ["w1 w2 w5 w6", "w1"])
+    for change in ("UPDATE index_segment SET id = 1", "UPDATE index_page SET id = id & 1048575 | 1048576"):
+        await database.write(lambda connection, change=change: connection.execute(text(change)))
+    await assert_same(replicas, expected)
+
+
 async def assert_no_page_without_segment(database: Database) -> None:
     orphans = "index_page WHERE id >> 20 NOT IN (SELECT id FROM index_segment)"
     assert await count(database, orphans) == 0
     assert await count(database, "index_segment WHERE NOT is_visible") == 0
 
 
-async def test_what_the_release_before_puts_and_deletes_is_found_and_gone(database: Database) -> None:
+async def test_what_the_release_before_puts_and_deletes_is_found_and_gone(
+    database: Database, replicas: list[SqlRetrieval]
+) -> None:
     store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
     for one in (store, expected):
         await one.create_base(make_base(), "ann")
@@ -124,23 +182,25 @@ async def test_what_the_release_before_puts_and_deletes_is_found_and_gone(databa
         await put(one, "gone", made_up(2, 30))
     await put(expected, "old", made_up(3, 40))
     await database.write(lambda connection: put_as_before(connection, "old", made_up(3, 40)))
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
     assert (await store.caretaker.sweep(is_only_replica=True)) is None
     assert await segment_sizes(database) == [103]
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
 
     await expected.delete_document("kb_a", "gone")
     await database.write(lambda connection: delete_as_before(connection, "gone"))
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
     await store.caretaker.sweep(is_only_replica=True)
     assert await count(database, "knowledge_base WHERE indexed_version <> version") == 0
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
     for one in (store, expected):
         await one.delete_document("kb_a", "old")
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
 
 
-async def test_a_document_of_the_release_before_is_replaced_before_it_is_indexed(database: Database) -> None:
+async def test_a_document_of_the_release_before_is_replaced_before_it_is_indexed(
+    database: Database, replicas: list[SqlRetrieval]
+) -> None:
     store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
     for one in (store, expected):
         await one.create_base(make_base(), "ann")
@@ -148,7 +208,7 @@ async def test_a_document_of_the_release_before_is_replaced_before_it_is_indexed
     await database.write(lambda connection: put_as_before(connection, "old", made_up(3, 40)))
     for one in (store, expected):
         await put(one, "old", made_up(4, 30))
-    await assert_same(database, expected)
+    await assert_same(replicas, expected)
 
 
 def put_as_before(connection: Connection, name: str, texts: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """A memory of what was used last."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Name = TypeVar("Name")
@@ -8,10 +9,15 @@ Known = TypeVar("Known")
 
 
 class Bounded(Generic[Name, Known]):
-    """A mapping that forgets what has not been used for the longest time, where it would hold too much."""
+    """A mapping that forgets what has not been used for the longest time, where it would hold too much.
 
-    def __init__(self, most: int) -> None:
+    `size_of` tells how much of it a value takes; by default all count alike.
+    """
+
+    def __init__(self, most: int, size_of: Callable[[Known], int] = lambda _known: 1) -> None:
         self._most = most
+        self._size_of = size_of
+        self._size = 0
         self._known: OrderedDict[Name, Known] = OrderedDict()
 
     def find(self, name: Name) -> Known | None:
@@ -23,14 +29,16 @@ class Bounded(Generic[Name, Known]):
 
     def put(self, name: Name, known: Known) -> None:
         """Know something under a name."""
+        self.drop(name)
         self._known[name] = known
-        self._known.move_to_end(name)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
+        self._size += self._size_of(known)
+        while self._size > self._most:
+            self.drop(next(iter(self._known)))
 
     def drop(self, name: Name) -> None:
         """Forget a name."""
-        self._known.pop(name, None)
+        if name in self._known:
+            self._size -= self._size_of(self._known.pop(name))
 
     def __len__(self) -> int:
         """Return how many names are known."""

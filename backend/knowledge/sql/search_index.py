@@ -1,6 +1,7 @@
 """The values of the search index; those with columns of numbers are in `word_postings`."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection
@@ -33,7 +34,11 @@ Allowed = Mapping[str, Sequence[Range]] | None
 
 
 class IndexSegment(NamedTuple):
-    """A segment in the database, without its pages; `size` is how many chunks it had when it was written."""
+    """A segment in the database, without its pages; `size` is how many chunks it had when it was written.
+
+    One that is visible never changes, and its row names its content: `touched_at` tells it from another of the same id,
+    which a database may give again after it was brought back from a backup.
+    """
 
     id: int
     base_id: str
@@ -41,6 +46,7 @@ class IndexSegment(NamedTuple):
     end_number: int
     size: int
     bits: int
+    touched_at: datetime
 
 
 class SearchIndex(Protocol):

@@ -33,12 +33,13 @@ from backend.knowledge.domain.segments import chunk_count_of, lengths_in, page_n
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.legacy_postings import legacy_postings
 from backend.knowledge.sql.search_index import Allowed, Found, FoundByWords, IndexSegment, Range
+from backend.knowledge.sql.segment_rows import SegmentLengths
 from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, gaps, outside
 
 _base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
 _segment, _page, _gone, _unseen = tables.index_segment, tables.index_page, tables.index_gone, tables.unseen_edition
 
-_SEGMENT_COLUMNS = ("id", "knowledge_base_id", "first_number", "end_number", "chunk_count", "bits")
+_SEGMENT_COLUMNS = ("id", "knowledge_base_id", "first_number", "end_number", "chunk_count", "bits", "touched_at")
 _SIZES = ("id", "chunk_count", "index_token_count", "next_chunk_number")
 _PAGES_AT_ONCE = 4_000
 _TIES_AT_ONCE = 10_000
@@ -51,20 +52,37 @@ class _Base(NamedTuple):
     start: int
     chunk_count: int
     token_count: int
-    segments: Sequence[tuple[IndexSegment, bytes]]
+    segments: Sequence[IndexSegment]
     hidden: Sequence[Range]
     legacy: Sequence[Range]
+
+
+class _Read(NamedTuple):
+    """What is read for the words of a query; the lengths of chunks, by segment, only where they are to be ranked."""
+
+    hashes: Mapping[str, int]
+    pages: Mapping[int, bytes]
+    legacy: Mapping[str, LegacyPostings]
+    lengths: Mapping[int, bytes] | None = None
 
 
 class _Corpus(NamedTuple):
     """What a query finds: for each word its chunks, numbered from base to base, and the lengths of all chunks."""
 
     words: Mapping[str, Sequence[WordPostings]]
-    lengths: NDArray[np.float64]
+    lengths: NDArray[np.uint32]
 
     def counts(self) -> dict[str, int]:
         """In how many chunks each word stands."""
         return {word: sum(len(part.numbers) for part in parts) for word, parts in self.words.items()}
+
+
+class _Ranked(NamedTuple):
+    """The chunks above the lowest score within the limit, and all that have it."""
+
+    above: list[Found]
+    tied: list[Found]
+    greatest_score: float
 
 
 class SegmentIndex:
@@ -80,10 +98,11 @@ class SegmentIndex:
         )
         is_shown = among(_segment.c.knowledge_base_id) & _segment.c.is_visible
         self._segments = Statement(
-            select(*(_segment.c[name] for name in _SEGMENT_COLUMNS), _segment.c.lengths)
+            select(*(_segment.c[name] for name in _SEGMENT_COLUMNS))
             .where(is_shown)
             .order_by(_segment.c.knowledge_base_id, _segment.c.first_number)
         )
+        self._lengths = SegmentLengths(self._dialect)
         self._hidden = Statement(
             select(_unseen.c.knowledge_base_id, _unseen.c.first_number, _unseen.c.end_number)
             .where(among(_unseen.c.knowledge_base_id))
@@ -125,28 +144,20 @@ class SegmentIndex:
         Unseen chunks are not found and do not change scores.
         """
         bases = self._read_bases(connection, base_ids)
-        terms = looked_up_terms(tokens)
-        corpus = self._corpus(connection, bases, terms, is_ranked=True)
-        statistics = Statistics(
-            chunk_count=sum(base.chunk_count for base in bases),
-            token_count=sum(base.token_count for base in bases),
-            chunk_counts=corpus.counts(),
-        )
-        query = plan(corpus.words, statistics)
-        if not query.terms:
-            return FoundByWords([], 0.0)
-        scores = compute_off_event_loop(connection, partial(_scored, corpus, query, statistics))
-        if allowed is not None:
-            scores *= _mask(bases, allowed, len(scores))
-        return FoundByWords(self._best(connection, bases, scores, limit), greatest_score(terms, statistics))
+        read = self._read_words(connection, bases, looked_up_terms(tokens))
+        lengths = self._lengths.of(connection, [segment for base in bases for segment in base.segments])
+        work = partial(_ranked, bases, read._replace(lengths=lengths), limit, allowed)
+        ranked = compute_off_event_loop(connection, work)
+        tied = self._first_of(connection, ranked.tied, limit) if len(ranked.tied) > limit else ranked.tied
+        return FoundByWords([*ranked.above, *tied], ranked.greatest_score)
 
     def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
         """Return in how many chunks of a base each token stands; without tokens of no chunk."""
-        return self._corpus(connection, self._read_bases(connection, [base_id]), tokens).counts()
+        return self._corpus(connection, base_id, tokens).counts()
 
     def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:
         """Return the numbers of the chunks in which each token stands."""
-        corpus = self._corpus(connection, self._read_bases(connection, [base_id]), tokens)
+        corpus = self._corpus(connection, base_id, tokens)
         return {
             word: [number for part in parts for number in part.numbers.tolist()] for word, parts in corpus.words.items()
         }
@@ -155,9 +166,9 @@ class SegmentIndex:
         asked = {"ids": list_parameter(base_ids, self._dialect)}
         sizes = self._sizes.rows(connection, asked)
         starts = accumulate((row["next_chunk_number"] for row in sizes), initial=0)
-        segments: dict[str, list[tuple[IndexSegment, bytes]]] = {}
+        segments: dict[str, list[IndexSegment]] = {}
         for row in self._segments.rows(connection, asked):
-            segments.setdefault(row["knowledge_base_id"], []).append((to_segment(row), row["lengths"]))
+            segments.setdefault(row["knowledge_base_id"], []).append(to_segment(row))
         hidden: dict[str, list[Range]] = {}
         for row in self._hidden.rows(connection, asked):
             hidden.setdefault(row["knowledge_base_id"], []).append(Range(row["first_number"], row["end_number"]))
@@ -167,7 +178,7 @@ class SegmentIndex:
             legacy.setdefault(row["knowledge_base_id"], []).append(found)
         for row in sizes:
             if row["is_changed"] and row["id"] in segments:
-                ends = Range(segments[row["id"]][0][0].first_number, segments[row["id"]][-1][0].end_number)
+                ends = Range(segments[row["id"]][0].first_number, segments[row["id"]][-1].end_number)
                 hidden.setdefault(row["id"], []).extend(self._deleted(connection, row["id"], ends))
         return [
             _Base(
@@ -188,22 +199,23 @@ class SegmentIndex:
         numbers = np.fromiter(found, np.int64)
         return gaps(numbers[(numbers >= within.first_number) & (numbers < within.end_number)], within)
 
-    def _corpus(
-        self, connection: Connection, bases: Sequence[_Base], terms: Sequence[str], *, is_ranked: bool = False
-    ) -> _Corpus:
-        """Read the postings of words; the lengths of chunks only where they are to be ranked."""
+    def _corpus(self, connection: Connection, base_id: str, terms: Sequence[str]) -> _Corpus:
+        """Read the postings of words in a base, without the lengths of its chunks."""
+        bases = self._read_bases(connection, [base_id])
+        read = self._read_words(connection, bases, terms)
+        return compute_off_event_loop(connection, partial(_corpus_of, bases, read))
+
+    def _read_words(self, connection: Connection, bases: Sequence[_Base], terms: Sequence[str]) -> _Read:
         hashes = dict(zip(terms, word_hashes(terms).tolist(), strict=True))
         keys = {
             (segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits)
             for base in bases
-            for segment, _ in base.segments
+            for segment in base.segments
             for hashed in hashes.values()
         }
         pages = self._read_pages(connection, sorted(keys))
         legacy = {base.id: legacy_postings(connection, base.id, terms, base.legacy) for base in bases if base.legacy}
-        return compute_off_event_loop(
-            connection, partial(_corpus_of, bases, hashes, pages, legacy, is_ranked=is_ranked)
-        )
+        return _Read(hashes, pages, legacy)
 
     def _read_pages(self, connection: Connection, keys: Sequence[int]) -> dict[int, bytes]:
         pages: dict[int, bytes] = {}
@@ -211,20 +223,6 @@ class SegmentIndex:
             asked = {"ids": list_parameter(keys[start : start + _PAGES_AT_ONCE], self._dialect)}
             pages |= {row["id"]: row["postings"] for row in self._pages.rows(connection, asked)}
         return pages
-
-    def _best(
-        self, connection: Connection, bases: Sequence[_Base], scores: NDArray[np.float64], limit: int
-    ) -> list[Found]:
-        """Return the chunks above the lowest score within the limit, and the first by text of those that have it."""
-        found = np.flatnonzero(scores > 0)
-        of_found = scores[found]
-        last = np.partition(of_found, -limit)[-limit] if len(found) > limit else 0.0
-        above, tied = found[of_found > last], found[of_found == last]
-        best = [*_named(above, scores, bases), *_named(tied, scores, bases)]
-        if len(tied) <= limit:
-            return best
-        equals = best[len(above) :]
-        return best[: len(above)] + self._first_of(connection, equals, limit)
 
     def _first_of(self, connection: Connection, tied: Sequence[Found], limit: int) -> list[Found]:
         """Return the first by text among chunks that tie."""
@@ -260,29 +258,24 @@ def to_segment(row: rows.Row) -> IndexSegment:
     return IndexSegment(*(row[name] for name in _SEGMENT_COLUMNS))
 
 
-def _corpus_of(
-    bases: Sequence[_Base],
-    hashes: Mapping[str, int],
-    pages: Mapping[int, bytes],
-    legacy: Mapping[str, LegacyPostings],
-    *,
-    is_ranked: bool,
-) -> _Corpus:
+def _corpus_of(bases: Sequence[_Base], read: _Read) -> _Corpus:
     words: dict[str, list[WordPostings]] = {}
-    if is_ranked and len(hashes) > MAX_RANKED_TERMS and not any(base.hidden or base.legacy for base in bases):
-        hashes = _rarest(bases, hashes, pages)
-    lengths = np.zeros(_end_of(bases) if is_ranked else 0)
+    hashes, packed = read.hashes, read.lengths
+    if packed is not None and len(hashes) > MAX_RANKED_TERMS and not any(base.hidden or base.legacy for base in bases):
+        hashes = _rarest(bases, hashes, read.pages)
+    lengths = np.zeros(_end_of(bases) if packed is not None else 0, np.uint32)
     for base in bases:
-        for segment, packed in base.segments:
+        for segment in base.segments:
             offset = base.start + segment.first_number
-            if is_ranked:
-                lengths[offset : offset + len(packed) // 2] = lengths_in(packed)
+            if packed is not None:
+                of_segment = lengths_in(packed[segment.id])
+                lengths[offset : offset + len(of_segment)] = of_segment
             for word, hashed in hashes.items():
-                page = pages.get((segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits))
+                page = read.pages.get((segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits))
                 if page is not None and (found := postings_of(page, hashed)) is not None:
                     words.setdefault(word, []).append(WordPostings(found[0].astype(np.int64) + offset, found[1]))
-        if base.id in legacy:
-            _add_legacy(base, legacy[base.id], words, lengths if is_ranked else None)
+        if base.id in read.legacy:
+            _add_legacy(base, read.legacy[base.id], words, lengths if packed is not None else None)
     hidden = [
         Range(base.start + one.first_number, base.start + one.end_number) for base in bases for one in base.hidden
     ]
@@ -295,7 +288,7 @@ def _rarest(bases: Sequence[_Base], hashes: Mapping[str, int], pages: Mapping[in
         word: sum(
             chunk_count_of(page, hashed)
             for base in bases
-            for segment, _ in base.segments
+            for segment in base.segments
             if (page := pages.get((segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits))) is not None
         )
         for word, hashed in hashes.items()
@@ -305,7 +298,7 @@ def _rarest(bases: Sequence[_Base], hashes: Mapping[str, int], pages: Mapping[in
 
 
 def _add_legacy(
-    base: _Base, found: LegacyPostings, words: dict[str, list[WordPostings]], lengths: NDArray[np.float64] | None
+    base: _Base, found: LegacyPostings, words: dict[str, list[WordPostings]], lengths: NDArray[np.uint32] | None
 ) -> None:
     for word, part in found.by_word.items():
         words.setdefault(word, []).append(part._replace(numbers=part.numbers + base.start))
@@ -316,9 +309,7 @@ def _add_legacy(
 def _end_of(bases: Sequence[_Base]) -> int:
     """Return how many numbers of chunks the bases have together, as far as they are known here."""
     last = bases[-1] if bases else None
-    ends = (
-        [segment.end_number for segment, _ in last.segments] + [one.end_number for one in last.legacy] if last else []
-    )
+    ends = [segment.end_number for segment in last.segments] + [one.end_number for one in last.legacy] if last else []
     return last.start + max(ends, default=0) if last else 0
 
 
@@ -333,8 +324,28 @@ def _without(words: Mapping[str, Sequence[WordPostings]], hidden: Sequence[Range
     return shown
 
 
-def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> NDArray[np.float64]:
-    """Score all chunks; those without a leading word get 0."""
+def _ranked(bases: Sequence[_Base], read: _Read, limit: int, allowed: Allowed) -> _Ranked:
+    corpus = _corpus_of(bases, read)
+    statistics = Statistics(
+        chunk_count=sum(base.chunk_count for base in bases),
+        token_count=sum(base.token_count for base in bases),
+        chunk_counts=corpus.counts(),
+    )
+    query = plan(corpus.words, statistics)
+    if not query.terms:
+        return _Ranked([], [], 0.0)
+    places, scores = _scored(corpus, query, statistics)
+    is_found = scores > 0
+    if allowed is not None:
+        is_found &= _mask(bases, allowed, len(corpus.lengths))[places]
+    places, scores = places[is_found], scores[is_found]
+    last = np.partition(scores, -limit)[-limit] if len(scores) > limit else 0.0
+    above, tied = (_named(places[chosen], scores[chosen], bases) for chosen in (scores > last, scores == last))
+    return _Ranked(above, tied, greatest_score(read.hashes, statistics))
+
+
+def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Score the chunks that have a leading word; return their places and their scores."""
     is_led = np.zeros(len(corpus.lengths), bool)
     for part in _parts(corpus, query.leading):
         is_led[part.numbers] = True
@@ -348,8 +359,7 @@ def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> NDArray[np
             norms = fixed + by_length * corpus.lengths[places]
             scores[places] += weight * (times / (times + norms))
     matching = np.flatnonzero(is_led)
-    scores[matching] = scores[matching].round(SCORE_DECIMALS)
-    return scores
+    return matching, scores[matching].round(SCORE_DECIMALS)
 
 
 def _mask(bases: Sequence[_Base], allowed: Mapping[str, Sequence[Range]], length: int) -> NDArray[np.bool_]:
@@ -366,10 +376,10 @@ def _parts(corpus: _Corpus, words: Iterable[str]) -> Iterable[WordPostings]:
 
 
 def _named(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[_Base]) -> list[Found]:
-    """Convert indexes of `scores` into base ids and chunk numbers."""
+    """Convert places into base ids and chunk numbers, each with its score."""
     starts = [base.start for base in bases]
     owners = [bases[bisect_right(starts, place) - 1] for place in places.tolist()]
     return [
         Found(owner.id, place - owner.start, score)
-        for place, owner, score in zip(places.tolist(), owners, scores[places].tolist(), strict=True)
+        for place, owner, score in zip(places.tolist(), owners, scores.tolist(), strict=True)
     ]

@@ -1,6 +1,7 @@
 """Packed segments give back what was indexed, merged or not."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from backend.knowledge.sql.search_index import IndexSegment, Range
 from backend.knowledge.sql.word_postings import inside
 
 WORDS = ["a", "rhine", "漢字", "antidisestablishmentarianism", "b" * 64, "antidisestablishment"]
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CHUNKS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), max_size=12)
 
 
@@ -98,7 +100,7 @@ def test_numbers_lie_in_ranges_or_outside(spans: list[tuple[int, int]], numbers:
 def sized(*sizes: int) -> list[IndexSegment]:
     starts = np.cumsum([0, *sizes]).tolist()
     return [
-        IndexSegment(n, "kb", start, start + size, size, 3)
+        IndexSegment(n, "kb", start, start + size, size, 3, NOW)
         for n, (start, size) in enumerate(zip(starts, sizes, strict=False))
     ]
 
