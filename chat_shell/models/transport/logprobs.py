@@ -10,6 +10,11 @@ from shared.models.values import JsonObject, JsonValue, objects_in
 MAX_LOGPROBS_CHARACTERS = 4_000_000
 """How much an answer's log probabilities may be as JSON; those of later tokens are left out."""
 
+_UNLIKELY = -9999.0
+"""What OpenAI's APIs say of a token that cannot stand somewhere: JSON has no infinite number."""
+
+_OCTETS = range(256)
+
 
 class TokenReader:
     """Reads the tokens of one answer; `is_full` once there were more than may be."""
@@ -43,5 +48,7 @@ def _alternative(given: JsonObject) -> JsonObject | None:
     token, logprob, octets = given.get("token"), given.get("logprob"), given.get("bytes")
     if not isinstance(token, str) or not isinstance(logprob, int | float):
         return None
-    known = isinstance(octets, list) and all(isinstance(octet, int) for octet in octets)
-    return {"token": token, "logprob": float(logprob), "bytes": octets if known else list(token.encode())}
+    known = isinstance(octets, list) and all(isinstance(octet, int) and octet in _OCTETS for octet in octets)
+    # The order of both bounds makes NaN the lower one.
+    likely = min(max(_UNLIKELY, float(logprob)), 0.0)
+    return {"token": token, "logprob": likely, "bytes": octets if known else list(token.encode())}

@@ -89,3 +89,16 @@ def test_what_the_providers_are_asked():
     with pytest.raises(InvalidRequest, match="top_logprobs: this model's API does not have it") as caught:
         AnthropicMessagesApi(MessagesForm(max_output_tokens=9)).encode(alone)
     assert caught.value.param == "top_logprobs"
+
+
+@pytest.mark.parametrize(("given", "told"), [("-Infinity", -9999.0), ("NaN", -9999.0), ("-1e400", -9999.0), ("1", 0.0)])
+@pytest.mark.parametrize(("api", "frames"), BOTH)
+def test_what_is_no_probability_fails_no_answer(api: ProviderApi, frames: Any, given: str, told: float):
+    odd = [
+        frame.replace(b'"logprob":-2.5,"bytes":[65]', b'"logprob":%b,"bytes":[300]' % given.encode())
+        for frame in frames(GIVEN)
+    ]
+    weighed, text, *_ = read(api, odd)
+    assert isinstance(weighed, LogprobsFragment)
+    assert orjson.loads(weighed.tokens)[0]["top_logprobs"] == [{"token": "A", "logprob": told, "bytes": [65]}]
+    assert text == TextFragment(text="Zwö")
