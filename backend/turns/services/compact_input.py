@@ -26,6 +26,7 @@ from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import BallastError, DeadlineExceeded, InvalidRequest, ModelUnavailable, PermissionDenied
 from shared.models.events import Usage, add_usage
 from shared.models.values import objects_in
+from shared.prompts.summary import is_left_out_mark
 
 NO_USAGE = Usage(input_tokens=0, output_tokens=0)
 
@@ -119,19 +120,24 @@ def _all_of(turn: Turn) -> Omission:
 
 
 def _messages_of_user(items: Sequence[Item], turn: Turn) -> tuple[ItemBody, ...]:
-    """Return the messages of the user as he may read them; files without an id, whose bytes are not kept, go."""
+    """Return the messages of the user as he may read them, without earlier summaries, which the new one tells.
+
+    Files without an id, whose bytes are not kept, go, too.
+    """
     reset = newest_reset(turn.log)
     bodies = [
         emptied_item(item.body, with_users=reset.withholds_users) if item.response_id in reset.withheld else item.body
         for item in items
         if item.body.get("role") == "user"
     ]
-    parts = [[part for part in objects_in(body["content"]) if _can_be_sent(part)] for body in bodies]
+    parts = [[part for part in objects_in(body["content"]) if _is_kept(part)] for body in bodies]
     return tuple({**body, "content": [*kept]} for body, kept in zip(bodies, parts, strict=True) if kept)
 
 
-def _can_be_sent(part: ItemBody) -> bool:
-    return part["type"] != "input_file" or "file_id" in part
+def _is_kept(part: ItemBody) -> bool:
+    if part["type"] == "input_file":
+        return "file_id" in part
+    return not is_left_out_mark(str(part.get("text")))
 
 
 def _failure(outcome: CompactionOutcome) -> BallastError:

@@ -97,6 +97,20 @@ async def test_a_conversation_that_begins_with_a_summary_is_recognised_when_it_i
         assert shown == ["user", "user", "user", "user"], "what the model read is among the items"
 
 
+async def test_a_summary_takes_the_place_of_an_earlier_one() -> None:
+    async with open_house(
+        answer("Both are colours."), answer("Yes."), answer("All is said."), answer("It is.")
+    ) as house:
+        made = await compacted(house, input=GIVEN)
+        carried = [*made.output, user("Are they?")]
+        again = await compacted(house, input=carried)
+        assert SUMMARY in whole_prompt(house.sent[1])
+        stored = await house.ask(input=carried)
+        behind = await compacted(house, previous_response_id=stored.id)
+        questions = ["What is FACT-one?", "And FACT-two?", "Are they?"]
+        assert [texts_of(again.output), texts_of(behind.output)] == [questions, questions]
+
+
 @pytest.mark.parametrize("sealed", ["made-up", "e30.e30", "gAAAAAB", ""])
 async def test_what_this_server_has_not_made_is_refused(sealed: str) -> None:
     async with open_house() as house:
