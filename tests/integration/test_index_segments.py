@@ -124,7 +124,7 @@ async def test_words_of_a_base_are_known_while_its_segments_are_merged(database:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-async def test_lengths_are_read_when_a_segment_is_first_searched(
+async def test_a_search_is_three_statements_and_one_more_for_the_lengths_of_new_segments(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with noted_queries() as sent:
@@ -132,14 +132,17 @@ async def test_lengths_are_read_when_a_segment_is_first_searched(
             store, retrieval = SqlKnowledgeStore(database, FakeClock()), SqlRetrieval(database)
             await store.create_base(make_base(), "ann")
             protected, said = SqlProtectedKnowledge(database), sequences_of(SAID, MODEL_TEXT_RUNS)
+            sizes: list[int] = []
             read: list[int] = []
             for name in ("00", "01"):
                 await put(store, name, [SAID])
                 for _ in range(2):
                     sent.clear()
                     assert await retrieval.search(["kb_a"], "engineer", 7)
+                    sizes.append(len(sent))
                     assert await protected.holds_run(["kb_a"], said)
                     read.append(sum("index_segment.lengths" in query.statement for query in sent))
+    assert sizes == [4, 3, 4, 3]
     assert read == [1, 0, 1, 0]
 
 

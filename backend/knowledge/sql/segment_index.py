@@ -8,7 +8,6 @@ were deleted, by the ranges of their numbers.
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -31,30 +30,16 @@ from backend.knowledge.domain.bm25 import (
 )
 from backend.knowledge.domain.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
 from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.indexed_bases import BaseReader, IndexedBase
 from backend.knowledge.sql.legacy_postings import legacy_postings
-from backend.knowledge.sql.search_index import Allowed, Found, FoundByWords, IndexSegment, Range
+from backend.knowledge.sql.search_index import Allowed, Found, FoundByWords, Range
 from backend.knowledge.sql.segment_rows import SegmentLengths
-from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, gaps, outside
+from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, outside
 
-_base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
-_segment, _page, _gone, _unseen = tables.index_segment, tables.index_page, tables.index_gone, tables.unseen_edition
+_document, _chunk, _page = tables.document, tables.chunk, tables.index_page
 
-_SEGMENT_COLUMNS = ("id", "knowledge_base_id", "first_number", "end_number", "chunk_count", "bits", "touched_at")
-_SIZES = ("id", "chunk_count", "index_token_count", "next_chunk_number")
 _PAGES_AT_ONCE = 4_000
 _TIES_AT_ONCE = 10_000
-
-
-class _Base(NamedTuple):
-    """A searched base: where its chunks stand among those of all searched bases, and what is to be known of them."""
-
-    id: str
-    start: int
-    chunk_count: int
-    token_count: int
-    segments: Sequence[IndexSegment]
-    hidden: Sequence[Range]
-    legacy: Sequence[Range]
 
 
 class _Read(NamedTuple):
@@ -91,35 +76,8 @@ class SegmentIndex:
     def __init__(self, dialect: str) -> None:
         self._dialect = "postgresql" if dialect == "postgresql" else "sqlite"
         among = partial(is_among, name="ids", dialect=self._dialect)
-        self._sizes = Statement(
-            select(*(_base.c[name] for name in _SIZES), IS_CHANGED.label("is_changed"))
-            .where(among(_base.c.id), _base.c.chunk_count > 0)
-            .order_by(_base.c.id)
-        )
-        is_shown = among(_segment.c.knowledge_base_id) & _segment.c.is_visible
-        self._segments = Statement(
-            select(*(_segment.c[name] for name in _SEGMENT_COLUMNS))
-            .where(is_shown)
-            .order_by(_segment.c.knowledge_base_id, _segment.c.first_number)
-        )
+        self._bases = BaseReader(self._dialect)
         self._lengths = SegmentLengths(self._dialect)
-        self._hidden = Statement(
-            select(_unseen.c.knowledge_base_id, _unseen.c.first_number, _unseen.c.end_number)
-            .where(among(_unseen.c.knowledge_base_id))
-            .union_all(
-                select(_gone.c.knowledge_base_id, _gone.c.first_number, _gone.c.end_number).where(
-                    among(_gone.c.knowledge_base_id)
-                )
-            )
-        )
-        self._legacy = Statement(
-            select(_document.c.knowledge_base_id, rows.FIRST_NUMBER, _document.c.chunk_count)
-            .where(among(_document.c.knowledge_base_id), _document.c.chunk_count > 0, IS_UNINDEXED)
-            .with_hint(_document, UNINDEXED_HINT, "sqlite")
-        )
-        self._numbers = Statement(
-            select(_chunk.c.number).where(_chunk.c.knowledge_base_id == bindparam("base_id")).order_by(_chunk.c.number)
-        )
         self._pages = Statement(select(_page.c.id, _page.c.postings).where(among(_page.c.id)))
         plain_order = "C" if self._dialect == "postgresql" else "BINARY"
         is_tied = is_among(_chunk.c.number, "numbers", self._dialect)
@@ -143,7 +101,7 @@ class SegmentIndex:
 
         Unseen chunks are not found and do not change scores.
         """
-        bases = self._read_bases(connection, base_ids)
+        bases = self._bases.read(connection, base_ids)
         read = self._read_words(connection, bases, looked_up_terms(tokens))
         lengths = self._lengths.of(connection, [segment for base in bases for segment in base.segments])
         work = partial(_ranked, bases, read._replace(lengths=lengths), limit, allowed)
@@ -162,50 +120,13 @@ class SegmentIndex:
             word: [number for part in parts for number in part.numbers.tolist()] for word, parts in corpus.words.items()
         }
 
-    def _read_bases(self, connection: Connection, base_ids: Sequence[str]) -> list[_Base]:
-        asked = {"ids": list_parameter(base_ids, self._dialect)}
-        sizes = self._sizes.rows(connection, asked)
-        starts = accumulate((row["next_chunk_number"] for row in sizes), initial=0)
-        segments: dict[str, list[IndexSegment]] = {}
-        for row in self._segments.rows(connection, asked):
-            segments.setdefault(row["knowledge_base_id"], []).append(to_segment(row))
-        hidden: dict[str, list[Range]] = {}
-        for row in self._hidden.rows(connection, asked):
-            hidden.setdefault(row["knowledge_base_id"], []).append(Range(row["first_number"], row["end_number"]))
-        legacy: dict[str, list[Range]] = {}
-        for row in self._legacy.rows(connection, asked):
-            found = Range(row["number"], row["number"] + row["chunk_count"])
-            legacy.setdefault(row["knowledge_base_id"], []).append(found)
-        for row in sizes:
-            if row["is_changed"] and row["id"] in segments:
-                ends = Range(segments[row["id"]][0].first_number, segments[row["id"]][-1].end_number)
-                hidden.setdefault(row["id"], []).extend(self._deleted(connection, row["id"], ends))
-        return [
-            _Base(
-                row["id"],
-                start,
-                row["chunk_count"],
-                row["index_token_count"],
-                segments.get(row["id"], ()),
-                hidden.get(row["id"], ()),
-                legacy.get(row["id"], ()),
-            )
-            for row, start in zip(sizes, starts, strict=False)
-        ]
-
-    def _deleted(self, connection: Connection, base_id: str, within: Range) -> list[Range]:
-        """Return the numbers without chunks; the upkeep of the index soon notes those that are in segments."""
-        found = (row["number"] for row in self._numbers.rows(connection, {"base_id": base_id}))
-        numbers = np.fromiter(found, np.int64)
-        return gaps(numbers[(numbers >= within.first_number) & (numbers < within.end_number)], within)
-
     def _corpus(self, connection: Connection, base_id: str, terms: Sequence[str]) -> _Corpus:
         """Read the postings of words in a base, without the lengths of its chunks."""
-        bases = self._read_bases(connection, [base_id])
+        bases = self._bases.read(connection, [base_id])
         read = self._read_words(connection, bases, terms)
         return compute_off_event_loop(connection, partial(_corpus_of, bases, read))
 
-    def _read_words(self, connection: Connection, bases: Sequence[_Base], terms: Sequence[str]) -> _Read:
+    def _read_words(self, connection: Connection, bases: Sequence[IndexedBase], terms: Sequence[str]) -> _Read:
         hashes = dict(zip(terms, word_hashes(terms).tolist(), strict=True))
         keys = {
             (segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits)
@@ -243,22 +164,7 @@ class SegmentIndex:
         return [one for _, one in sorted(ordered)[:limit]]
 
 
-IS_UNINDEXED = (_document.c.indexed_edition_id.is_(None)) | (_document.c.indexed_edition_id != _document.c.edition_id)
-"""Selects the documents that are in no segment: written by the release before."""
-
-UNINDEXED_HINT = "INDEXED BY ix_document_unindexed"
-"""Makes SQLite take the index that holds these alone: any other one lets it look behind the body of each document."""
-
-IS_CHANGED = _base.c.indexed_version.is_(None) | (_base.c.indexed_version != _base.c.version)
-"""Selects the bases that the release before has changed: segments may hold chunks that it has deleted."""
-
-
-def to_segment(row: rows.Row) -> IndexSegment:
-    """Read a segment from a row that may hold more."""
-    return IndexSegment(*(row[name] for name in _SEGMENT_COLUMNS))
-
-
-def _corpus_of(bases: Sequence[_Base], read: _Read) -> _Corpus:
+def _corpus_of(bases: Sequence[IndexedBase], read: _Read) -> _Corpus:
     words: dict[str, list[WordPostings]] = {}
     hashes, packed = read.hashes, read.lengths
     if packed is not None and len(hashes) > MAX_RANKED_TERMS and not any(base.hidden or base.legacy for base in bases):
@@ -282,7 +188,7 @@ def _corpus_of(bases: Sequence[_Base], read: _Read) -> _Corpus:
     return _Corpus(_without(words, hidden) if hidden else words, lengths)
 
 
-def _rarest(bases: Sequence[_Base], hashes: Mapping[str, int], pages: Mapping[int, bytes]) -> Mapping[str, int]:
+def _rarest(bases: Sequence[IndexedBase], hashes: Mapping[str, int], pages: Mapping[int, bytes]) -> Mapping[str, int]:
     """Choose the words to rank by their counts, so that the postings of the others need not be read."""
     counts = {
         word: sum(
@@ -298,7 +204,7 @@ def _rarest(bases: Sequence[_Base], hashes: Mapping[str, int], pages: Mapping[in
 
 
 def _add_legacy(
-    base: _Base, found: LegacyPostings, words: dict[str, list[WordPostings]], lengths: NDArray[np.uint32] | None
+    base: IndexedBase, found: LegacyPostings, words: dict[str, list[WordPostings]], lengths: NDArray[np.uint32] | None
 ) -> None:
     for word, part in found.by_word.items():
         words.setdefault(word, []).append(part._replace(numbers=part.numbers + base.start))
@@ -306,7 +212,7 @@ def _add_legacy(
         lengths[found.numbers + base.start] = found.lengths
 
 
-def _end_of(bases: Sequence[_Base]) -> int:
+def _end_of(bases: Sequence[IndexedBase]) -> int:
     """Return how many numbers of chunks the bases have together, as far as they are known here."""
     last = bases[-1] if bases else None
     ends = [segment.end_number for segment in last.segments] + [one.end_number for one in last.legacy] if last else []
@@ -324,7 +230,7 @@ def _without(words: Mapping[str, Sequence[WordPostings]], hidden: Sequence[Range
     return shown
 
 
-def _ranked(bases: Sequence[_Base], read: _Read, limit: int, allowed: Allowed) -> _Ranked:
+def _ranked(bases: Sequence[IndexedBase], read: _Read, limit: int, allowed: Allowed) -> _Ranked:
     corpus = _corpus_of(bases, read)
     statistics = Statistics(
         chunk_count=sum(base.chunk_count for base in bases),
@@ -362,7 +268,7 @@ def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> tuple[NDAr
     return matching, scores[matching].round(SCORE_DECIMALS)
 
 
-def _mask(bases: Sequence[_Base], allowed: Mapping[str, Sequence[Range]], length: int) -> NDArray[np.bool_]:
+def _mask(bases: Sequence[IndexedBase], allowed: Mapping[str, Sequence[Range]], length: int) -> NDArray[np.bool_]:
     """Return which places of `scores` hold chunks that may be found."""
     mask = np.zeros(length, bool)
     for base in bases:
@@ -375,7 +281,7 @@ def _parts(corpus: _Corpus, words: Iterable[str]) -> Iterable[WordPostings]:
     return (part for word in words for part in corpus.words[word])
 
 
-def _named(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[_Base]) -> list[Found]:
+def _named(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[IndexedBase]) -> list[Found]:
     """Convert places into base ids and chunk numbers, each with its score."""
     starts = [base.start for base in bases]
     owners = [bases[bisect_right(starts, place) - 1] for place in places.tolist()]

@@ -19,10 +19,10 @@ from backend.knowledge.domain.index_entries import PackedSegment
 from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, batch_of, bits_of_pages
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.editions import hold_base
+from backend.knowledge.sql.indexed_bases import IS_CHANGED, IS_UNINDEXED, UNINDEXED_HINT
 from backend.knowledge.sql.merge_choice import chosen_to_merge
 from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages, missing_numbers
 from backend.knowledge.sql.search_index import IndexSegment, Range
-from backend.knowledge.sql.segment_index import IS_CHANGED, IS_UNINDEXED, UNINDEXED_HINT, to_segment
 from backend.knowledge.sql.segment_rows import SegmentRows, drop_pages
 from backend.knowledge.sql.word_postings import outside
 from shared.clock import Clock
@@ -32,6 +32,10 @@ _PAGES_PER_STEP_BITS = 8
 
 _base, _document, _chunk, _unseen = tables.knowledge_base, tables.document, tables.chunk, tables.unseen_edition
 _segment, _page, _gone = tables.index_segment, tables.index_page, tables.index_gone
+_SEGMENT_COLUMNS = [
+    _segment.c[name]
+    for name in ("id", "knowledge_base_id", "first_number", "end_number", "chunk_count", "bits", "touched_at")
+]
 
 
 class _Job(NamedTuple):
@@ -193,11 +197,8 @@ class IndexUpkeep:
 
 
 def _next_job(connection: Connection, base_id: str) -> _Job | None:
-    query = select(*(column for column in _segment.c if column.name != "lengths"))
-    query = query.where(_segment.c.knowledge_base_id == base_id, _segment.c.is_visible).order_by(
-        _segment.c.first_number
-    )
-    segments = [to_segment(row) for row in connection.execute(query).mappings()]
+    query = select(*_SEGMENT_COLUMNS).where(_segment.c.knowledge_base_id == base_id, _segment.c.is_visible)
+    segments = [IndexSegment(*row) for row in connection.execute(query.order_by(_segment.c.first_number))]
     gone_query = select(_gone.c.first_number, _gone.c.end_number).where(_gone.c.knowledge_base_id == base_id)
     gone = [Range(*row) for row in connection.execute(gone_query)]
     chosen = chosen_to_merge(segments, gone)
