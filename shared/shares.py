@@ -72,8 +72,12 @@ class Lease:
 
     def release(self) -> None:
         """Give all of it back; calling this again changes nothing."""
-        self._budget.give_back(self._amount, self._holders)
-        self._amount = 0
+        self.shrink(self._amount)
+
+    def shrink(self, amount: int) -> None:
+        """Give a part of it back."""
+        self._budget.give_back(amount, self._holders)
+        self._amount -= amount
         self._budget.serve()
 
     def __enter__(self) -> Self:

@@ -178,6 +178,26 @@ async def test_a_further_message_waits_and_one_more_is_refused() -> None:
         assert [str(sent.prompt)[0] for sent in door.house.turns.sent] == ["A", "B"]
 
 
+async def test_messages_are_held_until_they_are_answered_within_the_part_of_their_key() -> None:
+    asked, gate = orjson.dumps(ask("Hi")), asyncio.Event()
+    budget = SharedBudget("room for messages", 2 * len(asked))
+    async with open_door([gate, *answer("One.")], answer("Two.")) as door:
+        services: dict[type, Any] = door.app.state.services
+        object.__setattr__(services[HttpOptions], "socket_bytes", budget)
+        async with door.asked() as busy, door.asked() as other:
+            await busy.send(asked)
+            assert orjson.loads(await busy.recv())["type"] == "response.created"
+            await other.send(asked)
+            assert (await next_error(other))["status"] == 429
+            gate.set()
+            while orjson.loads(await busy.recv())["type"] != "response.completed":
+                continue
+            await until(lambda: not budget.taken)
+            await other.send(asked)
+            assert orjson.loads(await other.recv())["type"] == "response.created"
+        await until(lambda: not budget.taken)
+
+
 async def test_a_client_that_leaves_ends_what_is_not_stored() -> None:
     async with open_door([asyncio.Event()]) as door:
         async with door.asked() as connection:

@@ -18,6 +18,7 @@ from shared.shares import SharedBudget
 DEFAULT_MAX_BODY_BYTES = 33_554_432
 DEFAULT_MAX_BODIES_BYTES = 268_435_456
 MOST_SOCKETS = 512
+MOST_SOCKET_BYTES = 134_217_728
 GOING_AWAY = "ballast.going_away"
 """The type of the message by which the other end of a WebSocket hears that its client is to go behind what it does."""
 
@@ -37,7 +38,8 @@ class HttpOptions:
     `holder_of` names who presents a key or token, before a large body of his is read. `cors_origins` are the
     origins whose scripts may read answers; `*` is any. `needs_certificate` says that these paths take connections with
     a client certificate only. `doors` are middleware that sees a request before anything of its body is read, and
-    `refusals` says how fast refusals leave. `sockets` counts the open WebSockets.
+    `refusals` says how fast refusals leave. `sockets` counts the open WebSockets,
+    and `socket_bytes` their messages until these are answered.
     """
 
     service_token: str
@@ -49,6 +51,9 @@ class HttpOptions:
     doors: tuple[Callable[[ASGIApp], ASGIApp], ...] = ()
     refusals: RefusalPace = field(default_factory=lambda: RefusalPace(monotonic))
     sockets: SharedBudget = field(default_factory=lambda: SharedBudget("room for WebSockets", MOST_SOCKETS))
+    socket_bytes: SharedBudget = field(
+        default_factory=lambda: SharedBudget("room for messages of WebSockets", MOST_SOCKET_BYTES)
+    )
 
     def allows(self, origin: str) -> bool:
         """Return whether scripts of an origin may call."""

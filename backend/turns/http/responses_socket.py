@@ -27,7 +27,7 @@ from backend.turns.domain.input_requests import socket_request_in_steps
 from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import READING
 from shared.errors import BallastError, Conflict, InvalidRequest, PermissionDenied
-from shared.shares import Holder
+from shared.shares import Holder, Lease
 
 MOST_ASKED = 2
 """The turn that runs, and the message behind it: turns of a connection run one after another."""
@@ -59,14 +59,15 @@ class ResponsesSocket:
             if knock.status != HTTPStatus.UPGRADE_REQUIRED:
                 await _deny(Response(bytes(knock.body), knock.status, knock.headers), send)
                 return
-            place = options.sockets.lease(Holder(knock.state[KEY_ID]))
+            holder = Holder(knock.state[KEY_ID])
+            place, room = options.sockets.lease(holder), options.socket_bytes.lease(holder)
             place.grow(1)
         except BallastError as error:
             await _deny(error_response(error), send)
             return
-        with place:
+        with place, room:
             await send({"type": "websocket.accept", "headers": []})
-            await _Socket(scope, receive, send, left).serve(self)
+            await _Socket(scope, receive, send, left).serve(self, room)
 
 
 def _check_origin(connection: HTTPConnection, options: HttpOptions) -> None:
@@ -152,35 +153,41 @@ class _Socket:
         self._asked_count = 0
         self._loop = asyncio.get_running_loop()
 
-    async def serve(self, limits: ResponsesSocket) -> None:
+    async def serve(self, limits: ResponsesSocket, room: Lease) -> None:
         ends_at = self._loop.time() + limits.longest_seconds
         async with asyncio.TaskGroup() as group:
-            reading = group.create_task(self._read())
+            reading = group.create_task(self._read(room))
             while (body := await self._next(limits.idle_seconds, ends_at)) is not None:
                 await self._answer(body)
+                room.shrink(len(body))
                 self._asked_count -= 1
             reading.cancel()
         if not self._left.is_set():
             await self._send({"type": "websocket.close", "code": _GOING_AWAY_CODE})
 
-    async def _read(self) -> None:
+    async def _read(self, room: Lease) -> None:
         """Take what comes while turns run, too: the client may leave."""
         while not self._left.is_set():
             message = await self._receive()
             if message["type"] == "websocket.receive":
-                await self._take(message)
+                await self._take(message, room)
                 continue
             if message["type"] != GOING_AWAY:
                 self._left.set()
             self._waiting.put_nowait(None)
 
-    async def _take(self, message: Message) -> None:
-        if self._asked_count >= MOST_ASKED:
-            await self._refuse(Conflict("A response runs and another one waits for it; send the next one then."))
+    async def _take(self, message: Message, room: Lease) -> None:
+        text = message.get("text")
+        body = text.encode() if text is not None else message["bytes"]
+        try:
+            if self._asked_count >= MOST_ASKED:
+                raise Conflict("A response runs and another one waits for it; send the next one then.")
+            room.grow(len(body))
+        except BallastError as error:
+            await self._refuse(error)
             return
         self._asked_count += 1
-        text = message.get("text")
-        self._waiting.put_nowait(text.encode() if text is not None else message["bytes"])
+        self._waiting.put_nowait(body)
 
     async def _next(self, idle_seconds: float, ends_at: float) -> bytes | None:
         """Return the next message; None where the connection ends."""
