@@ -79,10 +79,14 @@ def asks_and_harmless(of: str) -> tuple[tuple[Question, ...], tuple[Question, ..
     return tuple(found["refuse"]), tuple(found["pass"])
 
 
-@cache
 def is_refused(question: Question) -> bool:
     """Tell whether the pre-screen refuses a question, which is the user's message and the query."""
-    return pre_screen(question.text, question.text) is not None
+    return _is_refused(question.text)
+
+
+@cache
+def _is_refused(text: str) -> bool:
+    return pre_screen(text, text) is not None
 
 
 def share_of(questions: Iterable[Question]) -> Share:
