@@ -1,15 +1,31 @@
 """The JSON form of tools and messages in a chat-completions request: equal values make equal bytes.
 
-chat_shell sends this form; the backend compares its bytes with those of the model call before.
+chat_shell sends this form; the backend compares its bytes with those of the model call before. Reasoning that this API
+has given, or a client for it, stands in the members of the message in which it was given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import orjson
 
 from shared.models.execution import ToolDefinition
-from shared.models.messages import AssistantMessage, Content, Message, Part, TextPart, ToolCall
+from shared.models.messages import (
+    AssistantMessage,
+    Content,
+    Message,
+    OpaqueItem,
+    Part,
+    ProviderReasoning,
+    TextPart,
+    ToolCall,
+)
 from shared.models.values import JsonObject, JsonValue
+
+CHAT_COMPLETIONS = "chat_completions"
+"""The API in whose form messages are written here."""
+
+REASONING_MEMBERS = ("reasoning_content", "reasoning")
+"""The members of a message in which servers of this API give reasoning, and read it."""
 
 
 def canonical_parts(tools: Sequence[ToolDefinition], messages: Sequence[Message]) -> tuple[bytes, ...]:
@@ -59,11 +75,20 @@ def message_json(message: Message) -> JsonObject:
     return {"role": message.role, "content": _content(message.content)}
 
 
+def reasoning_in(members: Mapping[str, str]) -> ProviderReasoning | None:
+    """Return reasoning by the names of the members of a message in which it stands; None where there is none."""
+    item = OpaqueItem(content=orjson.dumps(members).decode())
+    return ProviderReasoning(api=CHAT_COMPLETIONS, items=(item,)) if members else None
+
+
 def _assistant_message(message: AssistantMessage) -> JsonObject:
-    if not message.tool_calls:
-        return {"role": "assistant", "content": message.text}
-    calls = [_tool_call(call) for call in message.tool_calls]
-    return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+    kept = message.reasoning
+    said: JsonObject = {"role": "assistant", "content": message.text}
+    if message.tool_calls:
+        said |= {"content": message.text or None, "tool_calls": [_tool_call(call) for call in message.tool_calls]}
+    for item in kept.items if kept is not None and kept.api == CHAT_COMPLETIONS else ():
+        said |= orjson.loads(item.content)
+    return said
 
 
 def _tool_call(call: ToolCall) -> JsonObject:

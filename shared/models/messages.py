@@ -77,9 +77,10 @@ class OpaqueItem(Value):
 
 
 class ProviderReasoning(Value):
-    """What a provider wants to be sent again, byte for byte, with the answer that it gave.
+    """What a provider wants to be sent again, byte for byte, with the answer that it gave, or that a client gives.
 
-    `api` names the provider API; the adapters of all others ignore it. No client and no log line is shown any of it.
+    `api` names the provider API; the adapters of all others ignore it. No client is shown any of it, but what stands in
+    messages of chat completions.
     """
 
     api: str

@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 from backend.conversations.domain.images import check_image_url
 from backend.conversations.domain.passed_over import OR_OTHER_KIND, passes_over
 from shared.ids import IdPrefix
+from shared.models.messages import ProviderReasoning
 from shared.models.values import JsonValue
 from shared.prompts.custom_tools import arguments_of
 
@@ -221,6 +222,12 @@ class AssistantItem(_Message, _Said):
 
     role: Literal["assistant"]
     content: AssistantContent
+
+
+class ReasonedItem(AssistantItem):
+    """A message of a model with its reasoning, which chat completions alone have in one; no item of a client is one."""
+
+    reasoning: ProviderReasoning
 
 
 class _Call(_Said):

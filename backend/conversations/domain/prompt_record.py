@@ -9,7 +9,7 @@ from zlib import crc32
 
 import orjson
 
-from shared.models.canonical import message_json, tools_json
+from shared.models.canonical import CHAT_COMPLETIONS, message_json, tools_json
 from shared.models.events import Usage
 from shared.models.execution import ToolDefinition
 from shared.models.messages import Message
@@ -85,10 +85,9 @@ def measured(message: Message) -> Measure:
     form = message_json(message)
     whole = orjson.dumps(form)
     content = form["content"]
-    if message.role == "assistant" and message.reasoning is not None:
-        whole += (
-            message.reasoning.model_dump_json().encode()
-        )  # only the provider reads it, and clients are not shown it
+    kept = message.reasoning if message.role == "assistant" else None
+    if kept is not None and kept.api != CHAT_COMPLETIONS:
+        whole += kept.model_dump_json().encode()  # it has no place in this form, and clients are not shown it
     checksum = crc32(content.encode() if isinstance(content, str) else orjson.dumps(content))
     return Measure(f"{message.role[0]}{_digest(whole)}{checksum:08x}", len(whole), message_tokens(message))
 

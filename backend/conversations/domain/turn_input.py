@@ -19,6 +19,7 @@ from backend.conversations.domain.input_items import (
     InputTextPart,
     ItemReference,
     OutputTextPart,
+    ReasonedItem,
     ReasoningItem,
     RefusalPart,
     SystemItem,
@@ -178,7 +179,8 @@ class _ListReader:
                 self._add(UserMessage(content=_content(item.content, f"{param}.content")))
             case AssistantItem():
                 _refuse_pending(self._pending, param)
-                self._add(AssistantMessage(text=_joined(item.content)))
+                reasoning = item.reasoning if isinstance(item, ReasonedItem) else None
+                self._add(AssistantMessage(text=_joined(item.content), reasoning=reasoning))
             case FunctionCallItem() | CustomToolCallItem():
                 self._add_call(item, param)
                 self._calls_end = len(self._order)
@@ -221,7 +223,7 @@ class _ListReader:
         last = self._messages.pop() if self._has_assistant_last else None
         del self._ends[len(self._messages) :]
         said = last if isinstance(last, AssistantMessage) else AssistantMessage(text="")
-        self._add(AssistantMessage(text=said.text, tool_calls=(*said.tool_calls, *self._calls)), self._calls_end)
+        self._add(said.model_copy(update={"tool_calls": (*said.tool_calls, *self._calls)}), self._calls_end)
         self._calls.clear()
 
     def _answer_call(self, item: FunctionCallOutputItem, param: str) -> None:

@@ -24,11 +24,13 @@ from backend.conversations.domain.input_items import (
     InputPart,
     InputTextPart,
     OutputTextPart,
+    ReasonedItem,
     RefusalPart,
     SystemItem,
     UserItem,
 )
 from shared.errors import InvalidRequest
+from shared.models.canonical import REASONING_MEMBERS, reasoning_in
 from shared.models.values import JsonObject, JsonValue
 
 MAX_CALLS = 128
@@ -169,7 +171,7 @@ class UserChatMessage(_Spoken):
 class AssistantChatMessage(_Spoken):
     """A message of a model, with the functions that it called.
 
-    What clients send back of an answer and no model is sent (annotations, reasoning) is accepted and left out;
+    What clients send back of an answer and no model is sent (annotations) is accepted and left out;
     `provider_specific_fields` and `thinking_blocks` are what LiteLLM adds to a message that it has read.
     """
 
@@ -178,6 +180,7 @@ class AssistantChatMessage(_Spoken):
     refusal: str | None = None
     tool_calls: Annotated[list[ChatToolCall], Field(max_length=MAX_CALLS, fail_fast=True)] | None = None
     annotations: list[JsonValue] | None = None
+    reasoning: str | None = None
     reasoning_content: str | None = None
     parsed: JsonValue = None
     provider_specific_fields: JsonValue = None
@@ -241,7 +244,11 @@ def _items_of_answer(message: AssistantChatMessage, path: str) -> Iterator[Place
     if said is None and not message.tool_calls:
         wanted = "This field is required; give the text that was said, or the tool_calls."
         raise InvalidRequest(wanted, param=f"{path}.content")
-    if said or not message.tool_calls:
+    given = {name: getattr(message, name) for name in REASONING_MEMBERS}
+    reasoning = reasoning_in({name: text for name, text in given.items() if text is not None})
+    if reasoning is not None:
+        yield PlacedItem(ReasonedItem(role="assistant", content=said or "", reasoning=reasoning), path)
+    elif said or not message.tool_calls:
         yield PlacedItem(AssistantItem(role="assistant", content=said or ""), path)
     for place, call in enumerate(message.tool_calls or ()):
         yield PlacedItem(_call_item(call), f"{path}.tool_calls[{place}]")

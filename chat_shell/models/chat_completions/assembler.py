@@ -8,6 +8,7 @@ from chat_shell.models.transport.logprobs import TokenReader
 from chat_shell.models.transport.provider_errors import error_of_frame
 from chat_shell.models.transport.usage import Counts, read_usage
 from shared.errors import ModelProtocolViolated, ModelStreamCut, ModelUnavailable
+from shared.models.canonical import reasoning_in
 from shared.models.events import FinishReason
 from shared.models.values import JsonObject, JsonValue
 
@@ -33,10 +34,16 @@ FINISH_REASONS = {
 
 
 class AnswerAssembler(FrameAssembler):
-    """Reads one chat completion; a whole answer is a frame with `message` in place of `delta`."""
+    """Reads one chat completion; a whole answer is a frame with `message` in place of `delta`.
 
-    def __init__(self) -> None:
+    Reasoning is kept of answers that call tools or go on from their results (`follows_results`), in the member in which
+    it came: DeepSeek refuses a loop of tools without it, and elsewhere no server reads it.
+    """
+
+    def __init__(self, *, follows_results: bool = False) -> None:
         super().__init__()
+        self._follows_results = follows_results
+        self._reasoning: dict[str, list[str]] = {}
         self._calls = ToolCallAssembler(self.left_out, self._add_call_piece)
         self._counts = Counts(self.left_out)
         self._reason = ""
@@ -60,7 +67,10 @@ class AnswerAssembler(FrameAssembler):
         if not self._has_text and not self._calls and reason is FinishReason.STOP:
             raise ModelProtocolViolated("the model's provider sent an empty answer")
         usage = read_usage(self._usage, self._counts)
-        return ModelAnswerEnd(tool_calls=self._calls.calls(), finish_reason=reason, usage=usage)
+        calls = self._calls.calls()
+        kept = self._reasoning if calls or self._follows_results else {}
+        reasoning = reasoning_in({name: "".join(pieces) for name, pieces in kept.items()})
+        return ModelAnswerEnd(tool_calls=calls, finish_reason=reason, usage=usage, reasoning=reasoning)
 
     def _feed_answer(self, answer: JsonObject) -> None:
         if not (answer.get("choices") or answer.get("error")):
@@ -97,6 +107,8 @@ class AnswerAssembler(FrameAssembler):
             # Some servers send the same reasoning in both fields.
             if name != "reasoning" or not delta.get("reasoning_content"):
                 self._add_content(kind, value)
+                if kind is ReasoningFragment and isinstance(value, str):
+                    self._reasoning.setdefault(name, []).append(value)
         elif name == "tool_calls":
             self._calls.feed(value)
         elif name == "function_call":
@@ -132,8 +144,8 @@ class AnswerAssembler(FrameAssembler):
 class WeighedAnswerAssembler(AnswerAssembler):
     """Reads the log probabilities of the answer's tokens, too."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, follows_results: bool = False) -> None:
+        super().__init__(follows_results=follows_results)
         self._tokens = TokenReader()
 
     def _feed_choice(self, choice: JsonObject) -> None:

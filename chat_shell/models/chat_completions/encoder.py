@@ -11,8 +11,9 @@ import orjson
 
 from chat_shell.models.ports import ModelCall
 from shared.errors import InvalidRequest
-from shared.models.canonical import message_json, sorted_keys, tools_json
+from shared.models.canonical import REASONING_MEMBERS, message_json, sorted_keys, tools_json
 from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice
+from shared.models.messages import Message
 from shared.models.values import JsonObject
 
 TokenLimitName = Literal["max_tokens", "max_completion_tokens"]
@@ -24,19 +25,23 @@ class Dialect:
 
     Every server knows `max_tokens` except OpenAI's reasoning models, which answer it with an error and want
     `max_completion_tokens`. Some servers silently ignore the newer name (ollama/ollama#7125), so the older one is
-    tried first.
+    tried first. `unread` are members of messages in which reasoning is not given back.
     """
 
     token_limit: TokenLimitName = "max_tokens"  # noqa: S105 - a field's name
     cache_key: bool = True
     stream_usage: bool = True
     parallel_tool_calls: bool = True
+    unread: frozenset[str] = frozenset()
 
     def without(self, field: str) -> "Dialect | None":
         """Return the dialect that avoids a refused field, or None where the field cannot be avoided.
 
-        Only a field that this adapter adds by itself can be left out or renamed, never what the caller asked for.
+        Only a field that this adapter adds by itself can be left out or renamed, never what the caller asked for; and
+        reasoning, which a server may give without reading it: Groq refuses any member that it does not read.
         """
+        if field in REASONING_MEMBERS and field not in self.unread:
+            return replace(self, unread=self.unread | {field})
         if field == self.token_limit:
             other: TokenLimitName = "max_completion_tokens" if field == "max_tokens" else "max_tokens"
             return replace(self, token_limit=other)
@@ -49,7 +54,7 @@ _FLAGS = {
     "stream_options": "stream_usage",
     "parallel_tool_calls": "parallel_tool_calls",
 }
-OPTIONAL_FIELDS = ("max_completion_tokens", "max_tokens", *_FLAGS)
+OPTIONAL_FIELDS = ("max_completion_tokens", "max_tokens", *_FLAGS, *REASONING_MEMBERS)
 """Fields that a server may refuse although the call is right."""
 
 STANDARD_DIALECT = Dialect()
@@ -78,8 +83,13 @@ def _constant_fields(call: ModelCall, dialect: Dialect) -> JsonObject:
         body["tools"] = tools_json(call.tools)
         if dialect.parallel_tool_calls:
             body["parallel_tool_calls"] = call.parameters.parallel_tool_calls
-    body["messages"] = [message_json(message) for message in call.sent_messages]
+    body["messages"] = [_message(message, dialect) for message in call.sent_messages]
     return body
+
+
+def _message(message: Message, dialect: Dialect) -> JsonObject:
+    form = message_json(message)
+    return {name: value for name, value in form.items() if name not in dialect.unread} if dialect.unread else form
 
 
 def _changing_fields(call: ModelCall, dialect: Dialect) -> JsonObject:

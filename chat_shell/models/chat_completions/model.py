@@ -26,10 +26,13 @@ class ChatCompletionsApi:
 
     def assembler(self, call: ModelCall) -> AnswerAssembler:
         """Return what reads the answer to a call."""
-        return AnswerAssembler() if call.parameters.top_logprobs is None else WeighedAnswerAssembler()
+        kind = AnswerAssembler if call.parameters.top_logprobs is None else WeighedAnswerAssembler
+        return kind(follows_results=call.messages[-1].role == "tool")
 
     def avoiding(self, status: int, body: bytes) -> Avoidance | None:
-        """Return the API without a field that the server refuses, where the adapter has added it."""
+        """Return the API without a field that the server refuses; without reasoning for this call alone."""
         refused = refused_field(status, body, OPTIONAL_FIELDS)
         dialect = None if refused is None else self.dialect.without(refused)
-        return None if dialect is None else Avoidance(ChatCompletionsApi(dialect))
+        if dialect is None:
+            return None
+        return Avoidance(ChatCompletionsApi(dialect), is_lasting=dialect.unread == self.dialect.unread)

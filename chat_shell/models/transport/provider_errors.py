@@ -120,7 +120,8 @@ def refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | No
     text = body.decode("utf-8", errors="replace")
     if not _REFUSED_FIELD.search(text):
         return None
-    found = [(text.find(field), -len(field), field) for field in fields if field in text]
+    places = [(re.search(rf"(?<!\w){re.escape(field)}(?!\w)", text), field) for field in fields]
+    found = [(place.start(), -len(field), field) for place, field in places if place is not None]
     return min(found)[2] if found else None
 
 

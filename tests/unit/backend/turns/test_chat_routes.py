@@ -1,5 +1,6 @@
 """Chat completions over HTTP, called by the official client and by hand."""
 
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -8,7 +9,11 @@ from openai import APIError, BadRequestError, NotFoundError, RateLimitError
 from pydantic import BaseModel
 
 from backend.turns.http.event_stream import DONE
-from shared.models.events import FinishReason, ModelCallStarted, RefusalDelta, TextDelta, TurnFailed
+from shared.models.canonical import canonical_parts, message_json, reasoning_in
+from shared.models.events import FinishReason, MessagesAdded, ModelCallStarted, RefusalDelta, TextDelta, TurnFailed
+from shared.models.execution import ExecutionRequest
+from shared.models.values import JsonObject
+from shared.prompts.message_order import messages_of_request
 from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
 from tests.fakes.http_door import client_of
 from tests.fakes.openai_types import check_chunk, check_completion
@@ -82,6 +87,65 @@ async def test_calls_go_out_and_the_resent_history_brings_their_results() -> Non
         assert second.choices[0].message.content == "Rain."
         _, sent = door.turns.sent
         assert [message.role for message in sent.history] == ["user", "assistant", "tool"]
+
+
+CALLS: Any = [{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}]
+LOOKED: Any = {"role": "assistant", "content": None, "tool_calls": CALLS}
+RESULT: Any = {"role": "tool", "tool_call_id": "c1", "content": "wet"}
+
+
+def answers_sent(request: ExecutionRequest) -> list[JsonObject]:
+    return [message_json(message) for message in messages_of_request(request) if message.role == "assistant"]
+
+
+@pytest.mark.parametrize("store", [True, False])
+@pytest.mark.parametrize(
+    "members", [{"reasoning_content": "Hm."}, {"reasoning": ""}, {"reasoning_content": "A", "reasoning": "B"}]
+)
+async def test_reasoning_that_a_client_gives_is_sent_in_the_member_that_it_gave(members: Any, store: bool) -> None:
+    async with open_door() as door:
+        said = {"role": "assistant", "content": "Looking.", **members}
+        resent = [*HI, said, *HI, LOOKED | members, RESULT]
+        answered = await door.http.post(PATH, json={"messages": resent, "store": store, "tools": [WEATHER]})
+        assert (answered.status_code, answered.headers.get("x-ballast-ignored")) == (200, None)
+        [sent] = door.turns.sent
+        assert answers_sent(sent) == [said, LOOKED | members]
+
+
+async def test_a_history_with_reasoning_is_recognised_whatever_its_client_makes_of_that() -> None:
+    async with open_door(answer("Rain."), answer("Snow."), answer("Fog.")) as door:
+        rain, snow = ({"role": "assistant", "content": text, "reasoning_content": "?"} for text in ("Rain.", "Snow."))
+        asked = [
+            [*HI, LOOKED | {"reasoning_content": "Hm."}, RESULT],
+            [*HI, LOOKED, RESULT, rain, *HI],
+            [*HI, LOOKED | {"reasoning": "Oh."}, RESULT, rain, *HI, snow, *HI],
+        ]
+        bodies = [{"messages": messages, "tools": [WEATHER]} for messages in asked]
+        answered = [await door.http.post(PATH, json=body) for body in bodies]
+        parts = [canonical_parts(sent.tools, messages_of_request(sent)) for sent in door.turns.sent]
+        assert [after[: len(before)] == before for before, after in pairwise(parts)] == [True, True]
+        assert len(door.turns.state.conversations) == 1
+        assert answers_sent(door.turns.sent[-1]) == [
+            LOOKED | {"reasoning_content": "Hm."},
+            {"role": "assistant", "content": "Rain."},
+            {"role": "assistant", "content": "Snow."},
+        ]
+        prompts = (await door.http.get(f"/v1/responses/{answered[-1].headers[ID]}/prompts")).json()
+        assert [call["first_difference"] for call in prompts["data"]] == [None]
+
+
+async def test_what_a_model_reasoned_in_a_loop_of_tools_goes_back_whether_or_not_its_client_sends_it() -> None:
+    script = function_calls("c1")
+    for place, event in enumerate(script):
+        if isinstance(event, MessagesAdded):
+            [said] = event.messages
+            thought = said.model_copy(update={"reasoning": reasoning_in({"reasoning": "Hm."})})
+            script[place] = MessagesAdded(messages=(thought,))
+    async with open_door(script, answer("Rain."), script, answer("Rain.")) as door:
+        for members in ({}, {"reasoning_content": "Hm."}):
+            await door.http.post(PATH, json={"messages": HI, "tools": [WEATHER]})
+            await door.http.post(PATH, json={"messages": [*HI, LOOKED | members, RESULT], "tools": [WEATHER]})
+            assert answers_sent(door.turns.sent[-1]) == [LOOKED | {"reasoning": "Hm."}]
 
 
 async def test_cuts_and_refusals() -> None:

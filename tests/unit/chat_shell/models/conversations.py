@@ -27,7 +27,7 @@ from tests.fakes.model_calls import asked, model_call, tool
 SYSTEM = SystemMessage(content="Be brief.")
 FORM = MessagesForm(max_output_tokens=1000)
 ITEMS = {
-    "chat_completions": "{}",
+    "chat_completions": '{"reasoning_content":"r%d"}',
     "responses": '{"type":"reasoning","id":"rs_%d","summary":[],"encrypted_content":"e%d"}',
     "anthropic_messages": '{"type":"thinking","thinking":"t%d","signature":"s%d"}',
 }
@@ -69,7 +69,7 @@ def answers(draw: st.DrawFn, api: str, number: int, call_count: int) -> Assistan
         )
         for order, (characters, behind) in enumerate(sorted(places))
     )
-    reasoning = ProviderReasoning(api=api, items=items) if items and api != "chat_completions" else None
+    reasoning = ProviderReasoning(api=api, items=items) if items else None
     return AssistantMessage(text=text or "Well.", tool_calls=calls, reasoning=reasoning)
 
 

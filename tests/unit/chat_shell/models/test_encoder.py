@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from chat_shell.models.chat_completions.encoder import Dialect, encode_call
+from chat_shell.models.chat_completions.model import ChatCompletionsApi
 from chat_shell.models.ports import ModelCall
 from shared.errors import InvalidRequest
+from shared.models.canonical import reasoning_in
 from shared.models.execution import NamedToolChoice, ReasoningEffort, Verbosity
 from shared.models.messages import (
     AssistantMessage,
@@ -174,6 +176,26 @@ def test_the_output_limit_changes_its_name_and_never_goes():
     assert dialect is not None
     body = orjson.loads(encode_call(model_call(parameters=asked(max_output_tokens=5)), dialect))
     assert body["max_completion_tokens"] == 5
+
+
+GROQ = b"""{"error":{"message":"'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' :
+ property 'reasoning_content' is unsupported)]","type":"invalid_request_error"}}"""
+DEEPSEEK = b"""{"error":{"message":"The `reasoning_content` in the thinking mode must be passed back to the API."}}"""
+
+
+def test_reasoning_that_a_server_does_not_read_is_left_out_of_the_one_call():
+    reasoning = reasoning_in({"reasoning_content": "Hm.", "reasoning": "Hm."})
+    call = model_call(messages=(UserMessage(content="Hi"), AssistantMessage(text="Yes.", reasoning=reasoning)))
+    api = ChatCompletionsApi()
+    avoidance = api.avoiding(400, GROQ)
+    assert avoidance is not None and not avoidance.is_lasting
+    assert b'"content":"Yes.","reasoning_content":"Hm.","reasoning":"Hm."}]' in api.encode(call)
+    assert b'"content":"Yes.","reasoning":"Hm."}]' in avoidance.api.encode(call)
+    assert avoidance.api.avoiding(400, GROQ) is None
+    assert api.avoiding(400, DEEPSEEK) is None
+    assert api.avoiding(400, b'{"error":"reasoning_effort is not supported"}') is None
+    lasting = api.avoiding(400, b"stream_options is not supported")
+    assert lasting is not None and lasting.is_lasting
 
 
 def test_what_the_caller_asked_for_is_never_given_up():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.models.chat_completions.assembler import AnswerAssembler
+from chat_shell.models.chat_completions.assembler import AnswerAssembler, WeighedAnswerAssembler
 from chat_shell.models.ports import (
     CallFragment,
     ModelAnswerEnd,
@@ -27,6 +27,7 @@ from shared.errors import (
     ModelStreamCut,
     ModelUnavailable,
 )
+from shared.models.canonical import reasoning_in
 from shared.models.events import FinishReason, Usage
 from shared.models.messages import ToolCall
 
@@ -81,6 +82,28 @@ def test_thinking_under_two_names_comes_once():
         TextFragment(text="a"),
         end(),
     ]
+
+
+CALLED = frame({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}]})
+
+
+@pytest.mark.parametrize("kind", [AnswerAssembler, WeighedAnswerAssembler])
+@pytest.mark.parametrize(
+    ("received", "follows_results", "kept"),
+    [
+        (CALLED, False, {"reasoning_content": "hm!", "reasoning": "m"}),
+        (text("a"), True, {"reasoning_content": "hm!", "reasoning": "m"}),
+        (text("a"), False, {}),
+    ],
+)
+def test_reasoning_is_kept_in_loops_of_tools(
+    kind: type[AnswerAssembler], received: bytes, follows_results: bool, kept: dict[str, str]
+):
+    thought = frame({"reasoning_content": "hm", "reasoning": "hm"}) + frame({"reasoning_content": "!"})
+    reader = AnswerReader(kind(follows_results=follows_results))
+    *_, last = [*reader.feed(thought + frame({"reasoning": "m"}) + received + STOP + DONE), *reader.end()]
+    assert isinstance(last, ModelAnswerEnd)
+    assert last.reasoning == reasoning_in(kept)
 
 
 def test_content_in_parts():
