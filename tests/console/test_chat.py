@@ -397,3 +397,14 @@ async def test_a_long_conversation_shows_its_newest_turns(tabs: Tabs, fake: Fake
         await ask(tab, "and one more")
         await wait_ended(tab)
         await expect(answers(tab).last).to_have_text("an answer")
+
+
+async def test_calls_of_a_clients_tools_are_steps(tab: Tab):
+    items: list[dict[str, str]] = [{"role": "user", "content": "Mend it"}]
+    for kind, given in (("function_call", "arguments"), ("custom_tool_call", "input")):
+        items.append({"type": kind, "call_id": kind, "name": f"my_{kind}", given: "{}"})
+        items.append({"type": f"{kind}_output", "call_id": kind, "output": "done"})
+    with tab.running.pair.http(tab.running.demo.user_key) as client:
+        conversation = client.post("/v1/conversations", json={"items": items}).json()["id"]
+    await tab.open(f"chat/{conversation}")
+    await expect(tab.page.locator(".step")).to_have_text(["Called my_function_call", "Called my_custom_tool_call"])

@@ -110,6 +110,7 @@ function OutputItem({ item, turn, shownSource, onSource }: OutputItemProps): JSX
     case "file_search_call":
       return <p class="step">{item.queries?.length ? words.searched(item.queries.map(shownText)) : words.searching}</p>;
     case "function_call":
+    case "custom_tool_call":
     case "mcp_call":
       return <p class="step">{words.called(shownText(item.name ?? ""))}</p>;
     case "compaction":
