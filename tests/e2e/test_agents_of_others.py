@@ -11,6 +11,8 @@ from tests.e2e.test_narrowing import everything_about
 from tests.e2e.turns import Body, bare_client, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply
 
+pytestmark = pytest.mark.combination
+
 WORDS, FILES, OPENING, REMINDER = "instrument-owl", "ledger-heron", "opening-wren", "reminder-kite"
 SECRETS = (WORDS, FILES, OPENING, REMINDER)
 

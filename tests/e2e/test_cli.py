@@ -16,6 +16,8 @@ from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
 from tests.house.sources import ROOT
 
+pytestmark = pytest.mark.combination
+
 GOOD, BAD = 47, 3
 PIPE_BYTES = 4096
 LONG = "of the kettles that are boiled in the kitchen by the pier and of those who boil them every day"

@@ -11,6 +11,8 @@ from tests.e2e.pair import Pair
 from tests.e2e.turns import Body, bare_client, items_of, messages_in, new_conversation, turn
 from tests.fakes.model_server import FakeModelControl, Reply
 
+pytestmark = pytest.mark.combination
+
 RACERS = 20
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 import orjson
+import pytest
 
 from tests.e2e.client.shelf import messages_of, offered, searches, set_role, tool_texts
 from tests.e2e.client.shelf import new_base as base_of_ann
@@ -15,6 +16,8 @@ from tests.e2e.test_crash_documents import count_rows
 from tests.e2e.turns import bare_client, turn
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
 from tests.servers.services import Launch
+
+pytestmark = pytest.mark.combination
 
 LINES = [f"Barrel {number} holds the wine of year {number % 97}." for number in range(10_000)]
 LINES[7_000] = "The zinfandel of the abbess lies in the deepest cellar."

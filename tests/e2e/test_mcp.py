@@ -18,6 +18,8 @@ from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
 from tests.servers.valkey import ValkeyServer
 
+pytestmark = pytest.mark.combination
+
 RULES = "# Reserve rules\n\nThe Quillmark reserve holds 48,200 litres. Only Imogen Vance may open the zebrafish valve."
 TELL_TALES = ("Quillmark", "48,200", "Imogen", "zebrafish", "reserve-rules")
 ASKED = "Where are we weak in how the reserve is opened?"

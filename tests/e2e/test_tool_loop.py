@@ -29,6 +29,8 @@ from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
 from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
+pytestmark = pytest.mark.combination
+
 WEATHER: Body = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
 FORCED_TO_ANSWER = '"tool_choice":"none"'
 

@@ -86,7 +86,7 @@ async def test_a_coding_client_starts_and_goes_on() -> None:
 
 async def test_chat_completions_name_what_they_pass_over() -> None:
     async with open_door(answer("One.")) as door:
-        said = {"role": "assistant", "content": "a", "reasoning": "b"}
+        said = {"role": "assistant", "content": "a", "thoughts": "b"}
         function = {"name": "f", "parameters": {"type": "object", "x": 1}, "deferred": True}
         body = {
             "messages": [{"role": "user", "content": "Hi"}, said, {"role": "user", "content": "Go on"}],
@@ -97,7 +97,7 @@ async def test_chat_completions_name_what_they_pass_over() -> None:
             "logit_bias": {},
         }
         answered = await door.http.post("/v1/chat/completions", json={**body, "user": "u"})
-        names = "stream_options.y, tools[0].function.deferred, tools[1], tool_choice, top_a, messages[1].reasoning"
+        names = "stream_options.y, tools[0].function.deferred, tools[1], tool_choice, top_a, messages[1].thoughts"
         assert sorted(answered.headers["x-ballast-ignored"].split(", ")) == sorted(names.split(", "))
         check_completion(answered.json())
         assert answered.json()["metadata"][IGNORED_KEY] == answered.headers["x-ballast-ignored"]
