@@ -15,9 +15,13 @@ import structlog
 
 from backend.agents.services.agent_files import AgentFiles
 from backend.agents.wiring import AgentRoom, build_agent_room
+from backend.chat_shell_client.chosen import connect_chat_shell
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
-from backend.conversations.wiring import build_conversation_room
+from backend.conversations.wiring import ConversationRoom, build_conversation_room
+from backend.embeddings.wiring import MeaningRoom, build_meaning_room
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.wiring import FileRoom, build_file_room
 from backend.foundation.http.app import create_admin_app, create_app
 from backend.foundation.http.listening import HttpServer, http_server, while_serving
@@ -36,31 +40,30 @@ from backend.identity.domain import RateLimits
 from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
 from backend.knowledge.wiring import KnowledgeRoom, build_knowledge_room
-from backend.lookups.wiring import lookup_services
-from backend.meaning.wiring import MeaningRoom, build_meaning_room
+from backend.limits.ports.rates import RateStore
+from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
+from backend.limits.telemetry.rates import CountingRateObserver
+from backend.mcp.wiring import lookup_services
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
-from backend.reaching import naming_setting, opened_event_store, reached_database
+from backend.openai_api.domain.client_left import DisconnectPolicy
+from backend.prompt.ports.agent_use import AgentUse
+from backend.prompt.services.read_prompts import ReadPrompts
+from backend.reaching import EventStore, naming_setting, opened_event_store, reached_database
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.retention.wiring import build_retention
 from backend.routes import DOORS, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
-from backend.turns.chat_shell.chosen import connect_chat_shell
-from backend.turns.domain.client_left import DisconnectPolicy
-from backend.turns.ports.chat_shell import ChatShell
-from backend.turns.ports.rates import RateStore
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRates
 from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
-from backend.turns.telemetry.rates import CountingRateObserver
-from backend.turns.wiring import EventStore, TurnSources, turn_context, turn_services
+from backend.turns.wiring import TurnSources, turn_context, turn_services
 from backend.use_cases import Backend
 from backend.vector_stores.wiring import LowerRooms, build_vector_store_room
 from shared.certificates import Certificates
@@ -182,23 +185,22 @@ def _log_hanging(running: StillRunning) -> None:
 
 
 async def _build(settings: Settings, database: Database, certificates: Certificates, stack: AsyncExitStack) -> Backend:
-    clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
+    clock, supervisor, limits = SystemClock(), Supervisor(LoggingFailureObserver(), random.random), _limits(settings)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
-    store = await opened_event_store(settings, supervisor, clock, stack)
-    admission, limits = _admission(settings, database, store), _limits(settings)
+    store, admission = await _event_store(settings, database, supervisor, clock, stack)
     knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
     files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
     vector_stores = build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica)
     chat_shell, shelves = _chat_shell(settings, clock, certificates, stack), vector_stores.shelves
     agents = build_agent_room(database, knowledge.store, chat_shell, AgentFiles(files.services, shelves), clock)
-    conversations = build_conversation_room(database, agents.labelled, agents.presets, clock, secret)
+    conversations = build_conversation_room(database, agents.labelled, clock, secret)
     ports = TurnPorts(
         chat_shell=chat_shell,
         conversations=conversations.store,
         turns=conversations.turns,
         waiting=conversations.waiting,
-        events=store.events,
-        signals=store.signals,
+        events=store.streams.events,
+        signals=store.streams.signals,
         clock=clock,
         observer=LoggingTurnObserver(),
         outgoing=outgoing_check(database, knowledge.protected, clock, secret),
@@ -216,6 +218,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         once=OncePerKey(SqlClaimStore(database), clock, secret),
         identity=_identity(settings, database, clock),
         conversations=conversations.services,
+        prompts=_prompts(conversations, agents.presets),
         meaning=meaning,
         knowledge=knowledge.services,
         files=files,
@@ -231,6 +234,11 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
         caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
     )
+
+
+def _prompts(conversations: ConversationRoom, agents: AgentUse) -> ReadPrompts:
+    access, withheld = conversations.access, conversations.services.withheld
+    return ReadPrompts(conversations.turns, conversations.store, access, withheld, agents)
 
 
 def _sources(ports: TurnPorts, knowledge: KnowledgeRoom, agents: AgentRoom) -> TurnSources:
@@ -249,8 +257,9 @@ def _knowledge(
 ) -> tuple[KnowledgeRoom, MeaningRoom]:
     providers = (settings.embedder, settings.reranker, settings.moderation)
     meaning = build_meaning_room(*providers, admission, clock, stack)
-    knowledge = build_knowledge_room(database, clock, (forget_results_of,), meaning.ports)
-    stack.push_async_callback(knowledge.reader.close)
+    reader = LibraryDocumentReader()
+    stack.push_async_callback(reader.close)
+    knowledge = build_knowledge_room(database, clock, (forget_results_of,), meaning.ports, reader)
     return knowledge, meaning
 
 
@@ -266,10 +275,13 @@ def _chat_shell(settings: Settings, clock: Clock, certificates: Certificates, st
     return chat_shell
 
 
-def _admission(settings: Settings, database: Database, store: EventStore) -> Admission:
-    """Build what admits turns, and show from now on how the stores are that they need."""
-    watch_stores(database, store.presence)
-    return Admission(store.presence, settings.max_turns)
+async def _event_store(
+    settings: Settings, database: Database, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
+) -> tuple[EventStore, Admission]:
+    """Open the event store, build what admits turns, and show from now on how the stores are that they need."""
+    store = await opened_event_store(settings, supervisor, clock, stack)
+    watch_stores(database, store.streams.presence)
+    return store, Admission(store.streams.presence, settings.max_turns)
 
 
 def _limits(settings: Settings) -> RestrictedLimits:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, make_url
 
+from backend.embeddings.domain import EmbedderOptions, TextKind
+from backend.embeddings.wiring import provider_of
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.vector_schema import lack_of_vectors
-from backend.meaning.domain import EmbedderOptions, TextKind
-from backend.meaning.wiring import provider_of
 from backend.migrations.migrate import Position, UnknownSchema, position_of, refuse_unknown
 from backend.reaching import check_redis, reached_database
 from backend.settings import Settings

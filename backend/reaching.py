@@ -3,15 +3,26 @@
 import random
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import NamedTuple
 
+from backend.foundation.redis.chosen import opened_redis
 from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database
 from backend.foundation.telemetry.background import LoggingFailureObserver
+from backend.limits.ports.rates import RateStore
+from backend.limits.wiring import rate_store
 from backend.settings import DatabaseSettings, Settings
-from backend.turns.wiring import EventStore, event_store
+from backend.streams.wiring import Streams, memory_streams, redis_streams
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
+
+
+class EventStore(NamedTuple):
+    """Where the events of turns and the counts of limits are kept: the same server, or this process."""
+
+    streams: Streams
+    rates: RateStore
 
 
 @asynccontextmanager
@@ -40,7 +51,10 @@ async def opened_event_store(
         WrongSetting: Redis cannot be used at its address.
     """
     with naming_setting("BACKEND_REDIS_URL"):
-        return await event_store(settings.redis_url, settings.event_retention_seconds, supervisor, clock, stack)
+        client = await opened_redis(settings.redis_url, stack)
+    retention = settings.event_retention_seconds
+    streams = await redis_streams(client, retention, supervisor, stack) if client else memory_streams(retention)
+    return EventStore(streams, rate_store(client, clock))
 
 
 async def check_redis(settings: Settings, stack: AsyncExitStack) -> None:

@@ -11,10 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from backend.files.domain import MAX_FILES_OF_USER
-from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
-from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
-from backend.meaning.domain import (
+from backend.embeddings.domain import (
     ConfiguredEmbedder,
     EmbedderOptions,
     ModerationOptions,
@@ -22,8 +19,11 @@ from backend.meaning.domain import (
     RerankerOptions,
     TextForm,
 )
+from backend.files.domain import MAX_FILES_OF_USER
+from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
+from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
+from backend.openai_api.domain.client_left import OnDisconnect
 from backend.retention.domain import RetentionTerms
-from backend.turns.domain.client_left import OnDisconnect
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES

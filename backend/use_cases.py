@@ -6,6 +6,7 @@ from functools import partial
 
 from backend.agents.services.use_cases import AgentServices
 from backend.conversations.services.conversations import ConversationServices
+from backend.embeddings.wiring import MeaningRoom
 from backend.files.services import CLEAR_FILES_SECONDS
 from backend.files.wiring import FileRoom
 from backend.foundation.services.admission import Admission
@@ -16,9 +17,9 @@ from backend.identity.services import REFRESH_TOKEN_KEYS_SECONDS, WRITE_USES_SEC
 from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS, ActiveBases
 from backend.knowledge.services.embedding_worker import EmbeddingWorker
 from backend.knowledge.services.use_cases import KnowledgeServices
-from backend.lookups.chosen import McpLibrary
-from backend.lookups.services.use_cases import LookupServices
-from backend.meaning.wiring import MeaningRoom
+from backend.mcp.chosen import McpLibrary
+from backend.mcp.services.use_cases import LookupServices
+from backend.prompt.services.read_prompts import ReadPrompts
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
@@ -39,6 +40,7 @@ class Backend:
     once: OncePerKey
     identity: IdentityServices
     conversations: ConversationServices
+    prompts: ReadPrompts
     meaning: MeaningRoom
     knowledge: KnowledgeServices
     files: FileRoom
@@ -59,9 +61,9 @@ class Backend:
         """What the routes call."""
         shelves = (self.knowledge, self.files.services, self.vector_stores.services)
         providers = (self.meaning.embeddings, self.meaning.moderations)
-        rooms = (self.identity, *providers, self.conversations, *shelves, self.restricted, self.turns, self.agents)
+        rooms = (self.identity, *providers, self.conversations, self.prompts, *shelves, self.restricted)
         people = self.retention.services(self.agents, self.conversations, self.turns.responses, self.files.services)
-        return (self.readiness, self.once, McpLibrary(), *rooms, self.lookups, people)
+        return (self.readiness, self.once, McpLibrary(), *rooms, self.turns, self.agents, self.lookups, people)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:

@@ -11,9 +11,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import aiohttp
 import structlog
 
-from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
-from chat_shell.doors.http.app import create_admin_app, create_http_app
-from chat_shell.doors.http.listening import HttpServer, http_server, while_serving
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.foundation.telemetry.loop import LoopMeter
@@ -36,15 +33,18 @@ from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, Secondar
 from chat_shell.sealed.summary_prompt import new_token
 from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Gate
+from chat_shell.servers.grpc.server import GrpcDoor, create_grpc_server
+from chat_shell.servers.http.app import create_admin_app, create_http_app
+from chat_shell.servers.http.listening import HttpServer, http_server, while_serving
 from chat_shell.settings import Settings
-from chat_shell.skills.folders.skill_folder import SkillFolder, SkillsError
-from chat_shell.skills.services import ReadSkill
-from chat_shell.tool_servers.chosen import reached_servers
-from chat_shell.tool_servers.configured.tools_file import ToolsFile, ToolsFileError, read_tools_file
-from chat_shell.tool_servers.services.calls import ServerCalls
-from chat_shell.tool_servers.services.catalogue import ToolServerCatalogue
-from chat_shell.tool_servers.telemetry.observer import LoggingToolServers
-from chat_shell.tools.ports import Tool, ToolProvider
+from chat_shell.tools.chosen import reached_servers
+from chat_shell.tools.configured.tools_file import ToolsFile, ToolsFileError, read_tools_file
+from chat_shell.tools.ports.tools import Tool, ToolProvider
+from chat_shell.tools.services.served_calls import ServerCalls
+from chat_shell.tools.services.served_catalogue import ToolServerCatalogue
+from chat_shell.tools.services.skills import ReadSkill
+from chat_shell.tools.skill_folders.skill_folder import SkillFolder, SkillsError
+from chat_shell.tools.telemetry.observer import LoggingToolServers
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from chat_shell.turns.services.single_tools import SingleTools

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from chat_shell.models.configured.entries import ModelApi, key_variables
-from chat_shell.tool_servers.configured.tools_file import tool_variables
+from chat_shell.tools.configured.tools_file import tool_variables
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, ServiceSettings, WebAddress
 from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES

@@ -9,11 +9,11 @@ from backend.agents.services.agent_presets import AgentPresets
 from backend.agents.services.agents import AgentCatalogue, NamedParts
 from backend.agents.services.use_cases import AgentServices
 from backend.agents.sql.store import SqlAgentStore
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.restricted.services.use_cases import UploadAccess
-from backend.turns.ports.chat_shell import ChatShell
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.model_names import ModelNames
 from backend.turns.services.tool_catalogue import ToolCatalogue

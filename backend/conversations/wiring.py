@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-from backend.conversations.ports.agent_use import AgentUse
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.ports.waiting_turns import WaitingTurnStore
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.conversations.services.conversation_members import ConversationMembers
 from backend.conversations.services.conversations import CallerConversations, ConversationServices
-from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
@@ -25,19 +23,17 @@ class ConversationRoom:
     store: ConversationStore
     turns: TurnStore
     waiting: WaitingTurnStore
+    access: ConversationAccess
     services: ConversationServices
 
 
-def build_conversation_room(
-    database: Database, labelled: LabelAccess, agents: AgentUse, clock: Clock, secret: str
-) -> ConversationRoom:
+def build_conversation_room(database: Database, labelled: LabelAccess, clock: Clock, secret: str) -> ConversationRoom:
     """Build the room; `secret` keys the cache keys that providers see."""
     store, turns = SqlConversationStore(database), SqlTurnStore(database)
     withheld, access = WithheldText(store, labelled), ConversationAccess(store, turns)
     services = ConversationServices(
         conversations=CallerConversations(store, clock, secret),
         members=ConversationMembers(store, access),
-        prompts=ReadPrompts(turns, store, access, withheld, agents),
         withheld=withheld,
     )
-    return ConversationRoom(store, turns, SqlWaitingTurnStore(database), services)
+    return ConversationRoom(store, turns, SqlWaitingTurnStore(database), access, services)

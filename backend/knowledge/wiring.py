@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from backend.embeddings.ports import MeaningPorts
+from backend.embeddings.services.absent import NO_MEANING
+from backend.extraction.ports import DocumentReader
 from backend.foundation.sql.database import Database
-from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import ProtectedKnowledge
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
@@ -21,8 +23,6 @@ from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.telemetry.embedding import CountingEmbeddingObserver
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver, TimedRetrieval
-from backend.meaning.ports import MeaningPorts
-from backend.meaning.services.absent import NO_MEANING
 from shared.clock import Clock
 
 
@@ -35,7 +35,7 @@ class KnowledgeRoom:
     protected: ProtectedKnowledge
     descriptions: SafeDescriptions
     services: KnowledgeServices
-    reader: LibraryDocumentReader
+    reader: DocumentReader
     attachments: AttachmentStore
     active: ActiveBases
     meaning: MeaningPorts
@@ -43,7 +43,11 @@ class KnowledgeRoom:
 
 
 def build_knowledge_room(
-    database: Database, clock: Clock, base_deletion_hooks: Sequence[BaseDeletionHook], meaning: MeaningPorts
+    database: Database,
+    clock: Clock,
+    base_deletion_hooks: Sequence[BaseDeletionHook],
+    meaning: MeaningPorts,
+    reader: DocumentReader,
 ) -> KnowledgeRoom:
     """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base.
 
@@ -51,7 +55,7 @@ def build_knowledge_room(
     """
     changed, vectors = ChangedBases(), SqlChunkVectors(database)
     store = SqlKnowledgeStore(database, clock, base_deletion_hooks=base_deletion_hooks, on_change=changed.note)
-    words, reader = SqlRetrieval(database), LibraryDocumentReader()
+    words = SqlRetrieval(database)
     retrieval = words if meaning == NO_MEANING else FusedRetrieval(words, vectors, meaning)
     embedding = EmbeddingWorker(vectors, meaning.embedder, changed, CountingEmbeddingObserver(), clock)
     progress = KnowledgeProgress(vectors, meaning.embedder, embedding.pace)

@@ -12,9 +12,7 @@ from typing import Any
 
 import orjson
 
-from backend.conversations.domain.context_policy import plan_context
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, messages_of
-from backend.conversations.domain.left_out import PromptRoom, left_out_of_running
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
@@ -25,11 +23,13 @@ from backend.conversations.domain.responses import (
     NewTurn,
     OpenedConversation,
 )
-from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
 from backend.conversations.sql.codec import Row, conversation_parameters, entry_parameters, to_conversation, to_entries
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.domain.labels import Label
+from backend.prompt.domain.context_policy import plan_context
+from backend.prompt.domain.left_out import PromptRoom, left_out_of_running
+from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
 from protos.execution.v1 import request_pb2

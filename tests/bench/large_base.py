@@ -23,10 +23,10 @@ from pathlib import Path
 import orjson
 from sqlalchemy import text
 
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore

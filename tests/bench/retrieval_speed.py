@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.domain.knowledge import KnowledgeBase
 from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
 from backend.knowledge.sql.retrieval import SqlRetrieval

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.meaning.domain import ConfiguredEmbedder, EmbeddedQuery, EmbeddingModel, TextForm, TextKind, Vector
-from backend.meaning.services.reference_texts import REFERENCE_DIGEST
+from backend.embeddings.domain import ConfiguredEmbedder, EmbeddedQuery, EmbeddingModel, TextForm, TextKind, Vector
+from backend.embeddings.services.reference_texts import REFERENCE_DIGEST
 
 DIMENSION = 384
 HEAPS = 1_500

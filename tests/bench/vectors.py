@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from backend.embeddings.domain import TextKind
+from backend.embeddings.ports import MeaningPorts
+from backend.embeddings.services.absent import NO_MEANING
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
-from backend.knowledge.domain.fusion import FUSION_DEPTH
 from backend.knowledge.services.embedding_worker import LEASE, ChangedBases, EmbeddingWorker
 from backend.knowledge.services.fused_retrieval import FusedRetrieval
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
-from backend.meaning.domain import TextKind
-from backend.meaning.ports import MeaningPorts
-from backend.meaning.services.absent import NO_MEANING
+from backend.search.domain.fusion import FUSION_DEPTH
 from shared.clock import SystemClock
 from tests.bench.figures import Figure, percentile
 from tests.bench.pair import BenchPair

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.memory.event_log import MemoryEventLog
-from backend.turns.memory.stop_signals import MemoryStopSignals
-from backend.turns.ports.events import EventLog, StopSignals
-from backend.turns.redis.event_log import RedisEventLog
-from backend.turns.redis.stop_signals import RedisStopSignals
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.streams.memory.event_log import MemoryEventLog
+from backend.streams.memory.stop_signals import MemoryStopSignals
+from backend.streams.ports.events import EventLog, StopSignals
+from backend.streams.redis.event_log import RedisEventLog
+from backend.streams.redis.stop_signals import RedisStopSignals
 from tests.fakes.supervision import make_supervisor
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.valkey import patient_client

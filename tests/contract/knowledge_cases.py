@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from backend.foundation.sql.chosen import open_database
-from backend.knowledge.domain.index_entries import ChunkBatch
-from backend.knowledge.domain.knowledge import Chunk, Document, KnowledgeBase
-from backend.knowledge.domain.segments import batches_of
+from backend.knowledge.domain.knowledge import Document, KnowledgeBase
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
+from backend.search.domain.chunks import Chunk
+from backend.search.domain.index_entries import ChunkBatch
+from backend.search.domain.segments import batches_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 

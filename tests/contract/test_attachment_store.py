@@ -18,7 +18,6 @@ from backend.knowledge.domain.attachments import (
     FileError,
     TakenAttachment,
 )
-from backend.knowledge.domain.filters import Comparison
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
@@ -26,6 +25,7 @@ from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
+from backend.search.domain.filters import Comparison
 from shared.errors import Conflict, KeyHeld, NotFound
 from tests.contract.knowledge_cases import T0, indexed, make_base, make_document
 from tests.fakes.clock import FakeClock

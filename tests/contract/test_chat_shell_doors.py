@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from backend.turns.ports.chat_shell import ChatShell
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from shared.errors import (
     BallastError,
     ChatShellUnavailable,

@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import pytest
 
+from backend.embeddings.domain import EmbeddedQuery, TextKind
 from backend.foundation.sql.chosen import open_database
-from backend.knowledge.domain.filters import Comparison
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.ports.vectors import ChunkVectors, EmbeddingProgress, TextWithoutVector
 from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
-from backend.meaning.domain import EmbeddedQuery, TextKind
 from backend.migrations.migrate import migrate
+from backend.search.domain.filters import Comparison
 from tests.contract.knowledge_cases import make_base
 from tests.contract.knowledge_cases import put as put_document
 from tests.contract.store_cases import KINDS, database_url

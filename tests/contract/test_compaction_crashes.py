@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.conversation_log import broken_at
 from backend.conversations.domain.responses import Exchange, FinishedTurn, Hold, NewTurn, StoredResponse
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.ports.chat_shell import ChatShell
+from backend.openai_api.domain.response_events import LoggedEvent
 from shared.models.messages import AssistantMessage, Message, ToolMessage
 from shared.models.values import objects_in
 from tests.contract.store_cases import Stores, open_stores

@@ -7,8 +7,8 @@ from math import hypot
 
 import pytest
 
-from backend.meaning.domain import TextKind, Vector, vector_numbers
-from backend.meaning.ports import Embedder
+from backend.embeddings.domain import TextKind, Vector, vector_numbers
+from backend.embeddings.ports import Embedder
 from deploy.demo.local_embedder import is_installed
 from shared.errors import ModelRequestRejected, Unavailable
 from tests.fakes.embedding_server import FakeEmbeddingServer, closes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.turns.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_events import LoggedEvent
 from shared.errors import Conflict, InternalError, Unavailable
 from tests.contract.event_cases import KINDS, Replicas, make_events, open_replicas, read_all, read_some, reading
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import orjson
 from aiohttp import web
 
-from backend.turns.chat_shell.http_client import HttpChatShell
+from backend.chat_shell_client.http_client import HttpChatShell
 from shared.models.execution import TurnLimits
 from tests.fakes.chat_shell_doors import MAX_BYTES, SERVICE_TOKEN
 from tests.fakes.chat_shell_events import WHOLE_TURN

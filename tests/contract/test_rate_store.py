@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from backend.identity.domain import RateLimits
-from backend.turns.domain.rates import LimitedParty, RateDemand, SettledTurns
-from backend.turns.memory.rates import MemoryRateStore
-from backend.turns.ports.rates import RateStore
-from backend.turns.redis.rates import RedisRateStore
+from backend.limits.domain.rates import LimitedParty, RateDemand, SettledTurns
+from backend.limits.memory.rates import MemoryRateStore
+from backend.limits.ports.rates import RateStore
+from backend.limits.redis.rates import RedisRateStore
 from shared.clock import SystemClock
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_SECONDS

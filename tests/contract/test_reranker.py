@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from backend.meaning.domain import ProviderAddress, RerankerOptions
-from backend.meaning.ports import Reranker
+from backend.embeddings.domain import ProviderAddress, RerankerOptions
+from backend.embeddings.ports import Reranker
 from tests.fakes.embedding_server import FakeEmbeddingServer, breaks_off, closes, floods, hangs, says
 from tests.fakes.meaning import FakeReranker
 from tests.fakes.meaning_rooms import room_over

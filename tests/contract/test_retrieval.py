@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.knowledge.domain.knowledge import ChunkHit
+from backend.search.domain.chunks import ChunkHit
 from tests.contract.knowledge_cases import Knowledge, fake_knowledge, make_base, put, sql_knowledge
 
 

@@ -13,11 +13,11 @@ import pytest
 import structlog.testing
 from pydantic import SecretStr
 
-from chat_shell.tool_servers.domain.server_entry import LocalServer, ServerEntry, WebServer
-from chat_shell.tool_servers.mcp.child_streams import started_child
-from chat_shell.tool_servers.mcp.local_server import LocalToolServer
-from chat_shell.tool_servers.mcp.web_server import WebToolServer
-from chat_shell.tool_servers.ports import CallFailure, ToolServer, ToolServerFailed
+from chat_shell.tools.domain.server_entry import LocalServer, ServerEntry, WebServer
+from chat_shell.tools.mcp.child_streams import started_child
+from chat_shell.tools.mcp.local_server import LocalToolServer
+from chat_shell.tools.mcp.web_server import WebToolServer
+from chat_shell.tools.ports.tool_servers import CallFailure, ToolServer, ToolServerFailed
 from tests.examples import first_of
 from tests.fakes.tool_servers import FakeToolServer
 from tests.patience import PATIENCE_SECONDS

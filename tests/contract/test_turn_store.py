@@ -8,8 +8,8 @@ import pytest
 
 from backend.conversations.domain.leases import LeaseTerms, TakenTurn
 from backend.conversations.domain.responses import Checkpoint, FinishedTurn, ResponseStatus, SettingsDigest
-from backend.knowledge.domain.filters import Comparison
 from backend.knowledge.domain.tickets import SearchOptions
+from backend.search.domain.filters import Comparison
 from shared.errors import NotFound, TurnRunning, TurnTaken
 from tests.contract.store_cases import (
     FIXED_TOOLS,

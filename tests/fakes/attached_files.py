@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from backend.extraction.formats.reader import LibraryDocumentReader
+from backend.extraction.ports import CutFile, ReadableFile
 from backend.identity.domain import Caller
-from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.domain.attachments import FileError
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.domain.shelves import Shelf, ShelfState, ShelvedFile
-from backend.knowledge.ports.knowledge import CutFile, ReadableFile
 from shared.errors import NotFound
 from shared.tokens import estimate_tokens
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import uvicorn
 from fastapi import FastAPI
 
-from backend.turns.chat_shell.chosen import connect_chat_shell
-from backend.turns.ports.chat_shell import ChatShell
-from chat_shell.doors.grpc.server import GrpcDoor, create_grpc_server
-from chat_shell.doors.http.app import create_http_app
+from backend.chat_shell_client.chosen import connect_chat_shell
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
+from chat_shell.servers.grpc.server import GrpcDoor, create_grpc_server
+from chat_shell.servers.http.app import create_http_app
 from chat_shell.turns.services.turn_service import ModelLister, TurnService
 from shared.clock import Clock, SystemClock
 from shared.models.events import ModelCard

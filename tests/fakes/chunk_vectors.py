@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from operator import mul
 
-from backend.knowledge.domain.filters import Filter, matches
-from backend.knowledge.domain.knowledge import ChunkHit
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector, vector_numbers
 from backend.knowledge.ports.vectors import ChunkPlace, EmbeddingProgress, TakenTexts, TextWithoutVector
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector, vector_numbers
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter, matches
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from backend.meaning.domain import TextKind
+from backend.embeddings.domain import TextKind
 from tests.fakes.meaning import FakeEmbedder
 
 

@@ -11,7 +11,7 @@ import orjson
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from backend.meaning.domain import TextKind, vector_numbers
+from backend.embeddings.domain import TextKind, vector_numbers
 from tests.fakes.meaning import FakeEmbedder, moderation_of
 
 Answer = web.StreamResponse

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from operator import mul
 
-from backend.knowledge.domain.filters import Filter, matches
-from backend.knowledge.domain.fusion import content_rank
-from backend.knowledge.domain.knowledge import ChunkHit
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, TextKind, vector_numbers
+from backend.embeddings.ports import Embedder
 from backend.knowledge.ports.knowledge import Retrieval
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, TextKind, vector_numbers
-from backend.meaning.ports import Embedder
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter, matches
+from backend.search.domain.fusion import content_rank
 from shared.errors import BallastError
 
 _ALL_TOKENS = 10**9

@@ -11,6 +11,9 @@ from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agent_members import AgentMembers
 from backend.agents.services.agents import AgentCatalogue, NamedParts
 from backend.agents.services.use_cases import AgentServices
+from backend.embeddings.services.embeddings import Embeddings
+from backend.embeddings.services.moderations import Moderations
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.domain import FileQuota
 from backend.files.services import Files
 from backend.foundation.http.app import create_app
@@ -20,16 +23,13 @@ from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import Caller, KeyRole
 from backend.identity.services import KeyAdministration, TokenCallers, build_identity
-from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
 from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
-from backend.lookups.chosen import McpLibrary
-from backend.lookups.services.restricted_lookup import LookupPolicy, RestrictedLookup
-from backend.lookups.services.use_cases import build_lookups
-from backend.meaning.services.embeddings import Embeddings
-from backend.meaning.services.moderations import Moderations
+from backend.mcp.chosen import McpLibrary
+from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLookup
+from backend.mcp.services.use_cases import build_lookups
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
@@ -129,6 +129,7 @@ class FakeHouse:
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
             Readiness(self.admission, self.probe),
             self.turns.conversation_services,
+            self.turns.read_prompts,
             self.turns.services,
             AgentServices(
                 agents,

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, ModerationInput, TextKind, Vector, to_vector
-from backend.meaning.ports import Embedder
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, ModerationInput, TextKind, Vector, to_vector
+from backend.embeddings.ports import Embedder
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
 from shared.models.values import JsonObject, JsonValue
 
@@ -14,7 +14,7 @@ FAKE_DIMENSION = 512
 
 
 class FakeModerator:
-    """Implements `backend.meaning.ports.Moderator`: what says "hurt" is violence, and no image is.
+    """Implements `backend.embeddings.ports.Moderator`: what says "hurt" is violence, and no image is.
 
     `failure` is raised by every call while it is set. `given` is what was to be judged, in order.
     """
@@ -53,7 +53,7 @@ def _judged(is_violent: bool) -> JsonObject:
 
 
 class FakeEmbedder:
-    """Implements `backend.meaning.ports.Embedder` over the words and pairs of characters of texts.
+    """Implements `backend.embeddings.ports.Embedder` over the words and pairs of characters of texts.
 
     Texts that share words lie near to each other. `synonyms` gives words that mean the same as another one, in
     whatever language: {"报销": "reimbursement"}. `failure` is raised by every call while it is set, and `refused`
@@ -119,7 +119,7 @@ class FakeEmbedder:
 
 
 class FakeQuestions:
-    """Implements `backend.meaning.ports.QuestionEmbedding` over an embedder; None while that one fails."""
+    """Implements `backend.embeddings.ports.QuestionEmbedding` over an embedder; None while that one fails."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -134,7 +134,7 @@ class FakeQuestions:
 
 
 class FakeReranker:
-    """Implements `backend.meaning.ports.Reranker`: texts score by what a test gives, others 0; None while `is_away`."""
+    """Implements `Reranker`: texts score by what a test gives, others 0; None while `is_away`."""
 
     def __init__(self, scores: Mapping[str, float] | None = None) -> None:
         self.known = dict(scores or {})

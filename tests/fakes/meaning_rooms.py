@@ -2,8 +2,7 @@
 
 from contextlib import AsyncExitStack
 
-from backend.foundation.services.admission import Admission
-from backend.meaning.domain import (
+from backend.embeddings.domain import (
     ConfiguredEmbedder,
     EmbedderOptions,
     ModerationOptions,
@@ -11,8 +10,9 @@ from backend.meaning.domain import (
     RerankerOptions,
     TextForm,
 )
-from backend.meaning.ports import Embedder
-from backend.meaning.wiring import MeaningRoom, build_meaning_room, provider_of
+from backend.embeddings.ports import Embedder
+from backend.embeddings.wiring import MeaningRoom, build_meaning_room, provider_of
+from backend.foundation.services.admission import Admission
 from shared.clock import SystemClock
 
 QUERY_FORM = TextForm(prefix="query: ", input_type="query")

@@ -11,6 +11,7 @@ import orjson
 
 from backend.agents.services.agent_access import AgentShelfAccess
 from backend.agents.services.agent_presets import AgentPresets
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import StoredResponse
@@ -20,18 +21,20 @@ from backend.conversations.ports.waiting_turns import WaitingTurnStore
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.conversations.services.conversation_members import ConversationMembers
 from backend.conversations.services.conversations import CallerConversations, ConversationServices
-from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from backend.limits.services.turn_rates import TurnRates
+from backend.openai_api.domain.turn_request import parse_turn_request
+from backend.prompt.services.read_prompts import ReadPrompts
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.services.outgoing_check import OutgoingCheck
-from backend.turns.domain.turn_request import parse_turn_request
-from backend.turns.memory.event_log import MemoryEventLog
-from backend.turns.memory.stop_signals import MemoryStopSignals
-from backend.turns.ports.chat_shell import ChatShell
+from backend.streams.memory.event_log import MemoryEventLog
+from backend.streams.memory.stop_signals import MemoryStopSignals
+from backend.streams.services.follow_events import FollowEvents
+from backend.streams.services.reader_rights import RIGHTS_SECONDS, RightsOfReaders
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource
 from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
 from backend.turns.services.begin_waiting import BeginWaiting
@@ -39,12 +42,10 @@ from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
-from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.model_names import ModelNames
 from backend.turns.services.queue_turn import AcknowledgedTurn, QueueTurn
-from backend.turns.services.reader_rights import RIGHTS_SECONDS, RightsOfReaders
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
@@ -52,7 +53,6 @@ from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_rates import TurnRates
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from backend.turns.services.unstored_turns import UnstoredTurns
 from backend.turns.services.use_cases import TurnServices
@@ -233,10 +233,10 @@ class TurnHouse:
         drafting = self.drafting = TurnDrafting(self.ports, context, models, policy)
         withheld = self.ports.withheld
         access = ConversationAccess(self.conversations, self.turns)
+        self.read_prompts = ReadPrompts(self.turns, self.conversations, access, withheld, AgentPresets(self.agents))
         self.conversation_services = ConversationServices(
             conversations=CallerConversations(self.conversations, self.clock, SECRET),
             members=ConversationMembers(self.conversations, access),
-            prompts=ReadPrompts(self.turns, self.conversations, access, withheld, AgentPresets(self.agents)),
             withheld=withheld,
         )
         queue = QueueTurn(self.ports, drafting, policy.timeout)

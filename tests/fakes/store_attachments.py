@@ -18,8 +18,8 @@ from backend.knowledge.domain.attachments import (
     FileError,
     TakenAttachment,
 )
-from backend.knowledge.domain.filters import Attributes
 from backend.knowledge.domain.knowledge import Document
+from backend.search.domain.filters import Attributes
 from shared.clock import Clock
 from shared.errors import Conflict, NotFound
 from tests.fakes.store_claims import take_key

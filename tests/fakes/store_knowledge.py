@@ -6,14 +6,15 @@ from itertools import count
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, numbered_name
-from backend.knowledge.domain.bm25 import Scorer, Statistics, greatest_score, looked_up_terms, plan
-from backend.knowledge.domain.filters import Attributes, Filter, matches
-from backend.knowledge.domain.fusion import scored_by_words
-from backend.knowledge.domain.index_entries import ChunkBatch, IndexEntry, index_entry
-from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
 from backend.knowledge.domain.shelves import SHELF_ID_START
-from backend.knowledge.domain.tokenizing import tokenize
+from backend.search.domain.bm25 import Scorer, Statistics, greatest_score, looked_up_terms, plan
+from backend.search.domain.chunks import Chunk, ChunkHit
+from backend.search.domain.filters import Attributes, Filter, matches
+from backend.search.domain.fusion import scored_by_words
+from backend.search.domain.index_entries import ChunkBatch, IndexEntry, index_entry
+from backend.search.domain.tokenizing import tokenize
 from shared.errors import Conflict, NotFound
 from tests.fakes.store_attachments import FakeQueue
 from tests.fakes.store_claims import take_key

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from chat_shell.tool_servers.domain.definitions import DroppedTool, ListedTool
-from chat_shell.tool_servers.ports import CallFailure, CallResult, ToolServerFailed
+from chat_shell.tools.domain.definitions import DroppedTool, ListedTool
+from chat_shell.tools.ports.tool_servers import CallFailure, CallResult, ToolServerFailed
 from shared.models.values import JsonObject
 
 ECHO_SCHEMA: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

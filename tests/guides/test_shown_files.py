@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from chat_shell.models.configured.entries import read_models_file
-from chat_shell.tool_servers.configured.tools_file import read_tools_file
+from chat_shell.tools.configured.tools_file import read_tools_file
 from deploy.site.pages import written_pages
 from tests.house.sources import ROOT
 

@@ -7,37 +7,37 @@ from fnmatch import fnmatchcase
 import grimp
 
 _OUTSIDE_OF_APP = {
-    "aiohttp": ("backend.*.chat_shell", "backend.*.providers", "backend.identity.tokens", "chat_shell.models",
+    "aiohttp": ("backend.chat_shell_client", "backend.*.providers", "backend.identity.tokens", "chat_shell.models",
                 "chat_shell.*.http", "chat_shell.sealed"),
     "aiosqlite": ("backend.*.sql",),
     "alembic": ("backend.migrations",),
     "asyncpg": ("backend.*.sql",),
     "click": ("cli.running", "cli.commands", "cli.app"),
-    "docx": ("backend.*.documents",),
+    "docx": ("backend.extraction.formats",),
     "fastapi": ("backend.*.http", "chat_shell.*.http"),
     "fastapi_offline": ("backend.*.http",),
-    "google": ("shared.wire", "backend.*.chat_shell", "chat_shell.*.grpc"),
-    "grpc": ("backend.*.chat_shell", "chat_shell.*.grpc"),
-    "grpc_health": ("backend.*.chat_shell", "chat_shell.*.grpc"),
+    "google": ("shared.wire", "backend.chat_shell_client", "chat_shell.*.grpc"),
+    "grpc": ("backend.chat_shell_client", "chat_shell.*.grpc"),
+    "grpc_health": ("backend.chat_shell_client", "chat_shell.*.grpc"),
     "grpc_reflection": ("chat_shell.*.grpc",),
     "httpx2": ("chat_shell.*.mcp", "cli.api", "cli.diagnosis", "cli.connection", "cli.app"),
     "jwt": ("backend.identity.tokens",),
-    "mcp": ("backend.*.mcp", "chat_shell.*.mcp"),
-    "mcp_types": ("backend.*.mcp", "chat_shell.*.mcp"),
+    "mcp": ("backend.mcp.server", "chat_shell.*.mcp"),
+    "mcp_types": ("backend.mcp.server", "chat_shell.*.mcp"),
     "opentelemetry": ("shared.open_telemetry",),
-    "openpyxl": ("backend.*.documents",),
-    "pptx": ("backend.*.documents",),
-    "pypdf": ("backend.*.documents",),
+    "openpyxl": ("backend.extraction.formats",),
+    "pptx": ("backend.extraction.formats",),
+    "pypdf": ("backend.extraction.formats",),
     "rich": ("cli.terminal",),
     "redis": ("backend.*.redis",),
     "prometheus_client": ("backend.*.telemetry", "backend.*.http", "chat_shell.*.telemetry", "chat_shell.*.http"),
     "sqlalchemy": ("backend.*.sql", "backend.migrations"),
-    "starlette": ("backend.*.http", "backend.*.mcp", "backend.lookups.chosen", "chat_shell.*.http"),
+    "starlette": ("backend.*.http", "backend.mcp.server", "backend.mcp.chosen", "chat_shell.*.http"),
     "structlog": ("shared.telemetry", "backend.*.telemetry", "backend.*.http", "backend.*.dynamic_blocks",
-                  "backend.*.mcp", "chat_shell.*.mcp", "chat_shell.*.telemetry", "chat_shell.doors",
+                  "backend.mcp.server", "chat_shell.*.mcp", "chat_shell.*.telemetry", "chat_shell.servers",
                   "chat_shell.models.configured", "chat_shell.turns.services.turn_service"),
     "uvicorn": ("backend.*.http", "chat_shell.*.http"),
-    "yaml": ("chat_shell.*.configured", "chat_shell.skills.folders", "chat_shell.settings"),
+    "yaml": ("chat_shell.*.configured", "chat_shell.tools.skill_folders", "chat_shell.settings"),
 }  # fmt: skip
 _WIRING = (
     "backend.app",
@@ -101,7 +101,7 @@ def test_the_sealed_room_is_sealed():
 def test_the_checks_bite():
     assert strayed("backend.turns.services.start_turn", "sqlalchemy")
     assert strayed("backend.foundation.http.middleware", "redis")
-    assert not strayed("backend.turns.redis.event_log", "redis")
+    assert not strayed("backend.streams.redis.event_log", "redis")
     assert not strayed("backend.app", "sqlalchemy")
     for imported in (
         "logging",

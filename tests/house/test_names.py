@@ -16,13 +16,18 @@ _BANNED = frozenset(
 _OUTSIDE = "the outside folders of rooms"
 # names that a protocol, a library or the operating system has given
 _GIVEN_IN = {
-    "data": (_OUTSIDE, "backend/conversations/domain/item_pages.py", "tests/"),  # lists and frames of OpenAI's API
+    "data": (  # lists and frames of OpenAI's API
+        _OUTSIDE,
+        "backend/chat_shell_client/http_client.py",
+        "backend/conversations/domain/item_pages.py",
+        "tests/",
+    ),
     "info": (_OUTSIDE, "shared/telemetry.py", "tests/"),  # a logger's method
-    "file_data": ("backend/conversations/domain/input_items.py", "backend/turns/domain/chat_messages.py"),  # OpenAI's
+    "file_data": ("backend/conversations/domain/input_items.py", "backend/openai_api/domain/chat_messages.py"),
     "DATA_URL": ("backend/conversations/domain/images.py",),  # RFC 2397
     "data_received": (
         "backend/foundation/http/reading.py",
-        "chat_shell/doors/http/reading.py",
+        "chat_shell/servers/http/reading.py",
         "tests/",
     ),  # asyncio
     "handle_data": ("backend/",),  # html.parser

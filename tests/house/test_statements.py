@@ -14,7 +14,7 @@ _LAST_CATCHES = (
     "chat_shell/turns/services/turn_service.py",  # what both doors of chat_shell share
     "chat_shell/turns/services/run_tools.py",
     "cli/app.py",
-    "chat_shell/tool_servers/mcp/sessions.py",  # tasks that belong to no call any more
+    "chat_shell/tools/mcp/sessions.py",  # tasks that belong to no call any more
 )
 _SEALED_GUARD = (
     "chat_shell/sealed/exception_guard.py",  # drops exceptions whole: what they say may be protected

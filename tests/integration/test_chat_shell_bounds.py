@@ -8,11 +8,11 @@ from typing import Any, cast
 import grpc.aio
 import pytest
 
-from backend.turns.chat_shell.grpc_client import error_of_call
-from chat_shell.doors.grpc.handlers import SERVICE_NAME
-from chat_shell.doors.http.app import create_http_app
-from chat_shell.doors.http.listening import http_server
+from backend.chat_shell_client.grpc_client import error_of_call
 from chat_shell.foundation.services.message_bounds import MessageBounds
+from chat_shell.servers.grpc.handlers import SERVICE_NAME
+from chat_shell.servers.http.app import create_http_app
+from chat_shell.servers.http.listening import http_server
 from shared.errors import ChatShellUnavailable, InternalError
 from shared.listening import listening_socket
 from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES

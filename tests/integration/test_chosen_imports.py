@@ -50,15 +50,16 @@ print(*sys.modules)
 _SWEEP_AN_EMPTY_DATABASE = """
 import asyncio, os, sys
 from backend.foundation.sql.chosen import open_database
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.knowledge.wiring import build_knowledge_room
-from backend.meaning.services.absent import NO_MEANING
+from backend.embeddings.services.absent import NO_MEANING
 from backend.migrations.migrate import migrate
 from shared.clock import SystemClock
 
 async def sweep():
     database = open_database(os.environ["BACKEND_DATABASE_URL"])
     await migrate(database)
-    caretaker = build_knowledge_room(database, SystemClock(), (), NO_MEANING).store.caretaker
+    caretaker = build_knowledge_room(database, SystemClock(), (), NO_MEANING, LibraryDocumentReader()).store.caretaker
     await caretaker.sweep(is_only_replica=True)
     await caretaker.tidy()
     await database.close()
@@ -99,10 +100,10 @@ def test_a_backend_imports_what_its_settings_choose(tmp_path: Path):
     never = {"redis", "asyncpg", "alembic", "pypdf", "docx", "pptx", "openpyxl", "mcp", "mcp_types", "numpy"}
     over_http = modules_of_a_backend(tmp_path, "http://127.0.0.1:1")
     assert over_http & {*never, "grpc", "google.protobuf"} == set()
-    assert "backend.turns.chat_shell.http_client" in over_http
+    assert "backend.chat_shell_client.http_client" in over_http
     over_grpc = modules_of_a_backend(tmp_path, "grpc://127.0.0.1:1")
     assert over_grpc & {*never, "aiohttp"} == set()
-    assert "backend.turns.chat_shell.grpc_client" in over_grpc
+    assert "backend.chat_shell_client.grpc_client" in over_grpc
 
 
 def test_a_backend_without_documents_needs_no_numpy(tmp_path: Path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.meaning.domain import TextKind
+from backend.embeddings.domain import TextKind
 from backend.settings import Settings
 from deploy.demo.children import Child, ChildSpec
 from deploy.demo.folder import locked_folder

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from backend.meaning.domain import TextKind
-from backend.meaning.ports import Embedder
+from backend.embeddings.domain import TextKind
+from backend.embeddings.ports import Embedder
 from shared.errors import ModelRequestRejected, Unavailable
 from tests.fakes.embedding_server import FakeEmbeddingServer, Fault, breaks_off, closes, floods, hangs, says
 from tests.fakes.meaning_rooms import embedder_of, embedder_options

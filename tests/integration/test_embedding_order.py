@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from backend.embeddings.domain import TextKind
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
-from backend.meaning.domain import TextKind
 from tests.contract.knowledge_cases import make_base
 from tests.contract.knowledge_cases import put as put_document
 from tests.contract.store_cases import database_url, migrated

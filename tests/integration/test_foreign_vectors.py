@@ -8,12 +8,13 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from backend.embeddings.domain import TextKind
+from backend.embeddings.ports import MeaningPorts
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.wiring import build_knowledge_room
-from backend.meaning.domain import TextKind
-from backend.meaning.ports import MeaningPorts
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
@@ -57,8 +58,9 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         embedder = FakeEmbedder(synonyms={"paid back": "reimbursement", "报销": "reimbursement"})
         reranker = FakeReranker()
         reranker.is_away = True
+        reader = LibraryDocumentReader()
         room = build_knowledge_room(
-            database, FakeClock(), (), MeaningPorts(embedder, FakeQuestions(embedder), reranker)
+            database, FakeClock(), (), MeaningPorts(embedder, FakeQuestions(embedder), reranker), reader
         )
         house = FakeHouse()
         app = house.app()
@@ -67,7 +69,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             made = World(room.store, SqlChunkVectors(database), embedder, client)
             await made.add("kb_a", "ada", OWN)
             yield made
-        await room.reader.close()
+        await reader.close()
 
 
 async def test_a_foreign_base_changes_no_byte_of_a_search(world: World) -> None:

@@ -11,7 +11,7 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from chat_shell.doors.grpc.server import create_grpc_server
+from chat_shell.servers.grpc.server import create_grpc_server
 from shared.certificates import CertificateFiles, Certificates
 from shared.tls_door import HandshakeLimits
 from tests.fakes.certificates import HeardCertificates

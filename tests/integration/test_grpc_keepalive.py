@@ -23,8 +23,8 @@ SILENT_PINGS = 6
 OPTION = re.compile(r'"(grpc\.[a-z0-9_.]+)"')
 OPTIONS_ARE_GIVEN_IN = (
     ROOT / "shared/wire/keepalive.py",
-    ROOT / "backend/turns/chat_shell/grpc_client.py",
-    ROOT / "chat_shell/doors/grpc/server.py",
+    ROOT / "backend/chat_shell_client/grpc_client.py",
+    ROOT / "chat_shell/servers/grpc/server.py",
 )
 
 

@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.knowledge.documents.archives import MAX_UNPACKED_BYTES
-from backend.knowledge.documents.children import ChildLimits
-from backend.knowledge.documents.pieces import ContentLimits
-from backend.knowledge.documents.reader import QUEUE_LENGTH, LibraryDocumentReader
-from backend.knowledge.domain.media_types import (
+from backend.extraction.domain.media_types import (
     CSV,
     DOCX,
     EMAIL,
@@ -26,11 +22,15 @@ from backend.knowledge.domain.media_types import (
     TEXT,
     XLSX,
 )
-from backend.knowledge.ports.knowledge import ReadableFile
+from backend.extraction.formats.archives import MAX_UNPACKED_BYTES
+from backend.extraction.formats.children import ChildLimits
+from backend.extraction.formats.pieces import ContentLimits
+from backend.extraction.formats.reader import QUEUE_LENGTH, LibraryDocumentReader
+from backend.extraction.ports import ReadableFile
 from shared.errors import InvalidRequest, PayloadTooLarge, Unavailable, UnsupportedValue
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.knowledge.test_document_reader import pdf_of, zip_of
-from tests.unit.backend.knowledge.test_structured_documents import encrypted_office, sheet_of, with_dtd
+from tests.unit.backend.extraction.test_document_reader import pdf_of, zip_of
+from tests.unit.backend.extraction.test_structured_documents import encrypted_office, sheet_of, with_dtd
 
 LOW = ChildLimits(
     memory_bytes=256 * 1024**2,

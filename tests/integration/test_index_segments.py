@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import Connection, insert, text
 
 from backend.foundation.sql.database import Database
-from backend.knowledge.domain.index_entries import index_entry
 from backend.knowledge.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.rows import chunk_parameters
 from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.search.domain.index_entries import index_entry
 from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of

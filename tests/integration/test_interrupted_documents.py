@@ -12,12 +12,12 @@ from sqlalchemy import Connection, text
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.domain.attachments import Attachment
-from backend.knowledge.domain.index_entries import index_entry
 from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.document_changes import LEFT_BEHIND_AFTER
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.segment_index import SegmentIndex
 from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.search.domain.index_entries import index_entry
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Response
 from uvicorn import Server
 
 from backend.foundation.http import listening as backend_door
-from chat_shell.doors.http import listening as chat_shell_door
+from chat_shell.servers.http import listening as chat_shell_door
 from shared.listening import listening_socket
 from shared.request_timing import ReadLimits
 from tests.patience import PATIENCE_SECONDS

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from backend.embeddings.domain import ModerationInput, ModerationOptions, ProviderAddress
 from backend.identity.domain import Caller, KeyRole
-from backend.meaning.domain import ModerationInput, ModerationOptions, ProviderAddress
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
 from shared.models.values import JsonObject
 from tests.fakes.embedding_server import FakeEmbeddingServer, Fault, breaks_off, closes, floods, hangs, says

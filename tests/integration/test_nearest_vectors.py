@@ -12,13 +12,13 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector, to_vector
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vector_matrix import MatrixVectors
 from backend.knowledge.sql.vector_outlines import Outlines
 from backend.knowledge.sql.vector_search import IndexedVectors, NearestVectors, NeighbourQuery, SearchedSpace
 from backend.knowledge.sql.vectors import SqlChunkVectors
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector, to_vector
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.store_cases import database_url, migrated

@@ -17,9 +17,9 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.specs.openapi import checks as openapi_checks
 
+from backend.extraction.domain.media_types import CSV, DOCX, EMAIL, JSON_LINES, PDF, PPTX, XLSX
 from backend.foundation.http.listening import http_server
 from backend.identity.domain import KeyRole
-from backend.knowledge.domain.media_types import CSV, DOCX, EMAIL, JSON_LINES, PDF, PPTX, XLSX
 from shared.listening import listening_socket
 from tests.fakes.http_door import FakeHouse
 

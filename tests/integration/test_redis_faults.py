@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from backend.turns.redis.client import check_redis_reachable, connect
-from backend.turns.redis.event_log import RedisEventLog
-from backend.turns.redis.presence import RedisPresence
-from backend.turns.redis.stop_signals import RedisStopSignals
+from backend.foundation.redis.client import check_redis_reachable, connect
+from backend.streams.redis.event_log import RedisEventLog
+from backend.streams.redis.presence import RedisPresence
+from backend.streams.redis.stop_signals import RedisStopSignals
 from shared.errors import Conflict, EventsLost, Unavailable
 from tests.contract.event_cases import make_events, read_all, reading
 from tests.fakes.supervision import make_supervisor

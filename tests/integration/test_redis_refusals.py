@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from backend.turns.redis.client import connect
-from backend.turns.redis.event_log import RedisEventLog
-from backend.turns.redis.presence import RedisPresence
+from backend.foundation.redis.client import connect
+from backend.streams.redis.event_log import RedisEventLog
+from backend.streams.redis.presence import RedisPresence
 from shared.errors import Unavailable
 from tests.contract.event_cases import make_events
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backend.turns.redis.event_log import RedisEventLog
+from backend.streams.redis.event_log import RedisEventLog
 from shared.errors import Conflict, TurnTaken, Unavailable
 from tests.contract.event_cases import make_events, read_all, read_some, reading
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer

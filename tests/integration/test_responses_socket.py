@@ -25,7 +25,7 @@ from tests.fakes.http_door import FakeHouse
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.openai_types import check_event
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.turns.test_client_left import until
+from tests.unit.backend.openai_api.test_client_left import until
 from tests.unit.backend.turns.test_routes import built_app
 
 ADA = "ada"

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import Connection, text
 
 from backend.agents.services.agent_access import AgentShelfAccess
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.domain import FileQuota
 from backend.files.services import Files
 from backend.foundation.sql.database import Database
-from backend.knowledge.documents.reader import LibraryDocumentReader
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket

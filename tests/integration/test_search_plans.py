@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import insert, text, update
 
 from backend.foundation.sql.database import Database
-from backend.knowledge.domain.filters import Comparison
 from backend.knowledge.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
@@ -16,6 +15,7 @@ from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.rows import chunk_parameters
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
+from backend.search.domain.filters import Comparison
 from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.contract.test_chunk_vectors import LEASE, asked

@@ -23,8 +23,8 @@ from backend.conversations.sql.tables import replica
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.statements import LONGEST_GROUP, Change, NothingMet, Statement
-from backend.knowledge.domain.filters import Comparison
 from backend.knowledge.domain.tickets import SearchOptions
+from backend.search.domain.filters import Comparison
 from shared.errors import CorruptRecord, InvalidRequest, TurnRunning, Unavailable
 from tests.contract.store_cases import (
     FIXED_TOOLS,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend.foundation.http.listening import http_server
-from chat_shell.doors.http.app import create_http_app
-from chat_shell.doors.http.listening import http_server as shells_server
+from chat_shell.servers.http.app import create_http_app
+from chat_shell.servers.http.listening import http_server as shells_server
 from shared.certificates import CertificateFiles, Certificates
 from shared.listening import listening_socket
 from shared.tls_door import TOO_MANY, TOO_SLOW, HandshakeLimits, TlsDoor

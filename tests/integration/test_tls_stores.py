@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from backend.foundation.redis.client import check_redis_reachable, connect
 from backend.foundation.sql.chosen import check_database_reachable, open_database
-from backend.turns.redis.client import check_redis_reachable, connect
 from tests.servers.certificates import DAY, Authority, MountedSecret
 from tests.servers.tls_front import tls_before
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from backend.knowledge.documents.chosen import read_blocks
-from backend.knowledge.domain.chunking import Piece, cut_into_pieces
-from backend.knowledge.domain.media_types import MARKDOWN
+from backend.extraction.domain.chunking import Piece, cut_into_pieces
+from backend.extraction.domain.media_types import MARKDOWN
+from backend.extraction.formats.chosen import read_blocks
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 
 _BASE = "kb_gate"

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from backend.turns.redis.client import connect
+from backend.foundation.redis.client import connect
 from deploy.demo.children import Child, ChildSpec
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.places import new_directory, package_directory

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, newest_reset
-from backend.conversations.domain.epochs import CallerAccess, plan_epoch
 from backend.conversations.sql.codec import entry_parameters, to_entries
+from backend.prompt.domain.epochs import CallerAccess, plan_epoch
 from shared.models.execution import AccessMode
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS
 from tests.unit.backend.conversations.logs import SETTINGS, answer, conversation, log_of, result, user

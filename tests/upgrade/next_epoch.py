@@ -10,9 +10,9 @@ from datetime import datetime
 import orjson
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
-from backend.conversations.domain.epochs import CallerAccess, plan_epoch
 from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.conversations.sql.codec import entry_parameters, to_entries
+from backend.prompt.domain.epochs import CallerAccess, plan_epoch
 from shared.models.execution import AccessMode
 from shared.models.messages import UserMessage
 

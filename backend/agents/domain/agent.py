@@ -9,11 +9,11 @@ from pydantic import Field
 
 from backend.conversations.domain.input_items import Given
 from backend.conversations.domain.placed_blocks import ANCHORED, Placement
-from backend.turns.domain.client_tools import FunctionTool, function_definitions
-from backend.turns.domain.mcp_tool import McpTool
-from backend.turns.domain.presets import Preset, TurnDefaults
-from backend.turns.domain.tool_selection import selection_of
-from backend.turns.domain.turn_request import (
+from backend.openai_api.domain.client_tools import FunctionTool, function_definitions
+from backend.openai_api.domain.mcp_tool import McpTool
+from backend.openai_api.domain.presets import Preset, TurnDefaults
+from backend.openai_api.domain.tool_selection import selection_of
+from backend.openai_api.domain.turn_request import (
     MAX_BASES,
     MAX_TOOLS,
     BaseId,

@@ -6,7 +6,7 @@ from backend.agents.domain.agent import preset_of
 from backend.agents.ports.agents import AgentStore
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.identity.domain import Caller
-from backend.turns.domain.presets import Preset
+from backend.openai_api.domain.presets import Preset
 from backend.turns.ports.presets import OfferedPreset
 
 

@@ -8,8 +8,8 @@ from backend.agents.services.agent_access import find_agent, no_such_agent, requ
 from backend.agents.services.agent_files import AgentFiles
 from backend.identity.domain import Caller
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.turns.domain.client_tools import check_functions
-from backend.turns.domain.turn_request import check_search_filters
+from backend.openai_api.domain.client_tools import check_functions
+from backend.openai_api.domain.turn_request import check_search_filters
 from backend.turns.services.model_names import ModelNames, listed
 from backend.turns.services.tool_catalogue import ToolCatalogue
 from shared.clock import Clock

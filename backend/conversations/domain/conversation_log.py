@@ -7,12 +7,12 @@ from functools import partial
 from itertools import groupby, pairwise
 
 from backend.conversations.domain.attached_files import FileMessage
-from backend.conversations.domain.context_policy import ContextState
 from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, AgentRef, BlockMark, Placement
+from backend.knowledge.domain.context_texts import BaseText
 from backend.knowledge.domain.labels import Labels
 from shared.errors import CorruptRecord
 from shared.ids import IdPrefix
-from shared.models.execution import AccessMode
+from shared.models.execution import AccessMode, DynamicBlock
 from shared.models.messages import AssistantMessage, HistoryMessage, SystemMessage, ToolMessage, UserMessage
 from shared.models.values import Value
 from shared.prompts.authors import author_of
@@ -108,6 +108,16 @@ class Reset(Value):
     def keeps_skills(self) -> bool:
         """Whether the texts of skills stay where the placement `classic` elides results."""
         return self.template_version >= FIRST_WITH_SKILLS
+
+
+class ContextState(Value):
+    """The context that the messages of an epoch have stated so far: bases sorted by name and id, blocks by name.
+
+    A base that was only listed as truncated is included: it is listed again when it changes, not in every turn.
+    """
+
+    bases: tuple[BaseText, ...]
+    blocks: tuple[DynamicBlock, ...]
 
 
 class Entry(Value):

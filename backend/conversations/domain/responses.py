@@ -334,3 +334,11 @@ def conversation_cache_key(secret: str, tenant: str, sign: str) -> str:
     """
     message = f"{tenant}\x00{sign}".encode()
     return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()[:KEY_HEX_DIGITS]
+
+
+def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str | None) -> tuple[Item, ...]:
+    """Return items with their sequence numbers; items that no turn created have no response."""
+    return tuple(
+        Item(id=str(body["id"]), sequence=sequence, response_id=response_id, body=body)
+        for sequence, body in enumerate(bodies, first_sequence)
+    )

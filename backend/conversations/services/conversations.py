@@ -11,13 +11,17 @@ from backend.conversations.domain.input_items import InputItem
 from backend.conversations.domain.item_bodies import input_bodies
 from backend.conversations.domain.item_removal import taking_out
 from backend.conversations.domain.members import ConversationRole, check_role
-from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, conversation_cache_key
+from backend.conversations.domain.responses import (
+    Conversation,
+    Item,
+    OpenedConversation,
+    conversation_cache_key,
+    numbered_items,
+)
 from backend.conversations.domain.seeded_log import check_no_instructions, seeded_entries
-from backend.conversations.domain.turn_entries import numbered_items
 from backend.conversations.domain.turn_input import read_given_history
 from backend.conversations.ports.conversations import ConversationStore
 from backend.conversations.services.conversation_members import ConversationMembers
-from backend.conversations.services.read_prompts import ReadPrompts
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
@@ -268,5 +272,4 @@ class ConversationServices:
 
     conversations: CallerConversations
     members: ConversationMembers
-    prompts: ReadPrompts
     withheld: WithheldText

@@ -23,8 +23,8 @@ from backend.conversations.domain.served_tools import ServedTools
 from backend.conversations.domain.waiting_turns import Entered, IfRunning, WaitingTurn
 from backend.foundation.sql.parameters import json_text, to_json
 from backend.foundation.sql.statements import Row
-from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.labels import decode_labels, encode_labels
+from backend.search.domain.filters import Filter
 from shared.errors import CorruptRecord
 from shared.models.values import JsonObject, Value
 

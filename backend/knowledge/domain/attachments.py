@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from backend.knowledge.domain.filters import Attributes
+from backend.search.domain.filters import Attributes
 from shared.models.values import Value
 
 FileErrorCode = Literal["server_error", "unsupported_file", "invalid_file"]

@@ -7,8 +7,8 @@ the word lists and takes milliseconds: callers keep it off the event loop.
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.domain.safe_description import LeftOut
+from backend.search.domain.chunks import ChunkHit
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, Kind, Piece, compose, parts_of, pieces, unreadable
 from shared.disclosure.combinations import Combinations, containment_findings, retelling_findings, term_findings

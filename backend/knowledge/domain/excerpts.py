@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from backend.knowledge.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
-from backend.knowledge.domain.knowledge import Chunk
-from backend.knowledge.domain.tokenizing import tokenize
+from backend.search.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
+from backend.search.domain.chunks import Chunk
+from backend.search.domain.tokenizing import tokenize
 from shared.tokens import estimate_tokens
 
 

@@ -1,12 +1,11 @@
 """Knowledge bases, the roles of their members, their documents, and what a document consists of."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field
 
-from backend.knowledge.domain.filters import Attributes
+from backend.search.domain.filters import Attributes
 from shared.models.execution import AccessMode
 from shared.models.values import Value
 
@@ -90,72 +89,3 @@ class Document(Value):
     def title(self) -> str:
         """The name that results and citations show."""
         return self.filename or self.name
-
-
-class Heading(Value):
-    """A heading of a document; level 1 is the outermost."""
-
-    level: int
-    text: str
-
-
-class Paragraph(Value):
-    """Running text, a list, a table or code, as one block of a document."""
-
-    text: str
-
-
-Block = Heading | Paragraph
-"""A part of a document without its format; a document is read as blocks in reading order."""
-
-
-def searched_text(heading_path: Iterable[str], text: str) -> str:
-    """Return what a chunk is found by, in words and in meaning: the headings above it, a line each, and its text."""
-    return "\n".join((*heading_path, text))
-
-
-class Chunk(Value):
-    """A piece of a document, in document order; `heading_path` runs from the outermost heading in."""
-
-    id: str
-    document_id: str
-    ordinal: int
-    heading_path: tuple[str, ...]
-    text: str
-    tokens: int
-
-    @property
-    def searched_text(self) -> str:
-        """What the chunk is found by."""
-        return searched_text(self.heading_path, self.text)
-
-
-class ChunkHit(Value):
-    """A chunk that a search found, and its document; a higher score is a better hit, between 0 and 1.
-
-    `similarity` is the cosine between the vectors of chunk and query, -1 to 1, where both have one.
-    `has_words_of_query` is False for a chunk that only its meaning found; `share_of_words` is how much of the query's
-    words, each weighed by its rarity, it has, from 0 to 1.
-    """
-
-    knowledge_base_id: str
-    document_id: str
-    document_name: str
-    chunk: Chunk
-    score: float
-    file_id: str | None = None
-    filename: str | None = None
-    attributes: Attributes = Field(default={})
-    similarity: float | None = None
-    has_words_of_query: bool = True
-    share_of_words: float = 0.0
-
-    @property
-    def source_id(self) -> str:
-        """The id that results and citations show."""
-        return self.file_id or self.document_id
-
-    @property
-    def title(self) -> str:
-        """The name that results and citations show."""
-        return self.filename or self.document_name

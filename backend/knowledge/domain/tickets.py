@@ -7,7 +7,7 @@ from operator import not_
 from pydantic import AwareDatetime, Field, ValidationError
 
 from backend.foundation.domain.signed_text import signed_payload, signed_text
-from backend.knowledge.domain.filters import Compound, Filter, Scalar, matches
+from backend.search.domain.filters import Compound, Filter, Scalar, matches
 from shared.errors import Unauthenticated
 from shared.models.messages import is_none
 from shared.models.values import Value

@@ -11,10 +11,11 @@ from backend.knowledge.domain.kb_meta import (
     MAX_ROUTING_KEYWORD_CHARACTERS,
     MAX_ROUTING_KEYWORDS,
 )
-from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Document, MemberRole
 from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
 from backend.knowledge.ports.vectors import EmbeddingProgress
 from backend.knowledge.services.search_knowledge import MAX_RESULTS
+from backend.search.domain.chunks import Chunk, ChunkHit
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import GateCode
 

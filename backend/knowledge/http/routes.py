@@ -6,6 +6,7 @@ from urllib.parse import quote
 from fastapi import Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from backend.extraction.domain.media_types import READABLE
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import DEFAULT_LIMIT, MAX_LIMIT, PageQuery
 from backend.foundation.http.json_body import new_router
@@ -13,7 +14,6 @@ from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, PrincipalName
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.knowledge.domain.knowledge import Binding, MemberRole
-from backend.knowledge.domain.media_types import READABLE
 from backend.knowledge.http.document_body import while_client_waits, whole_body
 from backend.knowledge.http.knowledge_shapes import (
     BaseList,

@@ -14,7 +14,7 @@ from backend.knowledge.domain.attachments import (
     FileError,
     TakenAttachment,
 )
-from backend.knowledge.domain.filters import Attributes
+from backend.search.domain.filters import Attributes
 
 
 class AttachmentStore(Protocol):

@@ -1,15 +1,15 @@
 """The ports of knowledge: storage, retrieval, reading of documents, questions about protected text, observation."""
 
 from collections.abc import AsyncIterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.index_entries import ChunkBatch
-from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence
+from backend.search.domain.chunks import Chunk, ChunkHit
+from backend.search.domain.filters import Filter
+from backend.search.domain.index_entries import ChunkBatch
 
 
 class KnowledgeStore(Protocol):
@@ -167,42 +167,6 @@ class Retrieval(Protocol):
         """Return the first `limit` chunks of each of these documents, in their order, and `most` at most.
 
         Their score is 0.0.
-        """
-        ...
-
-
-class ReadableFile(NamedTuple):
-    """A file to be cut into the chunks of a document, and who sent it."""
-
-    tenant: str
-    user_id: str
-    document_id: str
-    media_type: str
-    body: bytes | bytearray
-
-
-class CutFile(NamedTuple):
-    """How many chunks a file has, and the chunks with their index, as they are made.
-
-    Iterating raises what `DocumentReader.read` raises.
-    """
-
-    chunk_count: int
-    batches: AsyncIterable[ChunkBatch]
-
-
-class DocumentReader(Protocol):
-    """Cuts files into indexed chunks, within limits of memory, time and size."""
-
-    def read(self, file: ReadableFile) -> AbstractAsyncContextManager[CutFile]:
-        """Begin to read a file; leaving the context ends the work on it.
-
-        Raises:
-            UnsupportedValue: the media type is not read; `param` is `Content-Type`.
-            PayloadTooLarge: the text in it, its archive unpacked, or the memory to read it, is over the limit.
-            InvalidRequest: the file is malformed, encrypted, not UTF-8, without any text, or takes too long to read;
-                `param` is `body`.
-            Unavailable: too many files are waiting. Retryable.
         """
         ...
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.knowledge import ChunkHit
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
 
 
 class NearestChunks(Protocol):

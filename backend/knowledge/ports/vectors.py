@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple, Protocol
 
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.knowledge import ChunkHit
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
 
 
 class ChunkPlace(NamedTuple):

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import Retrieval
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
 from shared.clock import Clock
 
 WRITE_ACTIVITY_SECONDS = 10.0

@@ -3,7 +3,7 @@
 import asyncio
 from typing import NamedTuple
 
-from backend.knowledge.domain.chunking import readable_text
+from backend.extraction.domain.chunking import readable_text
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.knowledge import KnowledgeStore
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
+from backend.embeddings.domain import EmbeddingModel, TextKind, Vector
+from backend.embeddings.ports import Embedder
 from backend.foundation.services.wakeups import Wakeups
 from backend.knowledge.ports.vectors import ChunkVectors, TextWithoutVector
 from backend.knowledge.services.embedding_pace import EmbeddingPace
-from backend.meaning.domain import EmbeddingModel, TextKind, Vector
-from backend.meaning.ports import Embedder
 from shared.clock import Clock
 from shared.errors import ModelRequestRejected, Unavailable
 

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.fusion import FUSION_DEPTH, RERANKED_HITS, Rankings, fuse, reordered
-from backend.knowledge.domain.knowledge import ChunkHit
+from backend.embeddings.domain import EmbeddingModel
+from backend.embeddings.ports import MeaningPorts
 from backend.knowledge.ports.knowledge import Retrieval
 from backend.knowledge.ports.nearest import NearestChunks
-from backend.meaning.domain import EmbeddingModel
-from backend.meaning.ports import MeaningPorts
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
+from backend.search.domain.fusion import FUSION_DEPTH, RERANKED_HITS, Rankings, fuse, reordered
 from shared.errors import Unavailable
 
 

@@ -5,11 +5,12 @@ from hashlib import sha256
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+from backend.extraction.domain.media_types import media_type_of
+from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_write
 from backend.knowledge.domain.knowledge import Document
-from backend.knowledge.domain.media_types import media_type_of
-from backend.knowledge.ports.knowledge import DocumentReader, KnowledgeStore, ReadableFile
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import find_binding
 from shared.clock import Clock
 from shared.errors import InvalidRequest

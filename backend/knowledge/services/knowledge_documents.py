@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read, require_write
-from backend.knowledge.domain.knowledge import Binding, Chunk, Document
+from backend.knowledge.domain.knowledge import Binding, Document
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.document_text import TextPage, text_page
 from backend.knowledge.services.knowledge_access import find_binding
+from backend.search.domain.chunks import Chunk
 from shared.errors import NotFound
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from backend.embeddings.domain import EmbeddingModel
+from backend.embeddings.ports import Embedder
 from backend.knowledge.domain.knowledge import Binding, Document
 from backend.knowledge.ports.vectors import ChunkVectors, EmbeddingProgress
 from backend.knowledge.services.embedding_pace import EmbeddingPace
-from backend.meaning.domain import EmbeddingModel
-from backend.meaning.ports import Embedder
 from shared.errors import Unavailable
 from shared.models.execution import AccessMode
 

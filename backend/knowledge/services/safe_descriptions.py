@@ -6,10 +6,11 @@ from itertools import chain, islice, zip_longest
 from typing import NamedTuple
 
 from backend.knowledge.domain.description_rules import queries_of, why_left_out
-from backend.knowledge.domain.knowledge import Binding, ChunkHit, KnowledgeBase
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
 from backend.knowledge.domain.safe_description import LeftOut, described_texts, places_of, without_texts
 from backend.knowledge.domain.shared_runs import DESCRIPTION_RUNS, sequences_of
 from backend.knowledge.ports.knowledge import DescriptionObserver, ProtectedKnowledge, Retrieval
+from backend.search.domain.chunks import ChunkHit
 from shared.models.execution import AccessMode
 
 MAX_KEPT_VERDICTS = 4_096

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.knowledge import Binding, ChunkHit
+from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.knowledge_access import find_binding
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
 
 MAX_RESULTS = 50
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from backend.knowledge.ports.knowledge import DocumentReader, KnowledgeStore, Retrieval
+from backend.extraction.ports import DocumentReader
+from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.ingest_document import IngestDocument
 from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
 from backend.knowledge.services.knowledge_documents import KnowledgeDocuments

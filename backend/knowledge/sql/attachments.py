@@ -36,9 +36,9 @@ from backend.knowledge.domain.attachments import (
     FileError,
     TakenAttachment,
 )
-from backend.knowledge.domain.filters import Attributes
 from backend.knowledge.sql import attachment_queue, rows, tables
 from backend.knowledge.sql.editions import hold_base
+from backend.search.domain.filters import Attributes
 from shared.clock import Clock
 from shared.errors import NotFound
 

@@ -12,7 +12,6 @@ from sqlalchemy import Connection, delete, insert, select, update
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.short_transactions import DivisibleWork, Result, run_in_short_transactions
 from backend.knowledge.domain.attachments import AttachmentClaim
-from backend.knowledge.domain.index_entries import ChunkBatch, index_entries
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.attachment_queue import completed
@@ -26,6 +25,7 @@ from backend.knowledge.sql.editions import (
 )
 from backend.knowledge.sql.search_index import Range
 from backend.knowledge.sql.segment_rows import SegmentRows
+from backend.search.domain.index_entries import ChunkBatch, index_entries
 from shared.clock import Clock
 from shared.errors import BallastError, NotFound, Unavailable
 from shared.ids import IdPrefix, new_id

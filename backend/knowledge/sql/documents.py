@@ -7,11 +7,12 @@ from sqlalchemy import ColumnElement, Connection, collate, delete, func, select
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
 from backend.knowledge.domain.attachments import AttachmentClaim
-from backend.knowledge.domain.index_entries import ChunkBatch
-from backend.knowledge.domain.knowledge import Chunk, Document
+from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.caretaker import Caretaker
 from backend.knowledge.sql.document_changes import DocumentChanges
+from backend.search.domain.chunks import Chunk
+from backend.search.domain.index_entries import ChunkBatch
 from shared.clock import Clock
 from shared.errors import NotFound
 

@@ -13,10 +13,10 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from backend.foundation.sql.short_transactions import DivisibleWork
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.index_entries import ChunkBatch
 from backend.knowledge.sql import legacy_index, rows, tables
 from backend.knowledge.sql.search_index import Range
 from backend.knowledge.sql.segment_rows import SegmentRows
+from backend.search.domain.index_entries import ChunkBatch
 from shared.clock import Clock
 from shared.errors import NotFound
 

@@ -8,10 +8,10 @@ from sqlalchemy import ColumnElement, Connection, Select, select
 from backend.foundation.sql.database import compute_off_event_loop
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.filters import Filter, matches
-from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.search_index import Found, Range
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter, matches
 
 _document, _chunk = tables.document, tables.chunk
 

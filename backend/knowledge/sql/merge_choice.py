@@ -8,8 +8,8 @@ and large ones only when eight neighbours become one.
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from backend.knowledge.domain.segments import MAX_SPAN
 from backend.knowledge.sql.search_index import IndexSegment, Range
+from backend.search.domain.segments import MAX_SPAN
 
 SMALL_BELOW = 128
 """The chunks of a small segment are fewer: writing so many takes some 30 ms."""

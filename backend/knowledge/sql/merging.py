@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backend.knowledge.domain.segments import Postings, joined, lengths_in, packed_lengths, pages_of, postings_in
 from backend.knowledge.sql.search_index import Range
 from backend.knowledge.sql.word_postings import Numbers, outside
+from backend.search.domain.segments import Postings, joined, lengths_in, packed_lengths, pages_of, postings_in
 
 _HASH_BITS = 64
 

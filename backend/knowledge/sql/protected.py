@@ -10,12 +10,12 @@ from sqlalchemy import Connection, select
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.parameters import list_parameter
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.knowledge import searched_text
 from backend.knowledge.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
 from backend.knowledge.domain.shelves import SHELF_ID_START
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.chosen import ChosenIndex
 from backend.knowledge.sql.search_index import SearchIndex
+from backend.search.domain.chunks import searched_text
 
 _document = tables.document
 _chunk = tables.chunk

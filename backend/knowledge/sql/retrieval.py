@@ -7,14 +7,14 @@ from sqlalchemy import Connection, bindparam, func, select
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.fusion import content_rank, scored_by_words
-from backend.knowledge.domain.knowledge import ChunkHit
-from backend.knowledge.domain.tokenizing import tokenize
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.chosen import ChosenIndex
 from backend.knowledge.sql.found_chunks import ChunkRows, hits_where
 from backend.knowledge.sql.search_index import Found
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
+from backend.search.domain.fusion import content_rank, scored_by_words
+from backend.search.domain.tokenizing import tokenize
 
 _document = tables.document
 _named = _document.alias("named")

@@ -7,8 +7,9 @@ from sqlalchemy import ColumnElement, RowMapping, bindparam, select
 
 from backend.foundation.sql.parameters import Dialect, is_among, to_json
 from backend.foundation.sql.statements import Row as PreparedRow
-from backend.knowledge.domain.knowledge import Binding, Chunk, ChunkHit, Document, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
+from backend.search.domain.chunks import Chunk, ChunkHit
 
 Parameters = dict[str, object]
 Row = PreparedRow | RowMapping

@@ -17,7 +17,13 @@ from sqlalchemy import Connection, bindparam, collate, select
 from backend.foundation.sql.database import compute_off_event_loop
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.bm25 import (
+from backend.knowledge.sql import rows, tables
+from backend.knowledge.sql.indexed_bases import BaseReader, IndexedBase
+from backend.knowledge.sql.legacy_postings import legacy_postings
+from backend.knowledge.sql.search_index import Allowed, Found, FoundByWords, Range
+from backend.knowledge.sql.segment_rows import SegmentLengths
+from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, outside
+from backend.search.domain.bm25 import (
     K1,
     MAX_RANKED_TERMS,
     SCORE_DECIMALS,
@@ -28,13 +34,7 @@ from backend.knowledge.domain.bm25 import (
     looked_up_terms,
     plan,
 )
-from backend.knowledge.domain.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
-from backend.knowledge.sql import rows, tables
-from backend.knowledge.sql.indexed_bases import BaseReader, IndexedBase
-from backend.knowledge.sql.legacy_postings import legacy_postings
-from backend.knowledge.sql.search_index import Allowed, Found, FoundByWords, Range
-from backend.knowledge.sql.segment_rows import SegmentLengths
-from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, outside
+from backend.search.domain.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
 
 _document, _chunk, _page = tables.document, tables.chunk, tables.index_page
 

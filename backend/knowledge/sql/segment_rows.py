@@ -9,9 +9,9 @@ from backend.foundation.domain.bounded import Bounded
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.short_transactions import DivisibleWork
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.index_entries import PackedSegment
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.search_index import IndexSegment, Range
+from backend.search.domain.index_entries import PackedSegment
 from shared.clock import Clock
 
 _segment, _page, _gone = tables.index_segment, tables.index_page, tables.index_gone

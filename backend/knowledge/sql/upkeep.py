@@ -15,8 +15,6 @@ from sqlalchemy import Connection, delete, func, select, true, update
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import run_in_short_transactions
-from backend.knowledge.domain.index_entries import PackedSegment
-from backend.knowledge.domain.segments import CHUNKS_PER_BATCH, batch_of, bits_of_pages
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.editions import hold_base
 from backend.knowledge.sql.indexed_bases import IS_CHANGED, IS_UNINDEXED, UNINDEXED_HINT
@@ -25,6 +23,8 @@ from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages, m
 from backend.knowledge.sql.search_index import IndexSegment, Range
 from backend.knowledge.sql.segment_rows import SegmentRows, drop_pages
 from backend.knowledge.sql.word_postings import outside
+from backend.search.domain.index_entries import PackedSegment
+from backend.search.domain.segments import CHUNKS_PER_BATCH, batch_of, bits_of_pages
 from shared.clock import Clock
 from shared.errors import NotFound
 

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import orjson
 from sqlalchemy import Connection, Integer, Text, bindparam, cast, func, insert, select, text
 
+from backend.embeddings.domain import EmbeddingModel
 from backend.foundation.sql.clock import database_time
 from backend.foundation.sql.parameters import Dialect
 from backend.foundation.sql.statements import Row, Statement
-from backend.knowledge.domain.knowledge import searched_text
 from backend.knowledge.ports.vectors import ChunkPlace, TextWithoutVector
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.vector_rows import NewVector, VectorWriter, free_claims, search_vector
-from backend.meaning.domain import EmbeddingModel
+from backend.search.domain.chunks import searched_text
 
 _base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
 _space, _edition, _claim = tables.vector_space, tables.edition_vectors, tables.chunk_claim

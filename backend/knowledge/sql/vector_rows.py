@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, LargeBinary, bindparam, column, delete, select, table, text, update
 
+from backend.embeddings.domain import Vector, vector_numbers
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.short_transactions import DivisibleWork
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.ports.vectors import ChunkPlace
 from backend.knowledge.sql import tables
-from backend.meaning.domain import Vector, vector_numbers
 
 search_vector = table(
     "search_vector", column("space_id"), column("number"), column("digest", LargeBinary()), column("vector")

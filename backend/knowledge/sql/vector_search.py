@@ -5,10 +5,10 @@ from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, TextClause, text
 
+from backend.embeddings.domain import Vector
 from backend.foundation.sql.parameters import Dialect
 from backend.knowledge.sql.search_index import Allowed, Found
 from backend.knowledge.sql.vector_rows import as_stored
-from backend.meaning.domain import Vector
 
 LARGE_SPACE = 15_000
 """From so many chunks on PostgreSQL searches an index, which may miss some; below it compares all vectors."""

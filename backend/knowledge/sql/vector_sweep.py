@@ -5,11 +5,11 @@ from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, text
 
+from backend.embeddings.domain import EmbeddingModel
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import DivisibleWork, run_in_short_transactions
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.vector_rows import EditionRange, clear_edition
-from backend.meaning.domain import EmbeddingModel
 
 _base, _document = tables.knowledge_base, tables.document
 _space, _edition = tables.vector_space, tables.edition_vectors

@@ -6,13 +6,11 @@ from functools import partial
 
 from sqlalchemy import Connection, func, select
 
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.fusion import content_rank
-from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.vectors import EmbeddingProgress, TakenTexts, TextWithoutVector
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.chosen import ChosenVectors
@@ -28,7 +26,9 @@ from backend.knowledge.sql.vector_search import (
     statement_of_vectors,
 )
 from backend.knowledge.sql.vector_sweep import VectorSweep
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel, Vector
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
+from backend.search.domain.fusion import content_rank
 
 _base, _space, _edition, _document = (
     tables.knowledge_base,

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import structlog
 from prometheus_client import Histogram
 
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import Retrieval
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
 from shared.telemetry import LogEvent
 from shared.tracing import span_of
 

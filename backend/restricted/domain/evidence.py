@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from backend.knowledge.domain.fusion import FUSION_DEPTH
-from backend.knowledge.domain.knowledge import ChunkHit
-from backend.knowledge.domain.tokenizing import tokenize
-from backend.meaning.domain import WritingSystem, writing_system_of
+from backend.embeddings.domain import WritingSystem, writing_system_of
 from backend.restricted.domain.topical_words import found_words, speaks_for_an_organisation, topical_words
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.fusion import FUSION_DEPTH
+from backend.search.domain.tokenizing import tokenize
 from shared.disclosure.languages import Language, language_of
 
 LEAST_WORDS_SHARE, LEAST_PAIRS_SHARE = 0.2, 0.08

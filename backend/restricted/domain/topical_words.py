@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Iterable
 
-from backend.knowledge.domain.index_entries import index_entry
-from backend.knowledge.domain.knowledge import ChunkHit
-from backend.knowledge.domain.tokenizing import tokenize
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.index_entries import index_entry
+from backend.search.domain.tokenizing import tokenize
 
 _STEM_LETTERS = 4
 """Words with the same first letters count as forms of one ("outage", "outages"); longer stems refuse more queries."""

@@ -10,12 +10,13 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import OptionsDep, service_of
 from backend.foundation.http.shapes import RequestBody
 from backend.identity.http.caller import BearerDep
-from backend.knowledge.domain.filters import Attributes
-from backend.knowledge.domain.knowledge import ChunkHit, Document
+from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.services.document_text import TextPage
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.http.sealed_shapes import OutcomeAnswer, ReportedOutcome, SealedPart, sealed_part
 from backend.restricted.services.use_cases import RestrictedServices
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Attributes
 from shared.certificates import HAS_CERTIFICATE
 from shared.errors import Unauthenticated
 from shared.models.execution import AccessMode

@@ -4,8 +4,7 @@ import asyncio
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from backend.knowledge.domain.fusion import FUSION_DEPTH
-from backend.knowledge.domain.knowledge import Binding, ChunkHit
+from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import Retrieval
 from backend.restricted.domain.canaries import document_canary
@@ -16,6 +15,8 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticket_access import TicketAccess
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.fusion import FUSION_DEPTH
 from shared.clock import Clock
 from shared.errors import PermissionDenied
 from shared.ids import IdPrefix, new_id

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.knowledge.domain.access import require_read, strictest_mode
-from backend.knowledge.domain.knowledge import ChunkHit, Document
+from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.document_text import TextPage, text_page
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticket_access import TicketAccess
+from backend.search.domain.chunks import ChunkHit
 from shared.errors import NotFound
 from shared.models.execution import AccessMode
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from backend.identity.domain import Caller
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.turn_request import TurnRequest
 from shared.errors import InvalidRequest
 from shared.models.messages import TextPart, UserMessage
 from shared.models.values import Value

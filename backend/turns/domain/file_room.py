@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backend.conversations.domain.compaction import TRIGGER_PERCENT, tools_tokens
 from backend.conversations.domain.conversation_log import newest_reset, sent_entries
 from backend.conversations.domain.responses import ConversationSettings
+from backend.prompt.domain.compaction import TRIGGER_PERCENT, tools_tokens
 from backend.turns.domain.turn_origin import TurnStart
 from shared.models.events import ModelCard
 from shared.prompts.knowledge_tools import can_read_files

@@ -8,8 +8,8 @@ from backend.conversations.domain.input_items import Given
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
 from backend.conversations.domain.passed_over import OR_OTHER_KIND, PassedOver, named_in
 from backend.foundation.domain.json_objects import JsonText, Steps
-from backend.turns.domain.named_models import ModelName
-from backend.turns.domain.turn_request import (
+from backend.openai_api.domain.named_models import ModelName
+from backend.openai_api.domain.turn_request import (
     MAX_TOOLS,
     CacheRetention,
     InputBody,

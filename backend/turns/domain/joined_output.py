@@ -10,15 +10,14 @@ from typing import cast
 import orjson
 
 from backend.conversations.domain.responses import ItemBody, ResponseStatus
-from backend.turns.domain.lanes import Lane, lane_body, lanes_in
-from backend.turns.domain.response_events import (
+from backend.openai_api.domain.response_events import (
     TERMINAL_EVENTS,
     LoggedEvent,
     UnnumberedEvent,
     encode_event,
     error_event,
 )
-from backend.turns.domain.response_object import (
+from backend.openai_api.domain.response_object import (
     Ending,
     ResponseBody,
     created_body,
@@ -29,7 +28,8 @@ from backend.turns.domain.response_object import (
     shown_body,
     with_left_out,
 )
-from backend.turns.domain.shown_output import ShownOutput
+from backend.openai_api.domain.shown_output import ShownOutput
+from backend.turns.domain.lanes import Lane, lane_body, lanes_in
 from shared.models.events import ErrorReport, Usage, add_usage
 from shared.models.values import JsonObject, objects_in
 

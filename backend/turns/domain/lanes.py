@@ -9,8 +9,8 @@ from typing import NamedTuple, cast
 from backend.conversations.domain.input_items import FunctionCallOutputItem
 from backend.conversations.domain.item_bodies import CALLS
 from backend.conversations.domain.responses import JOINED_IN
-from backend.turns.domain.response_object import ResponseBody
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.response_object import ResponseBody
+from backend.openai_api.domain.turn_request import TurnRequest
 from shared.errors import InvalidRequest
 from shared.models.values import JsonObject, JsonValue, Value, objects_in
 

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
-from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse
-from backend.conversations.domain.turn_entries import numbered_items, with_entered
+from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse, numbered_items
 from backend.conversations.domain.waiting_turns import Entered
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import failed, interrupted
-from backend.turns.domain.response_projection import ResponseProjection
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_object import failed, interrupted
+from backend.openai_api.domain.response_projection import ResponseProjection
+from backend.prompt.domain.turn_entries import with_entered
 from shared.errors import InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import Usage

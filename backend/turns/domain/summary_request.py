@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from backend.conversations.domain.compaction import cuts_of, elided_tokens, tools_tokens
 from backend.conversations.domain.conversation_log import Entry, EntryKind, messages_of, sent_before, sent_entries
-from backend.conversations.domain.left_out import Omission, summary_limit_tokens
 from backend.conversations.domain.model_calls import SUMMARY_REQUEST, Excerpt, TailMessage
+from backend.prompt.domain.compaction import cuts_of, elided_tokens, tools_tokens
+from backend.prompt.domain.left_out import Omission, summary_limit_tokens
 from shared.models.events import ModelCard
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import UserMessage

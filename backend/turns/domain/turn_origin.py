@@ -18,11 +18,11 @@ from backend.conversations.domain.seen_chain import Chain, chain_at_end, root_ch
 from backend.conversations.domain.served_tools import ServedTools
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
-from backend.knowledge.domain.filters import Filter
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
-from backend.turns.domain.response_object import ResponseBody, functions_in
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.response_object import ResponseBody, functions_in
+from backend.openai_api.domain.turn_request import TurnRequest
+from backend.search.domain.filters import Filter
 from shared.models.values import Value, objects_in
 
 

@@ -17,8 +17,8 @@ from backend.conversations.domain.conversation_log import (
     user_words,
 )
 from backend.conversations.domain.placed_blocks import text_digest
-from backend.conversations.domain.prompt_tail import MovedBlock, history_with, placed_again
 from backend.conversations.domain.responses import ConversationSettings, OpenedConversation, StoredResponse
+from backend.prompt.domain.prompt_tail import MovedBlock, history_with, placed_again
 from shared.models.execution import (
     AccessMode,
     ExecutionRequest,

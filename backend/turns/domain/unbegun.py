@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from backend.conversations.domain.responses import ConversationSettings, StoredResponse
-from backend.turns.domain.response_object import Ending, ended_body, new_body
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.response_object import Ending, ended_body, new_body
+from backend.openai_api.domain.turn_request import TurnRequest
 
 LAST_EVENT = 1
 """A replay has `response.created`, number 0, and the terminal event."""

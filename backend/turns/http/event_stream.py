@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from backend.foundation.http.middleware import SEND_ON, known_error
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_events import LoggedEvent
 from shared.errors import BallastError
 
 HEARTBEAT_SECONDS = 15.0

@@ -17,15 +17,15 @@ from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
+from backend.openai_api.domain.response_events import broken_off_events
+from backend.openai_api.domain.response_object import ResponseBody, shown_body, usage_body
+from backend.openai_api.domain.turn_request import TurnRequest, turn_request_in_steps
 from backend.turns.domain.input_requests import (
     CompactRequest,
     InputTokensRequest,
     compact_request_in_steps,
     input_tokens_request_in_steps,
 )
-from backend.turns.domain.response_events import broken_off_events
-from backend.turns.domain.response_object import ResponseBody, shown_body, usage_body
-from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
 from backend.turns.http.event_stream import EventBatches, frames, watched
 from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer, read_noting

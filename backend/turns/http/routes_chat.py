@@ -11,10 +11,10 @@ from backend.foundation.http.errors import error_body
 from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import new_router
 from backend.identity.http.caller import OnceDep
-from backend.turns.domain.chat_chunks import ChunkProjection
-from backend.turns.domain.chat_completion import Addresses, Choice, choices_in, completion_body, failure_in
-from backend.turns.domain.chat_request import ChatRequest, ChatTurn, chat_request_in_steps
-from backend.turns.domain.response_object import ResponseBody
+from backend.openai_api.domain.chat_chunks import ChunkProjection
+from backend.openai_api.domain.chat_completion import Addresses, Choice, choices_in, completion_body, failure_in
+from backend.openai_api.domain.chat_request import ChatRequest, ChatTurn, chat_request_in_steps
+from backend.openai_api.domain.response_object import ResponseBody
 from backend.turns.http.event_stream import EventBatches
 from backend.turns.http.refused_early import CHAT_PATH
 from backend.turns.http.turn_answers import DoorDep, TurnDoor, described_answers

@@ -23,12 +23,12 @@ from backend.foundation.services.idempotency import KEY_HEADER
 from backend.foundation.services.steps import in_steps
 from backend.identity.domain import Caller
 from backend.identity.http.caller import CallerDep
-from backend.turns.domain.client_left import OnDisconnect
-from backend.turns.domain.response_object import ResponseBody, report_in
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.client_left import OnDisconnect
+from backend.openai_api.domain.response_object import ResponseBody, report_in
+from backend.openai_api.domain.turn_request import TurnRequest
+from backend.streams.services.reader_rights import ReaderRights
 from backend.turns.http.event_stream import EventBatches, EventStream, Release, release_nothing, watched
 from backend.turns.services.queue_turn import AcknowledgedTurn
-from backend.turns.services.reader_rights import ReaderRights
 from backend.turns.services.turn_registry import RunningTurn
 from backend.turns.services.use_cases import TurnServices
 from shared.errors import BallastError, InvalidRequest

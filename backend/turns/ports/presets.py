@@ -2,9 +2,9 @@
 
 from typing import NamedTuple, Protocol
 
-from backend.conversations.ports.agent_use import AgentUse
 from backend.identity.domain import Caller
-from backend.turns.domain.presets import Preset
+from backend.openai_api.domain.presets import Preset
+from backend.prompt.ports.agent_use import AgentUse
 
 
 class OfferedPreset(NamedTuple):

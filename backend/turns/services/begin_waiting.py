@@ -6,7 +6,7 @@ from contextlib import suppress
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.domain.response_object import failed
+from backend.openai_api.domain.response_object import failed
 from backend.turns.domain.unbegun import unbegun, with_blank_body
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_ports import TurnPorts

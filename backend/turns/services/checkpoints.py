@@ -10,7 +10,7 @@ from typing import Protocol
 from backend.conversations.domain.responses import Checkpoint
 from backend.conversations.ports.conversations import TurnStore
 from backend.foundation.services.supervision import Supervisor, result_or_error, stopped
-from backend.turns.domain.output_items import characters_in
+from backend.openai_api.domain.output_items import characters_in
 from shared.errors import Unavailable
 
 CHECKPOINT_SECONDS = 0.5

@@ -1,13 +1,7 @@
 """Leaving out an earlier part of the conversation in a running turn: before its first model call, or between two."""
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.left_out import (
-    Omission,
-    PromptRoom,
-    left_out_by_input,
-    left_out_of_running,
-    summary_entry,
-)
+from backend.prompt.domain.left_out import Omission, PromptRoom, left_out_by_input, left_out_of_running, summary_entry
 from backend.turns.domain.summary_request import fixed_tokens, request_tokens
 from backend.turns.domain.turn_plan import later_request
 from backend.turns.ports.observer import CompactionOutcome

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from backend.conversations.domain.carried_summaries import CarriedSummary, carrying_item
 from backend.conversations.domain.conversation_log import Entry, newest_reset, sent_entries
-from backend.conversations.domain.left_out import Omission, labels_of_omission, left_out_by_input
 from backend.conversations.domain.responses import Item, ItemBody
-from backend.conversations.domain.turn_calls import SummaryCall
 from backend.conversations.domain.withheld import emptied_item
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.knowledge.domain.labels import encode_labels
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.turn_request import TurnRequest
+from backend.prompt.domain.left_out import Omission, labels_of_omission, left_out_by_input
+from backend.prompt.domain.turn_calls import SummaryCall
 from backend.turns.ports.observer import CompactionOutcome
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.summarise import Summarise, Summary

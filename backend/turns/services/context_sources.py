@@ -11,8 +11,8 @@ from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
-from backend.turns.domain.requested_settings import base_param
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.requested_settings import base_param
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource, TurnFacts
 from backend.turns.ports.observer import TurnObserver
 from shared.errors import BallastError, NotFound, Unavailable

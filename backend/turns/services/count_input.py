@@ -1,9 +1,9 @@
 """Counting the tokens that a turn would send, without running it."""
 
-from backend.conversations.domain.compaction import tools_tokens
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.turn_request import TurnRequest
+from backend.prompt.domain.compaction import tools_tokens
 from backend.turns.services.turn_assembly import assembled
 from backend.turns.services.turn_draft import TurnDraft
 from backend.turns.services.turn_drafting import TurnDrafting

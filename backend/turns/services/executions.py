@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from backend.conversations.domain.conversation_log import EpochReason
-from backend.conversations.domain.left_out import Omission
-from backend.conversations.domain.prompt_tail import tail_of
+from backend.prompt.domain.left_out import Omission
+from backend.prompt.domain.prompt_tail import tail_of
 from backend.turns.domain.turn_plan import later_request, moved_in
 from backend.turns.services.compact_history import CompactHistory, due_at_start, is_long_when_taken_over
 from backend.turns.services.execution_reader import ExecutionReader

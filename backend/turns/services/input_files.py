@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 from backend.conversations.domain.attached_files import FileMessage, unread_files, with_files, without_files
 from backend.conversations.domain.turn_input import ParsedInput
+from backend.extraction.domain.chunking import joined_text, readable_text
+from backend.extraction.domain.media_types import media_type_of
+from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.foundation.services.steps import in_steps
 from backend.identity.domain import Caller
-from backend.knowledge.domain.chunking import joined_text, readable_text
 from backend.knowledge.domain.excerpts import best_chunks
-from backend.knowledge.domain.knowledge import Chunk
-from backend.knowledge.domain.media_types import media_type_of
 from backend.knowledge.domain.shelves import ShelfState, ShelvedFile
-from backend.knowledge.ports.knowledge import DocumentReader, ReadableFile
+from backend.openai_api.domain.turn_request import TurnRequest
+from backend.search.domain.chunks import Chunk
 from backend.turns.domain.file_parts import GivenFile, bytes_given, without_bytes_in_steps
 from backend.turns.domain.file_room import Room
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.ports.files_by_id import FilesById
 from shared.errors import ContextTooLong, InvalidRequest, NotFound, UnsupportedValue
 from shared.models.messages import Content, HistoryMessage, ToolMessage, UserMessage, texts_in

@@ -10,7 +10,7 @@ from backend.conversations.ports.conversations import ConversationStore
 from backend.foundation.services.steps import in_steps
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, Labels, joined_labels, may_read
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.services.context_sources import ContextSources
 from shared.errors import InvalidRequest
 

@@ -9,15 +9,15 @@ import orjson
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.domain.response_events import TERMINAL_TYPES, LoggedEvent
-from backend.turns.domain.response_object import Ending, ResponseBody
+from backend.openai_api.domain.response_events import TERMINAL_TYPES, LoggedEvent
+from backend.openai_api.domain.response_object import Ending, ResponseBody
+from backend.streams.services.follow_events import FollowEvents
+from backend.streams.services.until_stored import until_stored
 from backend.turns.services.checkpoints import CheckpointWriter
-from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.joined_writer import JoinedWriter
 from backend.turns.services.responses import Responses
 from backend.turns.services.run_turn import Gates, ending_of_defect, is_taken, signalled
 from backend.turns.services.turn_ports import JoinedTurn, TurnPorts
-from backend.turns.services.until_stored import until_stored
 from shared.errors import NotFound, TurnTaken, Unavailable
 
 LANES_END_SECONDS = 2.0

@@ -7,9 +7,9 @@ from backend.conversations.domain.item_bodies import RESULTS
 from backend.conversations.domain.responses import JOINED_IN, Conversation, ItemBody, NewTurn, StoredResponse
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import joined_labels
+from backend.openai_api.domain.response_object import ResponseBody
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import JoinedPlan, Lane, lane_body, main_lane
-from backend.turns.domain.response_object import ResponseBody
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import JoinedTurn, Turn
 from shared.ids import IdPrefix, new_id
 from shared.models.values import JsonObject

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Sequence
 
 from backend.conversations.domain.responses import Checkpoint, FinishedTurn, StoredResponse
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_object import Ending, ResponseBody
 from backend.turns.domain.joined_output import JoinedProjection
 from backend.turns.domain.lost_turn import UNSEEN_GAP
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import Ending, ResponseBody
 from backend.turns.services.shown_events import ShownEvents
 from backend.turns.services.turn_ports import JoinedTurn, TurnPorts
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from backend.turns.ports.chat_shell import ChatShell
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from shared.clock import Clock
 from shared.errors import ChatShellUnavailable
 from shared.models.events import ModelCard

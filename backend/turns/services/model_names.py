@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.identity.domain import Caller
-from backend.turns.domain.presets import ModelMeaning
+from backend.openai_api.domain.presets import ModelMeaning
 from backend.turns.ports.presets import OfferedPreset, PresetSource
 from backend.turns.services.model_catalogue import ModelCatalogue
 from shared.errors import UnknownModel

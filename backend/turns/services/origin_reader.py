@@ -27,9 +27,9 @@ from backend.conversations.domain.turn_input import ParsedInput, read_items, rea
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.foundation.services.steps import beside_others, in_steps
 from backend.identity.domain import Caller
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import lane_to_continue
 from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, branched, continued, forked
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import InvalidRequest, NotFound, PermissionDenied, TurnRunning
 from shared.ids import IdPrefix, new_id

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.document_numbers import first_shown_number, next_number
 from backend.conversations.domain.placed_blocks import CLASSIC
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.domain.shelves import Shelf, ShelfState, ShelvedFile, shelf_of_agent
-from backend.turns.domain.presets import Preset
+from backend.openai_api.domain.presets import Preset
+from backend.prompt.domain.document_numbers import first_shown_number, next_number
 from backend.turns.ports.files_by_id import FilesOfAgents
 from shared.errors import NotFound
 from shared.models.events import ModelCard

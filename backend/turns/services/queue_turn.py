@@ -10,9 +10,9 @@ from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import encode_labels
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.asked_later import AskedLater, read_asked, request_json, stored_asked
 from backend.turns.domain.lanes import lane_to_continue
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.item_references import ResolvedInput
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts

@@ -10,10 +10,10 @@ from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.responses import ItemBody, ResponseStatus, StoredResponse
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.identity.domain import Caller
+from backend.openai_api.domain.response_object import Ending, ResponseBody
+from backend.streams.ports.events import StopSignals
 from backend.turns.domain.lanes import lanes_in
-from backend.turns.domain.response_object import Ending, ResponseBody
 from backend.turns.domain.unbegun import unbegun
-from backend.turns.ports.events import StopSignals
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, TurnRunning, Unavailable
 

@@ -7,14 +7,14 @@ from typing import NamedTuple, cast
 
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.domain.response_object import Ending, failed
+from backend.openai_api.domain.response_object import Ending, failed
+from backend.streams.services.until_stored import FINISH_PAUSES_SECONDS
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.executions import Executions
 from backend.turns.services.queue_turn import queued_signal, steer_signal
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
-from backend.turns.services.until_stored import FINISH_PAUSES_SECONDS
 from shared.errors import (
     BallastError,
     Conflict,

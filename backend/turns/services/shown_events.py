@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from backend.conversations.domain.responses import FinishedTurn, StoredResponse
-from backend.turns.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.streams.services.until_stored import until_stored
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.until_stored import until_stored
 from shared.errors import BallastError, Conflict, Unavailable
 
 

@@ -12,10 +12,10 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
+from backend.openai_api.domain.response_object import ResponseBody
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import joined_response_id, lane_requests, lanes_in, main_lane
-from backend.turns.domain.response_object import ResponseBody
 from backend.turns.domain.turn_origin import TurnStart
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.joined_assembly import join_assembled
 from backend.turns.services.turn_assembly import assembled
 from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting

@@ -6,8 +6,8 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.steps import beside_others
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.turn_origin import TurnStart
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.queue_turn import AcknowledgedTurn, QueueTurn, asked_of
 from backend.turns.services.start_lanes import StartLanes
 from backend.turns.services.turn_assembly import assembled

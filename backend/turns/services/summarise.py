@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import NamedTuple, Protocol
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.left_out import Omission, summary_limit_tokens
-from backend.conversations.domain.turn_calls import SummaryCall
+from backend.prompt.domain.left_out import Omission, summary_limit_tokens
+from backend.prompt.domain.turn_calls import SummaryCall
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.turns.domain.summary_request import (
     SummaryRequest,

@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from backend.conversations.domain.compaction import hand_back_tokens
 from backend.conversations.domain.conversation_log import newest_reset
 from backend.conversations.domain.leases import TakenTurn
-from backend.conversations.domain.listed_files import stored_files_in
 from backend.conversations.domain.responses import Exchange, FinishedTurn, OpenedConversation, StoredResponse
 from backend.conversations.domain.waiting_turns import Entered
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_projection import ResponseProjection
+from backend.openai_api.domain.shown_output import ShownOutput, rebuilt_events
+from backend.prompt.domain.compaction import hand_back_tokens
+from backend.prompt.domain.listed_files import stored_files_in
 from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, ShownSoFar, closed_turn
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_projection import ResponseProjection
-from backend.turns.domain.shown_output import ShownOutput, rebuilt_events
 from backend.turns.domain.turn_plan import TurnPlan, continued_request, moved_in
 from backend.turns.ports.observer import TakeoverOutcome
 from backend.turns.services.take_over_lanes import MAX_TAKEOVERS, joined_again

@@ -1,8 +1,8 @@
 """Going on with a joined response whose process died or gave it up; its lanes are taken over as any other turn."""
 
 from backend.conversations.domain.leases import TakenTurn
+from backend.openai_api.domain.response_events import LoggedEvent
 from backend.turns.domain.lanes import JoinedPlan, lanes_in
-from backend.turns.domain.response_events import LoggedEvent
 from backend.turns.services.turn_assembly import FIRST_EVENTS
 from backend.turns.services.turn_ports import BegunJoin, JoinedTurn, TurnPorts
 from shared.errors import Conflict, TurnTaken

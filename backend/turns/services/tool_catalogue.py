@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.served_tools import ServedTools, ToolSelection
-from backend.turns.domain.client_tools import function_definitions
-from backend.turns.domain.mcp_tool import McpTool
-from backend.turns.domain.presets import Preset
-from backend.turns.domain.tool_selection import check_selection, selection_of
-from backend.turns.domain.turn_request import Tool, TurnRequest
-from backend.turns.ports.chat_shell import ChatShell
+from backend.openai_api.domain.client_tools import function_definitions
+from backend.openai_api.domain.mcp_tool import McpTool
+from backend.openai_api.domain.presets import Preset
+from backend.openai_api.domain.tool_selection import check_selection, selection_of
+from backend.openai_api.domain.turn_request import Tool, TurnRequest
 from backend.turns.services.model_catalogue import RecentAnswer
 from shared.clock import Clock
 from shared.errors import InvalidRequest

@@ -5,9 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from backend.conversations.domain.authors import authored_bodies
-from backend.conversations.domain.block_policy import BlockStatement, block_statements, far_pointer, stated_blocks
-from backend.conversations.domain.compaction import Load, hand_back_tokens, tools_tokens
-from backend.conversations.domain.context_policy import ContextPlan, full_context, plan_context, with_line
 from backend.conversations.domain.conversation_log import (
     Entry,
     EpochReason,
@@ -17,20 +14,32 @@ from backend.conversations.domain.conversation_log import (
     stated_context,
     user_words,
 )
-from backend.conversations.domain.epochs import Epoch, compact, without_statements
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
-from backend.conversations.domain.listed_files import left_out_files, stored_files_in
 from backend.conversations.domain.placed_blocks import CLASSIC
-from backend.conversations.domain.prompt_tail import history_with, moved_blocks
 from backend.conversations.domain.responses import (
     Item,
     ItemBody,
     NewTurn,
     ResponseStatus,
     StoredResponse,
+    numbered_items,
 )
-from backend.conversations.domain.settings_digest import settings_digest
-from backend.conversations.domain.turn_entries import (
+from backend.conversations.domain.withheld import labels_in
+from backend.knowledge.domain.access import strictest_mode
+from backend.knowledge.domain.labels import Label, Labels, joined_labels
+from backend.knowledge.domain.shelves import shelf_of_agent
+from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.openai_api.domain.requested_settings import model_parameters
+from backend.openai_api.domain.response_object import new_body
+from backend.openai_api.domain.turn_request import TurnRequest
+from backend.prompt.domain.block_policy import BlockStatement, block_statements, far_pointer, stated_blocks
+from backend.prompt.domain.compaction import Load, hand_back_tokens, tools_tokens
+from backend.prompt.domain.context_policy import ContextPlan, full_context, plan_context, with_line
+from backend.prompt.domain.epochs import Epoch, compact, without_statements
+from backend.prompt.domain.listed_files import left_out_files, stored_files_in
+from backend.prompt.domain.prompt_tail import history_with, moved_blocks
+from backend.prompt.domain.settings_digest import settings_digest
+from backend.prompt.domain.turn_entries import (
     EntryStamp,
     block_entries,
     context_entry,
@@ -38,19 +47,10 @@ from backend.conversations.domain.turn_entries import (
     file_entries,
     given_entries,
     notice_entry,
-    numbered_items,
     placed,
     silent_entry,
 )
-from backend.conversations.domain.withheld import labels_in
-from backend.knowledge.domain.access import strictest_mode
-from backend.knowledge.domain.labels import Label, Labels, joined_labels
-from backend.knowledge.domain.shelves import shelf_of_agent
-from backend.knowledge.domain.tickets import Ticket, sign_ticket
-from backend.turns.domain.requested_settings import model_parameters
-from backend.turns.domain.response_object import new_body
 from backend.turns.domain.turn_plan import InputPlaces, plan_of, planned_blocks
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_draft import TurnDraft
 from backend.turns.services.turn_ports import Turn
 from shared.errors import ContextTooLong

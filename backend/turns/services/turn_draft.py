@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from backend.conversations.domain.attached_files import check_read
-from backend.conversations.domain.context_policy import BaseText
-from backend.conversations.domain.epochs import Epoch
 from backend.conversations.domain.placed_blocks import NO_BLOCKS, PlacedBlocks
 from backend.conversations.domain.responses import (
     ConversationSettings,
@@ -17,10 +15,12 @@ from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Labels
-from backend.turns.domain.client_left import BY_API, DisconnectPolicy
-from backend.turns.domain.presets import ModelMeaning
+from backend.openai_api.domain.client_left import BY_API, DisconnectPolicy
+from backend.openai_api.domain.presets import ModelMeaning
+from backend.openai_api.domain.turn_request import TurnRequest
+from backend.prompt.domain.context_policy import BaseText
+from backend.prompt.domain.epochs import Epoch
 from backend.turns.domain.turn_origin import Origin
-from backend.turns.domain.turn_request import TurnRequest
 from shared.models.execution import (
     DynamicBlock,
     KnowledgeBaseRef,

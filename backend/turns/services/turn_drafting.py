@@ -6,10 +6,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 from backend.conversations.domain.authors import authored
-from backend.conversations.domain.block_policy import agents_stated
 from backend.conversations.domain.conversation_log import newest_reset, summary_of
-from backend.conversations.domain.epochs import CallerAccess, plan_epoch, with_unknown_tools
-from backend.conversations.domain.listed_files import has_unshown
 from backend.conversations.domain.passed_over import IGNORED_KEY, PassedOver
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.conversations.domain.responses import (
@@ -20,8 +17,6 @@ from backend.conversations.domain.responses import (
     SettingsDigest,
     StoredResponse,
 )
-from backend.conversations.domain.settings_digest import settings_digest
-from backend.conversations.domain.system_message import PromptForm, prompt_form
 from backend.conversations.domain.waiting_turns import IfRunning
 from backend.foundation.domain.json_objects import scanned
 from backend.foundation.services.steps import beside_others, in_steps
@@ -30,10 +25,8 @@ from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import decode_labels
-from backend.turns.domain.asked_later import AskedLater, check_may_enter
-from backend.turns.domain.client_left import unstored_id
-from backend.turns.domain.file_room import files_room
-from backend.turns.domain.presets import (
+from backend.openai_api.domain.client_left import unstored_id
+from backend.openai_api.domain.presets import (
     ModelMeaning,
     Preset,
     blocks_of,
@@ -42,7 +35,7 @@ from backend.turns.domain.presets import (
     with_preset,
     with_skills,
 )
-from backend.turns.domain.requested_settings import (
+from backend.openai_api.domain.requested_settings import (
     asked_model,
     check_choice,
     forbid_filters,
@@ -50,9 +43,16 @@ from backend.turns.domain.requested_settings import (
     own_settings,
     without_untaken,
 )
-from backend.turns.domain.response_object import new_body
+from backend.openai_api.domain.response_object import new_body
+from backend.openai_api.domain.turn_request import TurnRequest, turn_request_in_steps
+from backend.prompt.domain.block_policy import agents_stated
+from backend.prompt.domain.epochs import CallerAccess, plan_epoch, with_unknown_tools
+from backend.prompt.domain.listed_files import has_unshown
+from backend.prompt.domain.settings_digest import settings_digest
+from backend.prompt.domain.system_message import PromptForm, prompt_form
+from backend.turns.domain.asked_later import AskedLater, check_may_enter
+from backend.turns.domain.file_room import files_room
 from backend.turns.domain.turn_origin import TurnStart, at_unknown_end
-from backend.turns.domain.turn_request import TurnRequest, turn_request_in_steps
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.carried_summaries import CarriedSummaries
 from backend.turns.services.context_sources import ContextSources

@@ -4,29 +4,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import TailMessage
 from backend.conversations.domain.placed_blocks import ANCHORED, Placement
 from backend.conversations.domain.prompt_record import SentPrompt
-from backend.conversations.domain.prompt_tail import MovedBlock, tail_of
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.domain.seen_chain import Chain
 from backend.conversations.domain.waiting_turns import Entered
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.ports.waiting_turns import WaitingTurnStore
 from backend.conversations.services.withheld_turns import WithheldText
+from backend.extraction.ports import DocumentReader
 from backend.foundation.services.supervision import Supervisor
-from backend.knowledge.ports.knowledge import DocumentReader
+from backend.limits.services.turn_rates import TurnRates
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.shown_output import ShownOutput
+from backend.prompt.domain.prompt_tail import MovedBlock, tail_of
 from backend.restricted.services.outgoing_check import OutgoingCheck
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.shown_output import ShownOutput
+from backend.streams.ports.events import EventLog, StopSignals
 from backend.turns.domain.turn_plan import InputPlaces
-from backend.turns.ports.chat_shell import ChatShell
-from backend.turns.ports.events import EventLog, StopSignals
 from backend.turns.ports.files_by_id import FilesById, FilesOfAgents
 from backend.turns.ports.observer import TurnObserver
 from backend.turns.services.lease import TurnLease
-from backend.turns.services.turn_rates import TurnRates
 from shared.clock import Clock
 from shared.models.events import ModelCard, Usage
 from shared.models.execution import ExecutionRequest

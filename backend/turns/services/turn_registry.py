@@ -10,12 +10,12 @@ from typing import Self
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.domain.response_object import total_tokens
+from backend.openai_api.domain.response_object import total_tokens
+from backend.streams.services.until_stored import FINISH_PAUSES_SECONDS
 from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
 from backend.turns.services.join_lanes import join_lanes
 from backend.turns.services.run_turn import Gates, run_turn
 from backend.turns.services.turn_ports import JoinedTurn, Turn, TurnPorts
-from backend.turns.services.until_stored import FINISH_PAUSES_SECONDS
 from shared.errors import Unavailable
 
 INTERRUPTION_SECONDS = 5.0

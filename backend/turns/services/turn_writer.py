@@ -8,20 +8,27 @@ from typing import NamedTuple
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.model_calls import CallsMade, TailMessage
 from backend.conversations.domain.prompt_record import SentPrompt
-from backend.conversations.domain.responses import Checkpoint, Exchange, FinishedTurn, ItemBody, StoredResponse
+from backend.conversations.domain.responses import (
+    Checkpoint,
+    Exchange,
+    FinishedTurn,
+    ItemBody,
+    StoredResponse,
+    numbered_items,
+)
 from backend.conversations.domain.seen_chain import answer_seen, extended
-from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
-from backend.conversations.domain.turn_entries import numbered_items, with_entered
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.domain.waiting_turns import WaitingTurn
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_object import Ending, ResponseBody, failed, finished, interrupted
+from backend.openai_api.domain.response_projection import ResponseProjection
+from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
+from backend.prompt.domain.turn_entries import with_entered
 from backend.restricted.services.outgoing_scan import OutgoingScan
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished, interrupted
-from backend.turns.domain.response_projection import ResponseProjection
+from backend.streams.services.until_stored import FINISH_PAUSES_SECONDS, until_stored
 from backend.turns.services.delta_meter import DELTAS, DeltaMeter
 from backend.turns.services.shown_events import ShownEvents
 from backend.turns.services.turn_ports import Turn, TurnPorts
-from backend.turns.services.until_stored import FINISH_PAUSES_SECONDS, until_stored
 from shared.errors import BallastError, ModelContextOverflow
 from shared.ids import new_id
 from shared.models.coalescing import coalesced

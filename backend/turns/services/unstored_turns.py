@@ -10,9 +10,9 @@ import orjson
 from backend.conversations.domain.responses import ResponseStatus
 from backend.conversations.domain.withheld import emptied_body
 from backend.identity.domain import Caller
-from backend.turns.domain.client_left import is_unstored_of
-from backend.turns.domain.response_events import TERMINAL_TYPES, LoggedEvent
-from backend.turns.domain.response_object import Ending, ResponseBody, ended_body
+from backend.openai_api.domain.client_left import is_unstored_of
+from backend.openai_api.domain.response_events import TERMINAL_TYPES, LoggedEvent
+from backend.openai_api.domain.response_object import Ending, ResponseBody, ended_body
 from backend.turns.services.responses import WAIT_SECONDS, send_stops
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, Unavailable

@@ -4,17 +4,17 @@ from dataclasses import dataclass
 
 from backend.conversations.domain.passed_over import PassedOver
 from backend.conversations.services.withheld_turns import WithheldText
-from backend.turns.domain.client_left import DisconnectPolicy
+from backend.limits.services.turn_rates import TurnRates
+from backend.openai_api.domain.client_left import DisconnectPolicy
+from backend.streams.services.follow_events import FollowEvents
+from backend.streams.services.reader_rights import RightsOfReaders
 from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.count_input import CountInput
-from backend.turns.services.follow_events import FollowEvents
 from backend.turns.services.model_names import ModelNames
-from backend.turns.services.reader_rights import RightsOfReaders
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
-from backend.turns.services.turn_rates import TurnRates
 from backend.turns.services.turn_registry import TurnRegistry
 from backend.turns.services.unstored_turns import UnstoredTurns
 

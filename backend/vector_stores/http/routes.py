@@ -9,8 +9,8 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
-from backend.knowledge.domain.filters import check_filter
 from backend.knowledge.services.knowledge_bases import Description
+from backend.search.domain.filters import check_filter
 from backend.vector_stores.http.shapes import (
     DEFAULT_NAME,
     CreateStore,

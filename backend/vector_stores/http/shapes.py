@@ -9,8 +9,8 @@ from backend.foundation.domain.narrow_objects import at_most
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.shapes import ListPage, Metadata, RequestBody, unix_seconds
 from backend.knowledge.domain.attachments import AttachedFile, AttachedStatus, FileBatch, FileCounts, FileErrorCode
-from backend.knowledge.domain.filters import Attributes, Filter
-from backend.knowledge.domain.knowledge import ChunkHit
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Attributes, Filter
 from backend.vector_stores.services.stores import StoreView
 
 MAX_BATCH_FILES = 500

@@ -8,14 +8,15 @@ import asyncio
 from contextlib import suppress
 from typing import NamedTuple
 
+from backend.extraction.domain.media_types import media_type_of
+from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.files.ports import FileStore
 from backend.files.services import whole_file
 from backend.foundation.services.supervision import beside, is_set_within
 from backend.knowledge.domain.attachments import FileError, FileErrorCode, TakenAttachment
 from backend.knowledge.domain.knowledge import Document
-from backend.knowledge.domain.media_types import media_type_of
 from backend.knowledge.ports.attachments import AttachmentStore
-from backend.knowledge.ports.knowledge import DocumentReader, KnowledgeStore, ReadableFile
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, Unavailable, UnsupportedValue
 from shared.ids import IdPrefix, new_id

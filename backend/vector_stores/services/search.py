@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.fusion import content_rank
-from backend.knowledge.domain.knowledge import ChunkHit
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
+from backend.search.domain.fusion import content_rank
 from backend.vector_stores.services.store_access import find_store
 
 

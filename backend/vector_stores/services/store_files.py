@@ -15,9 +15,9 @@ from backend.knowledge.domain.attachments import (
     FileBatch,
     FileCounts,
 )
-from backend.knowledge.domain.filters import Attributes
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.search.domain.filters import Attributes
 from backend.vector_stores.services.reading import ReadingBell
 from backend.vector_stores.services.store_access import find_store
 from shared.clock import Clock

@@ -5,7 +5,7 @@ from chat_shell.knowledge.services.list_documents_tool import KnowledgeBaseListD
 from chat_shell.knowledge.services.read_document_tool import KnowledgeBaseReadDocument
 from chat_shell.knowledge.services.read_file_tool import ReadFile
 from chat_shell.knowledge.services.search_tool import KnowledgeBaseSearch, SafeSummaries
-from chat_shell.tools.ports import Tool
+from chat_shell.tools.ports.tools import Tool
 
 
 def knowledge_tools(knowledge: Knowledge, summaries: SafeSummaries) -> tuple[Tool, ...]:

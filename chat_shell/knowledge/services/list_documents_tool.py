@@ -8,7 +8,7 @@ from chat_shell.knowledge.ports import Knowledge, KnowledgeDocument
 from chat_shell.knowledge.services.turn_knowledge import BaseIds, bases_in_scope, credentials_of
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.domain.tool_calls import checked
-from chat_shell.tools.ports import ToolContext
+from chat_shell.tools.ports.tools import ToolContext
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import knowledge_tools as definitions

@@ -13,7 +13,7 @@ from chat_shell.knowledge.services.turn_knowledge import (
 )
 from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
 from chat_shell.tools.domain.tool_calls import checked
-from chat_shell.tools.ports import ToolContext
+from chat_shell.tools.ports.tools import ToolContext
 from shared.models.events import ModelCard
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts

@@ -9,7 +9,7 @@ from chat_shell.knowledge.services.read_document_tool import document_of_page, p
 from chat_shell.knowledge.services.turn_knowledge import NonBlankText, credentials_of
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.domain.tool_calls import checked
-from chat_shell.tools.ports import ToolContext
+from chat_shell.tools.ports.tools import ToolContext
 from shared.models.values import JsonObject
 from shared.prompts.read_file import READ_FILE_TOOL
 

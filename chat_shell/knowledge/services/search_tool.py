@@ -20,7 +20,7 @@ from chat_shell.sealed.outcome import SealedSearch
 from chat_shell.sealed.released import Released
 from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
 from chat_shell.tools.domain.tool_calls import checked
-from chat_shell.tools.ports import ToolContext
+from chat_shell.tools.ports.tools import ToolContext
 from shared.models.execution import AccessMode
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts

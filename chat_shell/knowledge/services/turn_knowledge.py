@@ -6,7 +6,7 @@ from pydantic import StringConstraints
 
 from chat_shell.knowledge.ports import TurnCredentials
 from chat_shell.tools.domain.tool_calls import ArgumentsRejected
-from chat_shell.tools.ports import ToolContext
+from chat_shell.tools.ports.tools import ToolContext
 from shared.prompts import knowledge_base as texts
 
 BaseIds = tuple[str, ...] | None

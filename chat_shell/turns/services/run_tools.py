@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.domain.tool_calls import ArgumentsRejected, decode_arguments
-from chat_shell.tools.ports import Tool, ToolContext, ToolProvider
-from chat_shell.tools.services import FixedTool
+from chat_shell.tools.ports.tools import Tool, ToolContext, ToolProvider
+from chat_shell.tools.services.fixed_tool import FixedTool
 from chat_shell.turns.domain.limits import KnowledgeAllowance
 from chat_shell.turns.ports import TurnObserver
 from shared.clock import Clock

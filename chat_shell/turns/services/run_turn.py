@@ -12,7 +12,7 @@ from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
 from chat_shell.models.ports import Model, ModelCall, ModelDirectory
 from chat_shell.tools.domain.tool_calls import call_ids
 from chat_shell.tools.domain.written_calls import holds_written_call
-from chat_shell.tools.ports import ToolContext
+from chat_shell.tools.ports.tools import ToolContext
 from chat_shell.turns.domain.limits import (
     KnowledgeAllowance,
     knowledge_calls_in,

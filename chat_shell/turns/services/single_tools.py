@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from chat_shell.knowledge.domain.documents import DocumentNumbers
 from chat_shell.models.ports import ModelDirectory
-from chat_shell.tools.ports import ToolContext
+from chat_shell.tools.ports.tools import ToolContext
 from chat_shell.turns.domain.limits import KnowledgeAllowance
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.tool_round import finish_round

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 
-from backend.conversations.domain.context_policy import BaseText
 from backend.conversations.domain.conversation_log import EpochReason
-from backend.conversations.domain.epochs import CallerAccess, Epoch, plan_epoch
 from backend.conversations.domain.responses import ConversationSettings
-from backend.conversations.domain.system_message import prompt_form
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.domain.withheld import labels_in, withheld_turns
@@ -22,10 +19,13 @@ from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
-from backend.turns.domain.presets import ModelMeaning
-from backend.turns.domain.requested_settings import asked_model, own_settings
+from backend.openai_api.domain.presets import ModelMeaning
+from backend.openai_api.domain.requested_settings import asked_model, own_settings
+from backend.openai_api.domain.turn_request import TurnRequest
+from backend.prompt.domain.context_policy import BaseText
+from backend.prompt.domain.epochs import CallerAccess, Epoch, plan_epoch
+from backend.prompt.domain.system_message import prompt_form
 from backend.turns.domain.turn_origin import Origin, blank_origin
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.turn_assembly import assembled
 from backend.turns.services.turn_draft import TurnDraft, TurnPolicy
 from chat_shell.models.anthropic_messages.cache_marks import block_count, cache_marks

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.knowledge.documents.reader import LibraryDocumentReader
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
 from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
 from backend.knowledge.services.safe_descriptions import SafeDescriptions

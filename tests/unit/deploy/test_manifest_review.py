@@ -10,8 +10,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from backend.knowledge.documents.children import ChildLimits
-from backend.knowledge.documents.reader import MAX_CHILDREN
+from backend.extraction.formats.children import ChildLimits
+from backend.extraction.formats.reader import MAX_CHILDREN
 from backend.settings import Settings as BackendSettings
 from backend.turns.services.turn_registry import INTERRUPTION_SECONDS
 from chat_shell.app import GRPC_GRACE_SECONDS

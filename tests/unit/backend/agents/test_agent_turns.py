@@ -8,7 +8,7 @@ import pytest
 from backend.agents.domain.agent import Agent, AgentDefinition
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.turns.domain.chat_request import parse_chat_request
+from backend.openai_api.domain.chat_request import parse_chat_request
 from backend.turns.services.turn_registry import RunningTurn
 from shared.errors import InvalidRequest, PermissionDenied, UnknownModel
 from shared.models.execution import AccessMode

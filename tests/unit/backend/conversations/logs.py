@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from backend.conversations.domain.context_policy import ContextState
-from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
+from backend.conversations.domain.conversation_log import ContextState, Entry, EntryKind, Reset
 from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.events import ModelCard

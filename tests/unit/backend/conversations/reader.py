@@ -3,7 +3,7 @@
 He is written without the code that he checks, sentences included.
 """
 
-from backend.conversations.domain.context_policy import ContextPlan
+from backend.prompt.domain.context_policy import ContextPlan
 
 WHOLE = (
     "Knowledge bases in scope are now:",

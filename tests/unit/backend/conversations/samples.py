@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.conversations.domain.context_policy import ContextPlan, ContextState, plan_context
+from backend.conversations.domain.conversation_log import ContextState
 from backend.conversations.domain.input_items import InputItem, InputItems
 from backend.knowledge.domain.context_texts import BaseText
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.prompt.domain.context_policy import ContextPlan, plan_context
 from shared.models.execution import DynamicBlock
 from shared.models.invalid_fields import refusal_of
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 
 from backend.conversations.domain.prompt_record import measured
-from backend.conversations.domain.prompt_tail import tail_of
-from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
+from backend.prompt.domain.prompt_tail import tail_of
+from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from shared.models.events import ModelCallStarted
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage

@@ -3,7 +3,7 @@
 import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind, EpochReason, Reset, sent_entries
-from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
+from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from shared.models.events import ModelCallStarted
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED

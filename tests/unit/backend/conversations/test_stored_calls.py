@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.model_calls import CallsMade, ModelCall
-from backend.conversations.domain.turn_calls import CallRecorder, FirstPrompt
+from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from shared.models.events import FinishReason, ModelCallFinished, ModelCallStarted, Usage
 from tests.fakes.chat_shell_requests import full_request
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 
 from backend.conversations.domain.conversation_log import WITHHELD, EpochReason, Reset, newest_reset
-from backend.conversations.domain.epochs import CallerAccess, plan_epoch
+from backend.prompt.domain.epochs import CallerAccess, plan_epoch
 from shared.models.canonical import canonical_parts
 from shared.models.execution import AccessMode
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS, TEMPLATE_VERSION

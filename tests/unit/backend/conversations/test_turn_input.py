@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from backend.conversations.domain.conversation_log import history, pending_calls
 from backend.conversations.domain.input_items import MAX_ITEMS, InputItem
 from backend.conversations.domain.item_bodies import input_bodies
-from backend.conversations.domain.turn_entries import EntryStamp, given_entries, placed
 from backend.conversations.domain.turn_input import ParsedInput, read_given_history, read_items, read_string
-from backend.turns.domain.turn_request import parse_turn_request
+from backend.openai_api.domain.turn_request import parse_turn_request
+from backend.prompt.domain.turn_entries import EntryStamp, given_entries, placed
 from shared.errors import InvalidRequest
 from shared.models.messages import (
     AssistantMessage,

@@ -15,8 +15,8 @@ from redis.exceptions import (
 )
 from sqlalchemy.exc import DBAPIError
 
+from backend.foundation.redis.client import answered
 from backend.foundation.sql.driver_errors import sql_errors_translated
-from backend.turns.redis.client import answered
 from shared.errors import InvalidRequest, Unavailable
 from tests.fakes.driver_errors import asyncpg_errors, connection_errors, redis_errors, sqlite_errors, wrapped
 

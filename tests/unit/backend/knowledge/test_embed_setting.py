@@ -8,12 +8,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from backend.embeddings.domain import TextKind
+from backend.embeddings.ports import MeaningPorts
+from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
 from backend.knowledge.services.embedding_worker import LEASE, TEXTS_AT_ONCE
 from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.wiring import build_knowledge_room
-from backend.meaning.domain import TextKind
-from backend.meaning.ports import MeaningPorts
 from tests.contract.store_cases import migrated
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import FakeHouse, client_of
@@ -59,7 +60,8 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
         embedder, reranker = FakeEmbedder(synonyms={"报销": "reimbursement"}), FakeReranker()
         reranker.is_away = True
         meaning = MeaningPorts(embedder, FakeQuestions(embedder), reranker)
-        room, house = build_knowledge_room(database, FakeClock(), (), meaning), FakeHouse()
+        reader, house = LibraryDocumentReader(), FakeHouse()
+        room = build_knowledge_room(database, FakeClock(), (), meaning, reader)
         app = house.app()
         install_services(app, house.options(), *house.services(), room.services)
         async with client_of(app, await house.key("ann")) as ann:
@@ -68,7 +70,7 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
             put = await ann.put(f"{BASE}/{made.base_id}/documents/a.txt", content=b"reimbursement of hotels")
             assert put.status_code == 201
             yield made
-        await room.reader.close()
+        await reader.close()
 
 
 async def test_progress_is_shown_alone_and_in_lists(door: Door) -> None:

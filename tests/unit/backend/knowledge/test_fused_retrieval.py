@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend.knowledge.domain.filters import Filter
-from backend.knowledge.domain.fusion import RERANKED_HITS
-from backend.knowledge.domain.knowledge import ChunkHit
+from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel
+from backend.embeddings.ports import MeaningPorts
+from backend.embeddings.services.absent import NO_MEANING
 from backend.knowledge.services.fused_retrieval import FusedRetrieval
-from backend.meaning.domain import EmbeddedQuery, EmbeddingModel
-from backend.meaning.ports import MeaningPorts
-from backend.meaning.services.absent import NO_MEANING
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
+from backend.search.domain.fusion import RERANKED_HITS
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.exact_nearest import ExactNearest

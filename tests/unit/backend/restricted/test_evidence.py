@@ -2,10 +2,10 @@
 
 import pytest
 
-from backend.knowledge.domain.fusion import FUSION_DEPTH
-from backend.knowledge.domain.knowledge import Chunk, ChunkHit
 from backend.restricted.domain.evidence import BARS, BARS_OF_LARGE_BASES, evidence_of, is_weak, nearness, words_share
 from backend.restricted.domain.topical_words import topical_words
+from backend.search.domain.chunks import Chunk, ChunkHit
+from backend.search.domain.fusion import FUSION_DEPTH
 
 LIMIT = 24
 ENGLISH, CHINESE = "Guests pay for their rooms before they leave.", "客人离开之前要付清房费。"

@@ -126,7 +126,7 @@ async def test_a_summary_is_withheld_with_what_it_was_made_from() -> None:
         assert "Quist" not in str(request)
         assert request.history[0] == UserMessage(content=WITHHELD)
         for turn_id in (str(last), response.id):
-            shown = await house.conversation_services.prompts(ADA, turn_id)
+            shown = await house.read_prompts(ADA, turn_id)
             assert "Quist" not in str(shown)
             assert all(objects_in(call["messages"]) for call in shown)
         assert house.observer.drifts == []

@@ -9,8 +9,8 @@ from typing import Any
 from backend.agents.domain.agent import Agent, AgentDefinition
 from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.turn_origin import TurnStart
-from backend.turns.domain.turn_request import TurnRequest
 from backend.turns.services.queue_turn import QueueTurn
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_draft import TurnDraft
@@ -118,7 +118,7 @@ def searching(*names: str, said: str, reminder: str = REMINDER) -> list[Any]:
 
 async def prompts_of(house: TurnHouse, response: StoredResponse, caller: Caller = ADA) -> list[dict[str, Any]]:
     """Return what `/prompts` shows of a turn."""
-    shown: list[Any] = await house.conversation_services.prompts(caller, response.id)
+    shown: list[Any] = await house.read_prompts(caller, response.id)
     return shown
 
 

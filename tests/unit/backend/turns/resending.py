@@ -14,7 +14,7 @@ from typing import Any
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.services.turn_registry import RunningTurn
 from shared.models.canonical import canonical_parts
 from shared.models.events import (

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.turns.domain.chat_request import parse_chat_request
-from backend.turns.domain.turn_request import TurnRequest, parse_turn_request
+from backend.openai_api.domain.chat_request import parse_chat_request
+from backend.openai_api.domain.turn_request import TurnRequest, parse_turn_request
 from shared.models.messages import AssistantMessage
 from shared.models.values import objects_in
 

@@ -10,11 +10,11 @@ import orjson
 from backend.conversations.domain.item_bodies import NewId
 from backend.conversations.domain.responses import ConversationSettings
 from backend.knowledge.domain.tickets import SearchOptions
-from backend.turns.domain.client_tools import function_definitions
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import ResponseBody, new_body
-from backend.turns.domain.response_projection import ResponseProjection
-from backend.turns.domain.turn_request import TurnRequest, parse_turn_request
+from backend.openai_api.domain.client_tools import function_definitions
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_object import ResponseBody, new_body
+from backend.openai_api.domain.response_projection import ResponseProjection
+from backend.openai_api.domain.turn_request import TurnRequest, parse_turn_request
 from shared.ids import IdPrefix
 from shared.models.events import Usage
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from backend.conversations.domain.block_policy import FAR_TOKENS
 from backend.conversations.domain.conversation_log import EntryKind
 from backend.knowledge.domain.knowledge import MemberRole
+from backend.prompt.domain.block_policy import FAR_TOKENS
 from backend.turns.domain.summary_request import fixed_tokens
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import UserMessage

@@ -12,6 +12,7 @@ import pytest
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import Checkpoint, Hold
 from backend.files.services import FileClearing
+from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.services import KeyUses
 from backend.knowledge.services.active_bases import ActiveBases
@@ -22,10 +23,9 @@ from backend.restricted.services.forget_searches import ForgetSearches
 from backend.retention.domain import RetentionTerms
 from backend.retention.services.sweeping import Retention
 from backend.retention.wiring import RetentionRoom
-from backend.turns.redis.client import RedisClient
-from backend.turns.redis.event_log import RedisEventLog
-from backend.turns.redis.presence import RedisPresence
-from backend.turns.redis.stop_signals import RedisStopSignals
+from backend.streams.redis.event_log import RedisEventLog
+from backend.streams.redis.presence import RedisPresence
+from backend.streams.redis.stop_signals import RedisStopSignals
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.recovery import Recovery
@@ -115,6 +115,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         once=OncePerKey(broken, clock, "secret"),
         identity=cast(Any, SimpleNamespace(uses=KeyUses(broken), tokens=SimpleNamespace(refresh=broken.fail))),
         conversations=broken,
+        prompts=broken,
         knowledge=broken,
         restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai import APIError, BadRequestError, NotFoundError, RateLimitError
 
+from backend.openai_api.domain.response_object import Ending
 from backend.turns.domain.lanes import lanes_in
-from backend.turns.domain.response_object import Ending
 from backend.turns.http.event_stream import DONE
 from shared.models.events import ExecutionEvent
 from shared.models.messages import AssistantMessage
@@ -19,7 +19,7 @@ from shared.prompts.message_order import messages_of_request
 from tests.examples import examples
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_types import check_chunk, check_completion
-from tests.unit.backend.turns.test_chat_completion import chunks_of, joined, whole
+from tests.unit.backend.openai_api.test_chat_completion import chunks_of, joined, whole
 from tests.unit.backend.turns.test_chat_routes import FAILS, HI, PATH, WEATHER
 from tests.unit.backend.turns.test_joined_output import in_some_order, lanes_of, scripts
 from tests.unit.backend.turns.test_joined_output import joined as joined_response

@@ -95,7 +95,7 @@ async def test_the_summary_counts_to_the_usage_and_is_shown_among_the_prompts() 
         assert at(last.body, "usage", "input_tokens") == sum(
             call.usage.input_tokens or 0 for call in calls if call.usage
         )
-        shown = await house.conversation_services.prompts(ADA, last.id)
+        shown = await house.read_prompts(ADA, last.id)
         assert [call["purpose"] for call in shown] == ["summary", "answer"]
         for call, request in zip(shown, shell_of(house).requests[-2:], strict=True):
             sent = [message.content for message in whole_prompt(request) if not isinstance(message, AssistantMessage)]
@@ -273,7 +273,7 @@ async def test_after_a_change_to_a_smaller_model_the_summary_is_made_in_stretche
         assert house.observer.compactions == ["summarised"]
         known = facts_in(whole_prompt(shell.answers[-1]))
         assert set(known) == {*(f"FACT-{number}" for number in range(25)), "FACT-last"}
-        shown = await house.conversation_services.prompts(ADA, last.id)
+        shown = await house.read_prompts(ADA, last.id)
         for call, request in zip(shown, shell.requests[-len(shown) :], strict=True):
             assert len(objects_in(call["messages"])) == len(whole_prompt(request))
 

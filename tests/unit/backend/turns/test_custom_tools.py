@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.withheld import emptied_item
+from backend.openai_api.domain.chat_chunks import ChunkProjection
+from backend.openai_api.domain.chat_completion import choices_in, completion_body
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_object import finished
+from backend.openai_api.domain.response_projection import ResponseProjection
+from backend.openai_api.domain.shown_output import ShownOutput, rebuilt_events
 from backend.restricted.domain.outgoing_events import texts_of, with_texts
-from backend.turns.domain.chat_chunks import ChunkProjection
-from backend.turns.domain.chat_completion import choices_in, completion_body
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import finished
-from backend.turns.domain.response_projection import ResponseProjection
-from backend.turns.domain.shown_output import ShownOutput, rebuilt_events
 from shared.errors import InvalidRequest
 from shared.models.events import ExecutionEvent, FinishReason, FunctionCallDelta, FunctionCallRequested
 from shared.models.execution import NamedToolChoice

@@ -13,9 +13,9 @@ from openai import BadRequestError
 from backend.conversations.domain.attached_files import UnreadFile
 from backend.conversations.domain.input_items import InputFilePart
 from backend.knowledge.domain.excerpts import best_chunks, shown_tokens
-from backend.knowledge.domain.knowledge import Chunk
+from backend.openai_api.domain.turn_request import parse_turn_request
+from backend.search.domain.chunks import Chunk
 from backend.turns.domain.file_parts import MAX_FILES, STEP_CHARACTERS, GivenFile, bytes_given
-from backend.turns.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, TextPart, UserMessage

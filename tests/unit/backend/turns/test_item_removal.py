@@ -93,9 +93,9 @@ async def test_the_next_turn_begins_where_the_item_was() -> None:
         kept = await house.turns.find(second.id)
         assert kept is not None
         assert (kept.body["output"], kept.input_items) == (second.body["output"], second.input_items)
-        prompts = await house.conversation_services.prompts(ADA, second.id)
+        prompts = await house.read_prompts(ADA, second.id)
         assert [message["content"] for message in prompts[0]["messages"]][1:] == [f"A{SUFFIX}", "One.", f"B{SUFFIX}"]  # type: ignore[index]
-        reasons = [prompt["epoch_reason"] for prompt in await house.conversation_services.prompts(ADA, third.id)]
+        reasons = [prompt["epoch_reason"] for prompt in await house.read_prompts(ADA, third.id)]
         assert reasons == ["history_edited"]
 
 

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_object import Ending, ResponseBody, failed, finished
+from backend.openai_api.domain.response_projection import ResponseProjection
+from backend.openai_api.domain.shown_output import ShownOutput
 from backend.turns.domain.joined_output import JoinedProjection, joined_ending
 from backend.turns.domain.lanes import Lane, lane_body
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.domain.response_object import Ending, ResponseBody, failed, finished
-from backend.turns.domain.response_projection import ResponseProjection
-from backend.turns.domain.shown_output import ShownOutput
 from shared.models.events import ErrorReport, ExecutionEvent, FinishReason, Usage
 from shared.models.values import objects_in
 from tests.examples import examples
 from tests.fakes.openai_types import check_joined_event
+from tests.unit.backend.openai_api.test_projection_properties import endings, rebuilt, steps
 from tests.unit.backend.turns.samples import USAGE, counting_ids, decoded, fresh_body, request
-from tests.unit.backend.turns.test_projection_properties import endings, rebuilt, steps
 
 LANES = [Lane(model=name, response_id=f"resp_{name}", conversation_id=f"conv_{name}") for name in ("a", "b", "c")]
 REPORT = ErrorReport(type="ModelUnavailable", code="server_error", message="503", param=None, retryable=True)

@@ -86,7 +86,7 @@ async def test_prompts_of_a_response_are_those_of_its_lanes() -> None:
         await share(house, first.conversation_id, CAT)
         ended = await house.ask(input="Two", conversation=first.conversation_id, models=BOTH)
         main, branch = (lane.response_id for lane in lanes_in(ended.body))
-        prompts = house.conversation_services.prompts
+        prompts = house.read_prompts
         assert [(call["response_id"], call["call"]) for call in await prompts(ADA, ended.id)] == [
             (main, 1),
             (branch, 1),

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from backend.conversations.domain.responses import StoredResponse
+from backend.streams.memory.event_log import MemoryEventLog
 from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP
-from backend.turns.memory.event_log import MemoryEventLog
 from backend.turns.services.take_over_lanes import MAX_TAKEOVERS
 from shared.models.events import ModelCallStarted, TextDelta
 from tests.fakes.chat_shell_scripted import answer

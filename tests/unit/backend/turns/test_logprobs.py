@@ -6,8 +6,8 @@ import orjson
 import pytest
 from openai import BadRequestError
 
-from backend.turns.domain.response_object import finished
-from backend.turns.domain.shown_output import ShownOutput
+from backend.openai_api.domain.response_object import finished
+from backend.openai_api.domain.shown_output import ShownOutput
 from backend.turns.http.event_stream import DONE
 from shared.errors import PermissionDenied
 from shared.models.events import (

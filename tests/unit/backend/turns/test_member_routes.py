@@ -14,8 +14,8 @@ from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.openai_types import check_item, check_response
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
+from tests.unit.backend.streams.test_following import CountedSilence
 from tests.unit.backend.turns.test_executions import answered, searched
-from tests.unit.backend.turns.test_following import CountedSilence
 from tests.unit.backend.turns.test_routes import Door, open_door
 from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.test_starting import add_base, searching

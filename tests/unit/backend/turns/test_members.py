@@ -14,7 +14,7 @@ from backend.conversations.domain.members import ConversationRole
 from backend.conversations.services.conversations import ItemQuery
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.turns.domain.turn_request import parse_turn_request
+from backend.openai_api.domain.turn_request import parse_turn_request
 from backend.turns.services.queue_turn import AcknowledgedTurn
 from backend.turns.services.turn_registry import RunningTurn
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
@@ -62,7 +62,7 @@ READING: dict[str, Use] = {
     "conversation": lambda house, who, place, _: house.conversation_services.conversations.find(who, place),
     "items": lambda house, who, place, _: house.conversation_services.conversations.items(who, place, ALL),
     "response": lambda house, who, _, response: house.services.responses.find(who, response),
-    "prompts": lambda house, who, _, response: house.conversation_services.prompts(who, response),
+    "prompts": lambda house, who, _, response: house.read_prompts(who, response),
     "members": lambda house, who, place, _: house.conversation_services.members.all(who, place),
     "input items": lambda house, who, _, response: house.services.responses.input_items(
         who, response, after=None, limit=9, descending=False
@@ -160,7 +160,7 @@ async def everything_read(house: TurnHouse, who: Caller, place: str) -> str:
         found.append(shown.body)
         given = await house.services.responses.input_items(who, response.id, after=None, limit=99, descending=False)
         found.append(await services.withheld.shown_input(who, given.response, given.items))
-        found.append(await services.prompts(who, response.id))
+        found.append(await house.read_prompts(who, response.id))
     return orjson.dumps(found).decode()
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from backend.conversations.domain.passed_over import IGNORED_KEY, MAX_TEXT, PassedOver
 from backend.foundation.domain.json_objects import result_of, scanned
-from backend.turns.domain.chat_request import ChatTurn, chat_request_in_steps
-from backend.turns.domain.requested_settings import MAX_EXTRA_BYTES, model_parameters, without_untaken
-from backend.turns.domain.turn_request import TurnRequest, parse_turn_request, turn_request_in_steps
+from backend.openai_api.domain.chat_request import ChatTurn, chat_request_in_steps
+from backend.openai_api.domain.requested_settings import MAX_EXTRA_BYTES, model_parameters, without_untaken
+from backend.openai_api.domain.turn_request import TurnRequest, parse_turn_request, turn_request_in_steps
 from shared.errors import InvalidRequest
 from shared.models.events import ModelCard
 from tests.fakes.chat_shell_scripted import answer

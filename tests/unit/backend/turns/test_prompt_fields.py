@@ -8,7 +8,7 @@ import pytest
 from backend.identity.domain import Caller
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.turns.domain.turn_request import TurnRequest
+from backend.openai_api.domain.turn_request import TurnRequest
 from shared.errors import NotFound
 from shared.models.canonical import canonical_parts
 from shared.models.execution import ExecutionRequest

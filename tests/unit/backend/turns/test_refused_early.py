@@ -17,18 +17,18 @@ from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.refusal_pace import REFUSALS_A_SECOND, REFUSALS_AT_ONCE, RefusalPace
 from backend.identity.domain import Caller, KeyRole, RateLimits
 from backend.identity.services import KeyAdministration
-from backend.turns.domain.rates import WINDOW_SECONDS, RateAnswer, RateDemand
-from backend.turns.memory.rates import MemoryRateStore
-from backend.turns.services.known_refusals import LOOK_AGAIN_SECONDS
-from backend.turns.services.turn_rates import DefaultLimits, RateParts, TurnRates
+from backend.limits.domain.rates import WINDOW_SECONDS, RateAnswer, RateDemand
+from backend.limits.memory.rates import MemoryRateStore
+from backend.limits.services.known_refusals import LOOK_AGAIN_SECONDS
+from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
 from shared.models.events import ModelCallStarted, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import client_of
 from tests.fakes.store_api_keys import FakeApiKeyStore
-from tests.unit.backend.turns.test_known_refusals import Stopwatch
+from tests.unit.backend.limits.test_known_refusals import Stopwatch
+from tests.unit.backend.limits.test_turn_rates import NONE, CountedRefusals, ask
 from tests.unit.backend.turns.test_routes import REPORT, Door, open_door
-from tests.unit.backend.turns.test_turn_rates import NONE, CountedRefusals, ask
 
 LONG = b'{"input": "' + b"a" * 50_000 + b'"}'
 HOURS, WAITED_SECONDS = 7200.0, 30.0

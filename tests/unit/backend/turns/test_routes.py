@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from openai import APIError, APIStatusError, AsyncOpenAI, NotFoundError
 
-from backend.turns.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_events import LoggedEvent
 from backend.turns.http.event_stream import EventStream
 from backend.turns.http.routes import ResponsesWording
 from shared.errors import ModelRateLimited

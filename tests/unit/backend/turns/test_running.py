@@ -9,8 +9,8 @@ import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind
 from backend.conversations.domain.responses import Checkpoint, StoredResponse
-from backend.turns.domain.response_events import LoggedEvent
-from backend.turns.memory.event_log import MemoryEventLog
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.streams.memory.event_log import MemoryEventLog
 from shared.batch_buffer import BatchBuffer
 from shared.errors import ChatShellUnavailable, NotFound, Unavailable
 from shared.models.events import (

@@ -8,18 +8,18 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from backend.turns.domain.chat_request import parse_chat_request
-from backend.turns.domain.response_events import LoggedEvent
+from backend.openai_api.domain.chat_request import parse_chat_request
+from backend.openai_api.domain.response_events import LoggedEvent
+from backend.streams.memory.event_log import MemoryEventLog
 from backend.turns.http.event_stream import DONE, EventBatches, EventStream
 from backend.turns.http.routes import ResponsesWording
 from backend.turns.http.routes_chat import ChatWording
 from backend.turns.http.turn_answers import TurnDoor, Wording
-from backend.turns.memory.event_log import MemoryEventLog
 from shared.errors import BallastError, Unavailable
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_chunk, check_event
-from tests.unit.backend.turns.test_client_left import CHAT, Leaving, idle, reached
+from tests.unit.backend.openai_api.test_client_left import CHAT, Leaving, idle, reached
 from tests.unit.backend.turns.test_routes import open_door
 
 SAID = '{"messages": [{"role": "user", "content": "Hi"}]}'

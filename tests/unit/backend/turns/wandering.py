@@ -10,8 +10,8 @@ from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.turns.memory.event_log import MemoryEventLog
-from backend.turns.memory.stop_signals import MemoryStopSignals
+from backend.streams.memory.event_log import MemoryEventLog
+from backend.streams.memory.stop_signals import MemoryStopSignals
 from backend.turns.services.turn_registry import RunningTurn
 from shared.errors import BallastError, ContextTooLong
 from shared.models.execution import ExecutionRequest, ServedTool, ToolDefinition

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.files.domain import FilePurpose, FileQuota, StoredFile
 from backend.knowledge.domain.attachments import AttachedStatus, Attachment, AttachmentClaim
-from backend.knowledge.ports.knowledge import DocumentReader, ReadableFile
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts, ReadingWaits
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base

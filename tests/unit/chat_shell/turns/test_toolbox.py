@@ -5,7 +5,7 @@ import pytest
 from chat_shell.app import toolbox_of
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.knowledge.services.search_tool import KnowledgeBaseSearch
-from chat_shell.tools.ports import Tool
+from chat_shell.tools.ports.tools import Tool
 from chat_shell.turns.services.run_tools import Toolbox
 from shared.environment import WrongSetting
 from shared.models.execution import AccessMode, ToolDefinition

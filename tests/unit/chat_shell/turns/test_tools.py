@@ -6,7 +6,7 @@ import json
 import pytest
 
 from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
-from chat_shell.tools.ports import ToolContext
+from chat_shell.tools.ports.tools import ToolContext
 from shared.errors import BallastError, InternalError, NotFound, PermissionDenied, Unavailable
 from shared.models.events import (
     CitationAdded,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.turns.chat_shell.chosen import connect_chat_shell
+from backend.chat_shell_client.chosen import connect_chat_shell
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.turns.services.event_buffer import MAX_JOINED_CHARACTERS, EventBuffer
 from chat_shell.turns.services.turn_service import TurnService

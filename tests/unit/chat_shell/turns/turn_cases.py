@@ -9,7 +9,7 @@ from typing import TypeVar
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.models.ports import ModelCall
 from chat_shell.tools.domain.tool_answers import ToolAnswer
-from chat_shell.tools.ports import Tool, ToolContext, ToolProvider
+from chat_shell.tools.ports.tools import Tool, ToolContext, ToolProvider
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from shared.models.events import ExecutionEvent

@@ -1,0 +1,261 @@
+"""The client of chat_shell over gRPC."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager, suppress
+
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from backend.chat_shell_client.grpc_channels import CurrentChannel, LentChannel
+from backend.chat_shell_client.refusals import (
+    BROKEN_OFF,
+    REFUSES_US,
+    TOO_LATE,
+    TOO_OLD,
+    UNREACHABLE,
+    NotTaken,
+    error_of_report,
+)
+from protos.execution.v1 import chat_shell_pb2, events_pb2
+from shared.certificates import Certificates
+from shared.clock import Clock
+from shared.errors import (
+    BallastError,
+    ChatShellUnavailable,
+    DeadlineExceeded,
+    InternalError,
+    InvalidRequest,
+    PayloadTooLarge,
+)
+from shared.message_size import MESSAGE_BYTES_KEY
+from shared.models.events import NEWER_EVENTS_HEADER, ErrorReport, ExecutionEvent, ModelCard, TurnEnd
+from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.models.served_tools import NO_TOOLS, OfferedTools
+from shared.models.single_tools import SingleToolCall, SingleToolResult
+from shared.tracing import trace_headers
+from shared.wire import (
+    card_from_proto,
+    event_from_proto,
+    offered_from_proto,
+    report_from_proto,
+    request_to_proto,
+    tool_call_to_proto,
+    tool_result_from_proto,
+)
+from shared.wire.keepalive import asking_options
+
+DEADLINE_GRACE_SECONDS = 5.0
+"""chat_shell reports a passed deadline itself, as an event; the call's deadline is for a chat_shell that cannot."""
+
+LONGEST_TIMEOUT_SECONDS = 86_400.0
+"""gRPC limits a timeout to 27,000 hours, an earlier deadline than ours; a call with a longer timeout has none."""
+
+LIST_MODELS_TIMEOUT_SECONDS = 5.0
+LIST_TOOLS_TIMEOUT_SECONDS = 5.0
+
+RECONNECT_SECONDS = 1.5
+"""Longer than the longest pause between attempts to connect: a restarted replica is found before a call fails."""
+
+CONNECT_MILLISECONDS = 5_000
+
+# gRPC checks the health of each replica itself, so that a draining replica gets no new turns.
+SERVICE_CONFIG = """{
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "healthCheckConfig": {"serviceName": "execution.v1.ChatShell"}
+}"""
+
+# A window of fixed size: otherwise gRPC reads ahead of a slow consumer without a bound.
+WINDOW_BYTES = 65_536
+
+CHANNEL_OPTIONS = (
+    ("grpc.service_config", SERVICE_CONFIG),
+    *asking_options(),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    # How long an attempt to connect may take, despite its name: a handshake of TLS on a busy machine takes a second.
+    ("grpc.min_reconnect_backoff_ms", CONNECT_MILLISECONDS),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.dns_min_time_between_resolutions_ms", 5_000),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),  # gRPC obeys http_proxy even for loopback
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
+)
+
+ERROR_TRAILER = "ballast-error-bin"
+
+BY_STATUS: dict[grpc.StatusCode, BallastError] = {
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded(TOO_LATE),
+    grpc.StatusCode.RESOURCE_EXHAUSTED: PayloadTooLarge("The turn is too large for the model runner."),
+    grpc.StatusCode.UNAUTHENTICATED: InternalError(REFUSES_US),
+}
+
+
+class GrpcChatShell:
+    """Implements `ChatShell`. Build it inside the event loop that will use it."""
+
+    def __init__(
+        self,
+        target: str,
+        service_token: str,
+        clock: Clock,
+        max_message_bytes: int,
+        certificates: Certificates | None = None,
+    ) -> None:
+        options = (
+            *CHANNEL_OPTIONS,
+            ("grpc.max_receive_message_length", max_message_bytes),
+            ("grpc.max_send_message_length", max_message_bytes),
+        )
+        self._channels = CurrentChannel(target, options, certificates)
+        self._metadata = (("authorization", f"Bearer {service_token}"), (NEWER_EVENTS_HEADER, "1"))
+        self._clock = clock
+
+    async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
+        """Run a turn; closing the iterator cancels the call, and with it the turn.
+
+        Raises:
+            ChatShellUnavailable: no connection, or the connection was lost. Retryable.
+            DeadlineExceeded: the request's deadline passed.
+            BallastError: the error with which chat_shell refused the request.
+        """
+        async with self._connected() as connection, aclosing(self._events(connection, request)) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _events(
+        self, connection: LentChannel, request: ExecutionRequest
+    ) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
+        body = request_to_proto(request).SerializeToString()
+        metadata = self._metadata_for(len(body))
+        call = connection.execute(body, metadata=metadata, timeout=self._timeout_seconds(request))
+        del body  # it is held until it is sent, and not until the turn ends
+        last: ExecutionEvent | None = None
+        try:
+            while isinstance(message := await call.read(), events_pb2.ExecutionEvent):
+                last = _decode(message)
+                yield (last,)
+        except grpc.aio.AioRpcError as error:
+            if not isinstance(last, TurnEnd):
+                raise self._error_of_call(error, connection, begun=last is not None) from error
+        finally:
+            call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
+        if not isinstance(last, TurnEnd):
+            raise ChatShellUnavailable(BROKEN_OFF)
+
+    async def models(self) -> tuple[ModelCard, ...]:
+        """Return the offered models.
+
+        Raises:
+            ChatShellUnavailable: no connection. Retryable.
+        """
+        try:
+            async with self._connected() as connection:
+                answer = await connection.stub.ListModels(
+                    chat_shell_pb2.ListModelsRequest(),
+                    metadata=self._metadata_for(0),
+                    timeout=LIST_MODELS_TIMEOUT_SECONDS,
+                )
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise ChatShellUnavailable("The model runner did not answer in time.") from error
+            raise self._error_of_call(error, begun=False) from error
+        return tuple(card_from_proto(card) for card in answer.models)
+
+    async def tools(self) -> OfferedTools:
+        """Return the tools of tool servers, and the skills; none of a chat_shell that does not know the method.
+
+        Raises:
+            ChatShellUnavailable: no connection, or what came is no such list. Retryable.
+        """
+        asked, metadata = chat_shell_pb2.ListToolsRequest(), self._metadata_for(0)
+        try:
+            async with self._connected() as connection:
+                answer = await connection.stub.ListTools(asked, metadata=metadata, timeout=LIST_TOOLS_TIMEOUT_SECONDS)
+            return offered_from_proto(answer)
+        except InvalidRequest as error:
+            raise ChatShellUnavailable("The model runner sent what is no list of tools.") from error
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                return NO_TOOLS
+            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise ChatShellUnavailable("The model runner did not answer in time.") from error
+            raise self._error_of_call(error, begun=False) from error
+
+    async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
+        """Run one of chat_shell's tools; cancelling this cancels the call, and with it the tool.
+
+        Raises:
+            ChatShellUnavailable: no connection, or chat_shell does not know the method.
+            DeadlineExceeded: the turn's deadline passed.
+            BallastError: the error with which chat_shell refused the call.
+        """
+        timeout = self._timeout_seconds(call.turn)
+        message = tool_call_to_proto(call)
+        metadata = self._metadata_for(message.ByteSize())
+        async with self._connected() as connection:
+            try:
+                answer = await connection.stub.RunTool(message, metadata=metadata, timeout=timeout)
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                    raise ChatShellUnavailable(TOO_OLD) from error
+                raise self._error_of_call(error, connection, begun=False) from error
+        return tool_result_from_proto(answer)
+
+    def _error_of_call(
+        self, error: grpc.aio.AioRpcError, connection: LentChannel | None = None, *, begun: bool
+    ) -> BallastError:
+        if not begun:
+            self._channels.tell_refusal(error)
+        raised = error_of_call(error, begun=begun)
+        if connection is not None and isinstance(raised, NotTaken):
+            connection.is_left = True
+        return raised
+
+    def _metadata_for(self, message_bytes: int) -> tuple[tuple[str, str], ...]:
+        return (*self._metadata, (MESSAGE_BYTES_KEY, str(message_bytes)), *trace_headers().items())
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[LentChannel]:
+        """Lend a connection once it stands, or after `RECONNECT_SECONDS`; the call then reports the missing one."""
+        async with self._channels.lend() as connection:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RECONNECT_SECONDS):
+                    await connection.channel.channel_ready()
+            yield connection
+
+    def _timeout_seconds(self, request: ExecutionRequest) -> float | None:
+        left_seconds = remaining_seconds(request.deadline, self._clock.now())
+        return left_seconds + DEADLINE_GRACE_SECONDS if left_seconds < LONGEST_TIMEOUT_SECONDS else None
+
+    async def close(self) -> None:
+        """Cancel running calls and close all channels."""
+        await self._channels.close()
+
+
+def _decode(message: events_pb2.ExecutionEvent) -> ExecutionEvent:
+    try:
+        return event_from_proto(message)
+    except InvalidRequest as error:
+        raise ChatShellUnavailable(f"The model runner sent what is no event: {error.message}") from error
+
+
+def error_of_call(error: grpc.aio.AioRpcError, *, begun: bool) -> BallastError:
+    """Translate a failed call by the report that chat_shell sent with it, or else by its status."""
+    report = _trailing_report(error)
+    if report is not None:
+        return error_of_report(report)
+    known = BY_STATUS.get(error.code())
+    if known is None:
+        return ChatShellUnavailable(BROKEN_OFF if begun else UNREACHABLE)
+    return type(known)(known.message)
+
+
+def _trailing_report(error: grpc.aio.AioRpcError) -> ErrorReport | None:
+    for key, value in error.trailing_metadata() or ():
+        if key == ERROR_TRAILER and isinstance(value, bytes):
+            try:
+                return report_from_proto(events_pb2.ErrorReport.FromString(value))
+            except DecodeError:
+                return None
+    return None

@@ -1,0 +1,175 @@
+"""The child processes in which files are cut, as seen from the backend."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from backend.extraction.domain.media_types import HEAVY
+from backend.extraction.formats.frames import (
+    ANSWER,
+    HEAD,
+    Answer,
+    Batch,
+    Ended,
+    Job,
+    PieceCount,
+    Refused,
+    as_frame,
+    to_batch,
+)
+from backend.extraction.formats.pieces import ContentLimits, PieceBatch
+from backend.foundation.services.supervision import beside
+from shared.errors import InvalidRequest, PayloadTooLarge
+
+CHILD_MODULE = "backend.extraction.formats.child"
+_PIECE_BYTES = 256 * 1024
+_READ_BUFFER_BYTES = 256 * 1024
+
+
+class ChildLimits(NamedTuple):
+    """What reading one file may take."""
+
+    memory_bytes: int = 384 * 1024**2
+    cpu_seconds: int = 20
+    heavy_cpu_seconds: int = 60
+    wall_seconds: float = 120.0
+    frame_bytes: int = 8 * 1024**2
+    content: ContentLimits = ContentLimits()
+
+    def job(self, body: bytes | bytearray, media_type: str) -> Job:
+        """Describe a file to the child; the formats of `HEAVY` take long for their length."""
+        seconds = self.heavy_cpu_seconds if media_type in HEAVY else self.cpu_seconds
+        return Job(media_type=media_type, size_bytes=len(body), cpu_seconds=seconds, **self.content._asdict())
+
+
+class Child:
+    """One child process; it cuts one file after another until it is stopped."""
+
+    def __init__(self, running: asyncio.subprocess.Process, limits: ChildLimits) -> None:
+        self._running = running
+        self._limits = limits
+        self._is_idle = True
+        self._has_read_heavy = False
+
+    @classmethod
+    async def start(cls, limits: ChildLimits) -> "Child":
+        """Start a process."""
+        running = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", CHILD_MODULE, str(limits.memory_bytes)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            limit=_READ_BUFFER_BYTES,
+            # Without the secrets of the service; and without threads, each of which takes address space.
+            env={"PYTHONPATH": _import_path(), "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"},
+        )
+        return cls(running, limits)
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._running.pid
+
+    @property
+    def is_usable(self) -> bool:
+        """Say whether it may cut another file: it is alive and idle, and has read nothing of a format of `HEAVY`."""
+        return not self.has_ended and self._is_idle and not self._has_read_heavy
+
+    @property
+    def has_ended(self) -> bool:
+        """Say whether the process is no more."""
+        return self._running.returncode is not None
+
+    def kill(self) -> None:
+        """Kill the process; the loop notes its end."""
+        with suppress(ProcessLookupError):
+            self._running.kill()
+
+    async def stop(self) -> None:
+        """Kill the process and wait for its end."""
+        self.kill()
+        await self._running.wait()
+
+    async def cut(self, body: bytes | bytearray, media_type: str) -> AsyncGenerator[int | PieceBatch]:
+        """Yield the number of the pieces, then the pieces.
+
+        Raises:
+            InvalidRequest: the file is malformed, or reading it takes too much time or ends the child.
+            PayloadTooLarge: it holds too much, or takes too much memory.
+        """
+        self._is_idle = False
+        self._has_read_heavy |= media_type in HEAVY
+        left = self._limits.wall_seconds
+        loop = asyncio.get_running_loop()
+        async with beside(self._send(body, media_type)) as sending:
+            while True:
+                began = loop.time()
+                answer, attached = await self._receive(left)
+                left -= loop.time() - began
+                match answer:
+                    case PieceCount(chunk_count=count):
+                        yield count
+                    case Batch():
+                        yield to_batch(answer, attached)
+                    case Ended():
+                        self._is_idle = True
+                        return
+                    case Refused(outcome=outcome, message=message):
+                        self._is_idle = sending.done()
+                        raise (PayloadTooLarge if outcome == "too_large" else InvalidRequest)(message, param="body")
+
+    async def _send(self, body: bytes | bytearray, media_type: str) -> None:
+        """Write in small pieces, so that the transport copies no more than one of them."""
+        target = self._pipes[0]
+        with suppress(ConnectionError):
+            target.write(as_frame(self._limits.job(body, media_type)))
+            with memoryview(body) as view:
+                for start in range(0, len(body), _PIECE_BYTES):
+                    target.write(bytes(view[start : start + _PIECE_BYTES]))
+                    await target.drain()
+
+    async def _receive(self, seconds: float) -> tuple[Answer, bytes]:
+        source = self._pipes[1]
+        try:
+            async with asyncio.timeout(max(seconds, 0)):
+                said, attached = HEAD.unpack(await source.readexactly(HEAD.size))
+                if said + attached > self._limits.frame_bytes:
+                    raise PayloadTooLarge("A part of the document is too large to be read.", param="body")
+                text = await source.readexactly(said)
+                return ANSWER.validate_json(text), await source.readexactly(attached)
+        except TimeoutError:
+            complaint = f"Reading the document takes more than {self._limits.wall_seconds:g} seconds."
+            raise InvalidRequest(complaint, param="body") from None
+        except asyncio.IncompleteReadError:
+            raise await self._what_ended_it() from None
+        except (ValidationError, ValueError):
+            raise InvalidRequest("The document cannot be read; it may be damaged.", param="body") from None
+
+    @property
+    def _pipes(self) -> tuple[asyncio.StreamWriter, asyncio.StreamReader]:
+        target, source = self._running.stdin, self._running.stdout
+        if target is None or source is None:
+            raise RuntimeError("a child was started without pipes")
+        return target, source
+
+    async def _what_ended_it(self) -> InvalidRequest:
+        ended_by = -await self._running.wait()
+        if ended_by == signal.SIGXCPU:
+            return InvalidRequest("Reading the document takes too much computing time.", param="body")
+        megabytes = self._limits.memory_bytes // 1024**2
+        return InvalidRequest(
+            f"The document cannot be read: it is damaged, or takes more than {megabytes} MB of memory.", param="body"
+        )
+
+
+def _import_path() -> str:
+    """Return where this process finds its modules, so that the child finds the same ones."""
+    return os.pathsep.join(path or str(Path.cwd()) for path in sys.path)

@@ -1,0 +1,43 @@
+"""The port to what reads files and cuts them into chunks."""
+
+from collections.abc import AsyncIterable
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+from backend.search.domain.index_entries import ChunkBatch
+
+
+class ReadableFile(NamedTuple):
+    """A file to be cut into the chunks of a document, and who sent it."""
+
+    tenant: str
+    user_id: str
+    document_id: str
+    media_type: str
+    body: bytes | bytearray
+
+
+class CutFile(NamedTuple):
+    """How many chunks a file has, and the chunks with their index, as they are made.
+
+    Iterating raises what `DocumentReader.read` raises.
+    """
+
+    chunk_count: int
+    batches: AsyncIterable[ChunkBatch]
+
+
+class DocumentReader(Protocol):
+    """Cuts files into indexed chunks, within limits of memory, time and size."""
+
+    def read(self, file: ReadableFile) -> AbstractAsyncContextManager[CutFile]:
+        """Begin to read a file; leaving the context ends the work on it.
+
+        Raises:
+            UnsupportedValue: the media type is not read; `param` is `Content-Type`.
+            PayloadTooLarge: the text in it, its archive unpacked, or the memory to read it, is over the limit.
+            InvalidRequest: the file is malformed, encrypted, not UTF-8, without any text, or takes too long to read;
+                `param` is `body`.
+            Unavailable: too many files are waiting. Retryable.
+        """
+        ...

@@ -1,0 +1,202 @@
+"""The tools: what each is called, takes and gives, and the use case that it runs."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from backend.identity.domain import Caller
+from backend.knowledge.domain.knowledge import Document
+from backend.knowledge.http.knowledge_shapes import shown_base, shown_document, shown_hit
+from backend.mcp.domain.resource_addresses import address_of
+from backend.mcp.server.tool_shapes import (
+    Arguments,
+    DocumentText,
+    FoundKnowledge,
+    FoundPassage,
+    ListBasesArguments,
+    ListDocumentsArguments,
+    PageOfBases,
+    PageOfDocuments,
+    ReadDocumentArguments,
+    ResourceDocument,
+    RestrictedPart,
+    SearchArguments,
+)
+from backend.mcp.services.search_bases import BasesFound, BasesSearch
+from backend.mcp.services.use_cases import LookupServices
+from backend.search.domain.chunks import ChunkHit
+from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE, RESTRICTED_PASSED_OVER
+
+Given = TypeVar("Given", bound=Arguments)
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Who asks, in which request, and the use cases that answer."""
+
+    services: LookupServices
+    caller: Caller
+    request_id: str
+
+
+class ToolOutcome(NamedTuple):
+    """The result of a tool as an object, and as texts for a model."""
+
+    structured: BaseModel
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KnowledgeTool:
+    """A tool; `run` gets arguments of the class `arguments`."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    result: type[BaseModel]
+    run: Callable[[Lookup, Any], Awaitable[ToolOutcome]]
+
+
+async def _search(lookup: Lookup, given: SearchArguments) -> ToolOutcome:
+    search = BasesSearch(given.query, given.knowledge_base_ids or None, given.max_results)
+    found = await lookup.services.search(lookup.caller, search, lookup.request_id)
+    restricted = _restricted_part(found)
+    results = FoundKnowledge(results=[_passage(hit) for hit in found.hits], restricted=restricted)
+    # Passages and a released summary never share a text, so that a model cannot take one for the other.
+    texts = [_json({"results": results.model_dump(mode="json")["results"]})] if found.read or not restricted else []
+    if restricted is not None:
+        texts.append(_restricted_text(restricted))
+    return ToolOutcome(results, tuple(texts))
+
+
+async def _list_bases(lookup: Lookup, given: ListBasesArguments) -> ToolOutcome:
+    found, has_more = await lookup.services.knowledge.bases.page(
+        lookup.caller, after=given.after or None, limit=given.limit, descending=False
+    )
+    next_after = found[-1].base.id if has_more else ""
+    return _as_json(PageOfBases(knowledge_bases=[shown_base(binding) for binding in found], next_after=next_after))
+
+
+async def _list_documents(lookup: Lookup, given: ListDocumentsArguments) -> ToolOutcome:
+    page = await lookup.services.knowledge.documents.page(
+        lookup.caller, given.knowledge_base_id, after=given.after or None, limit=given.limit, descending=False
+    )
+    next_after = page.documents[-1].id if page.has_more else ""
+    return _as_json(PageOfDocuments(documents=[_document(one) for one in page.documents], next_after=next_after))
+
+
+async def _read_document(lookup: Lookup, given: ReadDocumentArguments) -> ToolOutcome:
+    page = await lookup.services.knowledge.documents.text(
+        lookup.caller,
+        given.knowledge_base_id,
+        given.document,
+        offset=given.offset,
+        limit=given.max_characters,
+    )
+    return _as_json(
+        DocumentText(
+            knowledge_base_id=page.document.knowledge_base_id,
+            document=page.document.name,
+            file_id=page.document.id,
+            uri=_uri(page.document),
+            text=page.text,
+            offset=page.offset,
+            total_characters=page.total_characters,
+            next_offset=page.next_offset,
+        )
+    )
+
+
+_TOOLS = (
+    KnowledgeTool(
+        name="search_knowledge",
+        title="Search knowledge",
+        description=(
+            "Find passages in the knowledge bases that the user may use. Each result names its document, its chunk, the"
+            " headings above it and a score between 0 and 1, and can be cited by them. Of a knowledge base to which the"
+            " user's access is restricted, the answer is a summary at most: it holds no passages, and nothing must be"
+            " added to it. Searches of restricted knowledge bases are few a day: without names they are searched only"
+            " where no other knowledge base answers."
+        ),
+        arguments=SearchArguments,
+        result=FoundKnowledge,
+        run=_search,
+    ),
+    KnowledgeTool(
+        name="list_knowledge_bases",
+        title="List knowledge bases",
+        description=(
+            "List the knowledge bases that the user may use, with his role in each. `restricted_analyst` means that"
+            " access is restricted: such a knowledge base can be searched for summaries, but its documents cannot be"
+            " listed or read. Hint and keywords serve for drafting queries."
+        ),
+        arguments=ListBasesArguments,
+        result=PageOfBases,
+        run=_list_bases,
+    ),
+    KnowledgeTool(
+        name="list_documents",
+        title="List documents",
+        description="List the documents of a knowledge base by name, in pages.",
+        arguments=ListDocumentsArguments,
+        result=PageOfDocuments,
+        run=_list_documents,
+    ),
+    KnowledgeTool(
+        name="read_document",
+        title="Read a document",
+        description=(
+            "Read a page of a document's text. Where `next_offset` is not null, the text goes on there: call again with"
+            " it as `offset`."
+        ),
+        arguments=ReadDocumentArguments,
+        result=DocumentText,
+        run=_read_document,
+    ),
+)
+TOOLS: Mapping[str, KnowledgeTool] = {tool.name: tool for tool in _TOOLS}
+
+
+def _passage(hit: ChunkHit) -> FoundPassage:
+    return FoundPassage(
+        **dict(shown_hit(hit)),
+        knowledge_base_id=hit.knowledge_base_id,
+        uri=address_of(hit.knowledge_base_id, hit.document_name),
+    )
+
+
+def _document(document: Document) -> ResourceDocument:
+    return ResourceDocument(**dict(shown_document(document)), uri=_uri(document))
+
+
+def _uri(document: Document) -> str:
+    return address_of(document.knowledge_base_id, document.name)
+
+
+def _restricted_part(found: BasesFound) -> RestrictedPart | None:
+    if found.passed_over:
+        ids = [binding.base.id for binding in found.passed_over]
+        return RestrictedPart(knowledge_base_ids=ids, summary=None, note=RESTRICTED_PASSED_OVER + ", ".join(ids))
+    if not found.restricted:
+        return None
+    return RestrictedPart(
+        knowledge_base_ids=[binding.base.id for binding in found.restricted],
+        summary=found.summary,
+        note=CANNOT_ANSWER if found.summary is None else RELEASED_NOTE,
+    )
+
+
+def _restricted_text(part: RestrictedPart) -> str:
+    return part.note if part.summary is None else f"{_json(part.summary.model_dump(mode='json'))}\n\n{part.note}"
+
+
+def _as_json(structured: BaseModel) -> ToolOutcome:
+    return ToolOutcome(structured, (_json(structured.model_dump(mode="json")),))
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()

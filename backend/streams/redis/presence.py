@@ -1,0 +1,68 @@
+"""Watching whether Redis takes writes, so that new turns can be refused at once while it does not."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from backend.foundation.redis.client import answered
+from backend.foundation.redis.commands import RedisClient
+from backend.foundation.services.supervision import Supervisor, stopped
+from shared.errors import Unavailable
+
+INTERVAL_SECONDS = 0.5
+_KEY = "ballast:write-check"
+_KEPT_MILLISECONDS = 60_000
+ANSWER_SECONDS = 0.5
+
+AWAY_AFTER_SECONDS = 1.5
+"""Longer than a restart of Redis takes; new turns wait for that rather than being refused."""
+
+
+class RedisPresence:
+    """Writes a key; `is_away` is set when none was written for `away_after_seconds`, and cleared by the next one.
+
+    A Redis that is full, a read-only replica or still loading its data answers a ping, and takes no event.
+    """
+
+    def __init__(
+        self,
+        client: RedisClient,
+        interval_seconds: float = INTERVAL_SECONDS,
+        away_after_seconds: float = AWAY_AFTER_SECONDS,
+    ) -> None:
+        self._client = client
+        self._interval_seconds = interval_seconds
+        self._away_after_seconds = away_after_seconds
+        self._written_at = asyncio.get_running_loop().time()
+        self.is_away = False
+
+    def start(self, supervisor: Supervisor) -> asyncio.Task[None]:
+        """Look until the task is cancelled."""
+        return supervisor.start("event_store_watch", self.look, self._interval_seconds)
+
+    async def look(self) -> None:
+        """Try to write once."""
+        takes_writes = await self._takes_writes()
+        now = asyncio.get_running_loop().time()
+        if takes_writes:
+            self._written_at = now
+        self.is_away = now - self._written_at > self._away_after_seconds
+
+    async def _takes_writes(self) -> bool:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await answered(self._client.set(_KEY, b"1", px=_KEPT_MILLISECONDS))
+        except (Unavailable, TimeoutError):
+            return False
+        return True
+
+
+@asynccontextmanager
+async def watching(client: RedisClient, supervisor: Supervisor) -> AsyncGenerator[RedisPresence]:
+    """Watch Redis while the block runs."""
+    presence = RedisPresence(client)
+    task = presence.start(supervisor)
+    try:
+        yield presence
+    finally:
+        await stopped(task)

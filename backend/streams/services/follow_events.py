@@ -1,0 +1,251 @@
+"""Following a turn's events from any number on: kept and new events, or rebuilt ones where events are lost."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import cast
+
+from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.ports.conversations import TurnStore
+from backend.openai_api.domain.response_events import (
+    TERMINAL_TYPES,
+    LoggedEvent,
+    broken_off_events,
+    created_event,
+    terminal_event,
+)
+from backend.openai_api.domain.shown_output import ShownOutput
+from backend.streams.ports.events import EventLog
+from backend.streams.services.reader_rights import ReaderRights
+from shared.errors import EventsLost, Unavailable
+from shared.models.error_reports import report_of
+from shared.models.events import ErrorReport
+
+EventBatch = tuple[LoggedEvent, ...]
+LATE_SECONDS = 3.0
+"""How long the last events of a turn whose end is stored may be missing from an event log that can be read.
+
+Whoever writes them tries again at least as often. Who is later is cut off, and all readers get what is rebuilt.
+"""
+
+OUTAGE_FACTOR = 4
+"""How many times as long they may be missing while nobody can write, not even to cut the log off.
+
+That is a little more than the 10 s for which a writer tries.
+"""
+
+OPENING_SECONDS = 10.0
+"""How long a reader waits for the first event of a turn that is stored: its process may be at it, or may have died."""
+
+READ_AGAIN_SECONDS = 5.0
+_FIRST_PAUSE_SECONDS = 0.02
+_LONGEST_PAUSE_SECONDS = 0.3
+
+EVENTS_LOST = report_of(
+    EventsLost(
+        "Events of this response are lost or cannot be read now. Its turn goes on: where it is stored, "
+        "GET /v1/responses/{id} has all of it once it has ended."
+    )
+)
+
+
+class FollowEvents:
+    """Reads events for any number of readers, each at its own pace."""
+
+    def __init__(
+        self,
+        turns: TurnStore,
+        events: EventLog,
+        late_seconds: float = LATE_SECONDS,
+        opening_seconds: float = OPENING_SECONDS,
+    ) -> None:
+        self._turns = turns
+        self._events = events
+        self._late_seconds = late_seconds
+        self._opening_seconds = opening_seconds
+
+    async def __call__(
+        self, response: StoredResponse, after: int, *, with_results: bool, rights: ReaderRights | None = None
+    ) -> AsyncGenerator[EventBatch, None]:
+        """Yield events with a number above `after` (-1: all) until the terminal one, or until the reader's rights end.
+
+        When events are no longer kept: `response.created`, number 0, and the terminal event with its own number. When
+        only the last ones are lost, events with their numbers show what the stored response has of them. When neither
+        can be, or those of a running turn cannot be read any more or do not begin: an error event with the code
+        `events_lost`; the turn goes on, and its answer can be read when it has ended.
+        """
+        newest = after
+        with suppress(Unavailable):
+            async with aclosing(self._kept(response, after)) as batches:
+                async for batch in batches:
+                    if report := await _lost(rights):
+                        yield _ended_unseen(response, report, newest)
+                        return
+                    if not batch:
+                        continue
+                    newest = batch[-1].sequence_number
+                    yield batch
+                    if batch[-1].type in TERMINAL_TYPES:
+                        return
+        rest = await self._rest(response, (after, newest), with_results=with_results)
+        if report := await _lost(rights):
+            yield _ended_unseen(response, report, newest)
+        elif rest:
+            yield rest
+
+    async def _rest(self, response: StoredResponse, shown: tuple[int, int], *, with_results: bool) -> EventBatch:
+        """Return what follows the newest event where the event log says no more.
+
+        `shown` are the number after which the reader began, and the newest one that it has got.
+        """
+        after, newest = shown
+        stored = response
+        with suppress(Unavailable):
+            stored = await self._turns.find(response.id) or response
+        if stored.status.is_terminal:
+            first_and_last = _rebuilt_events(stored, with_results=with_results)
+            rest = tuple(event for event in first_and_last if event.sequence_number > newest)
+            between = await self._rest_of_log(stored, newest)
+            if between and between[-1].type in TERMINAL_TYPES:
+                return between
+            # Who has got nothing here, and cannot be shown all, is shown the end.
+            if between is not None or newest == after:
+                return (between or ()) + rest
+        return broken_off_events(stored.body, EVENTS_LOST, newest)
+
+    async def _rest_of_log(self, stored: StoredResponse, newest: int) -> EventBatch | None:
+        """Return the events between the newest that was shown and the terminal one; None where it cannot be done.
+
+        The log is cut off first, because commands of a writer that has given up may still arrive. What the log has
+        then is the same for every reader, and so is what is rebuilt behind it.
+        """
+        if newest < 0:
+            return None
+        if newest + 1 >= stored.last_event:
+            return ()
+        shown = ShownOutput()
+        kept: list[LoggedEvent] = []
+        try:
+            async with asyncio.timeout(READ_AGAIN_SECONDS):
+                await self._events.cut_off(stored.id)
+                stream = cast(AsyncGenerator[EventBatch, None], self._events.read(stored.id, -1))
+                async with aclosing(stream) as batches:
+                    async for batch in batches:
+                        shown.feed(batch)
+                        kept += [event for event in batch if event.sequence_number > newest]
+        except (Unavailable, TimeoutError):
+            return None
+        if kept and kept[-1].type in TERMINAL_TYPES:
+            return tuple(kept)
+        rebuilt = shown.rest_until(stored.last_event, stored.body) if shown.next_number > newest else None
+        return None if rebuilt is None else (*kept, *rebuilt)
+
+    async def first_and_last(
+        self,
+        response: StoredResponse,
+        after: int,
+        shown: Callable[[StoredResponse], Awaitable[StoredResponse]],
+        rights: ReaderRights | None = None,
+    ) -> AsyncGenerator[EventBatch, None]:
+        """Yield only the first event and, at the turn's end, the last one: for a reader who may not read the answer.
+
+        `shown` reduces the stored response to what this reader may see.
+        """
+        if report := await _lost(rights):
+            yield _ended_unseen(response, report, after)
+            return
+        first, *_ = _rebuilt_events(response, with_results=False)
+        if first.sequence_number > after:
+            yield (first,)
+        if not response.status.is_terminal:
+            async with aclosing(self(response, after, with_results=False, rights=rights)) as batches:
+                async for _ in batches:
+                    """The events are awaited and not passed on."""
+        if report := await _lost(rights):
+            yield _ended_unseen(response, report, after)
+            return
+        ended = await shown(await self._turns.find(response.id) or response)
+        _, *last = _rebuilt_events(ended, with_results=False)
+        if not last:
+            yield broken_off_events(ended.body, EVENTS_LOST, max(after, 0))
+        elif last[0].sequence_number > after:
+            yield tuple(last)
+
+    async def _kept(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
+        """Yield the events of the log, and none now and then while none come.
+
+        Where it stays silent after the end of the turn was stored, the rest is lost.
+        """
+        await self._wait_for_first(response)
+        ended_at: float | None = None
+        clock = asyncio.get_running_loop().time
+        stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
+        async with aclosing(stream) as batches:
+            async for batch in batches:
+                yield batch
+                if batch:
+                    continue
+                if ended_at is None:
+                    ended_at = clock() if await self._has_ended(response) else None
+                elif await self._is_lost(response, clock() - ended_at):
+                    return
+
+    async def _is_lost(self, response: StoredResponse, late_seconds: float) -> bool:
+        """Cut off a log whose last events are so late; while it takes no writes, they may come when it does again."""
+        if late_seconds < self._late_seconds:
+            return False
+        try:
+            await self._events.cut_off(response.id)
+        except Unavailable:
+            return late_seconds >= OUTAGE_FACTOR * self._late_seconds
+        return True
+
+    async def _wait_for_first(self, response: StoredResponse) -> None:
+        """Wait until the events of a turn that is stored as running are there, or its end is stored.
+
+        Raises:
+            Unavailable: neither came in time.
+        """
+        clock = asyncio.get_running_loop().time
+        give_up_at, pause_seconds = clock() + self._opening_seconds, _FIRST_PAUSE_SECONDS
+        while not (response.status.is_terminal or await self._is_readable(response)):
+            if clock() >= give_up_at:
+                raise EventsLost(EVENTS_LOST.message)
+            await asyncio.sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+
+    async def _is_readable(self, response: StoredResponse) -> bool:
+        """Whether a turn has events or has ended; while the event log cannot tell, it has none."""
+        try:
+            return await self._events.exists(response.id) or await self._has_ended(response)
+        except Unavailable:
+            return False
+
+    async def _has_ended(self, response: StoredResponse) -> bool:
+        """Whether the end of the turn is stored; while the database cannot tell, it is not.
+
+        Of a turn that is not stored the events alone tell the end: this process writes them.
+        """
+        if not response.body["store"]:
+            return False
+        try:
+            stored = await self._turns.find(response.id)
+        except Unavailable:
+            return False
+        return stored is None or stored.status.is_terminal
+
+
+async def _lost(rights: ReaderRights | None) -> ErrorReport | None:
+    return await rights.lost() if rights is not None else None
+
+
+def _ended_unseen(response: StoredResponse, report: ErrorReport, newest: int) -> EventBatch:
+    """Build the end of a stream for a reader who may read no further."""
+    return broken_off_events(response.body, report, newest)
+
+
+def _rebuilt_events(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:
+    created = created_event(response.body)
+    if not response.status.is_terminal:
+        return (created,)
+    return created, terminal_event(response.status, response.body, response.last_event, with_results=with_results)

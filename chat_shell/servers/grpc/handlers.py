@@ -1,0 +1,173 @@
+"""The methods of `execution.v1.ChatShell`, which take and return encoded messages.
+
+Requests are decoded here and not by gRPC, so that bytes which are no message are reported as the caller's error.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import structlog
+from google.protobuf.message import DecodeError
+from grpc import (
+    GenericRpcHandler,
+    StatusCode,
+    method_handlers_generic_handler,
+    unary_stream_rpc_method_handler,
+    unary_unary_rpc_method_handler,
+)
+from grpc.aio import ServicerContext
+
+from chat_shell.foundation.services.message_bounds import MessageBounds
+from chat_shell.servers.grpc.arrival import check_announced, has_arrived
+from chat_shell.servers.grpc.statuses import grpc_status, trailers_of
+from chat_shell.turns.services.turn_service import TurnService
+from protos.execution.v1 import chat_shell_pb2, request_pb2
+from shared.errors import BallastError, InternalError, InvalidRequest
+from shared.models.events import NEWER_EVENTS_HEADER, ExecutionEvent, FunctionCallDelta
+from shared.models.execution import ExecutionRequest
+from shared.models.single_tools import SingleToolCall
+from shared.tracing import TRACEPARENT, SpanKind, is_tracing, span_of
+from shared.wire import (
+    card_to_proto,
+    event_to_proto,
+    offered_to_proto,
+    request_from_proto,
+    tool_call_from_proto,
+    tool_result_to_proto,
+)
+
+log = structlog.get_logger("chat_shell.grpc")
+
+SHORT_BYTES = 262_144
+"""A longer request is decoded in a thread: one of 60 MB takes 40 ms in protobuf and up to 400 ms to become a value."""
+
+T = TypeVar("T")
+Context = ServicerContext[bytes, bytes]
+Answer = Callable[[bytes, Context], Awaitable[T]]
+
+SERVICE_NAME = chat_shell_pb2.DESCRIPTOR.services_by_name["ChatShell"].full_name
+
+
+class ChatShellHandlers:
+    """Handles the calls of `execution.v1.ChatShell`."""
+
+    def __init__(self, turns: TurnService, bounds: MessageBounds) -> None:
+        self._turns = turns
+        self._bounds = bounds
+
+    def generic_handler(self) -> GenericRpcHandler:
+        """Return the handler to register with a gRPC server."""
+        return method_handlers_generic_handler(
+            SERVICE_NAME,
+            {
+                "Execute": unary_stream_rpc_method_handler(with_error_status(traced("Execute", self.execute))),
+                "ListModels": unary_unary_rpc_method_handler(with_error_status(self.list_models)),
+                "ListTools": unary_unary_rpc_method_handler(with_error_status(self.list_tools)),
+                "RunTool": unary_unary_rpc_method_handler(with_error_status(traced("RunTool", self.run_tool))),
+            },
+        )
+
+    async def execute(self, body: bytes, context: Context) -> None:
+        """Run a turn; cancelling the call cancels the turn."""
+        check_announced(len(body))
+        with self._bounds.held() as held:
+            held.grow(len(body))
+            decoded = await _decoded(_decode, body)
+            has_arrived()
+            request = self._turns.bounded(decoded, context.time_remaining())
+            knows_newer = _metadata_of(context, NEWER_EVENTS_HEADER) is not None
+            async with self._turns.open(request) as events:
+                while ready := await events.take():
+                    for event in ready:
+                        if knows_newer or not isinstance(event, FunctionCallDelta):
+                            await context.write(_encode(event))
+
+    async def list_models(self, body: bytes, _context: Context) -> bytes:
+        """List the models that are offered."""
+        check_announced(len(body))
+        has_arrived()
+        cards = [card_to_proto(card) for card in self._turns.models()]
+        return chat_shell_pb2.ListModelsResponse(models=cards).SerializeToString()
+
+    async def list_tools(self, body: bytes, _context: Context) -> bytes:
+        """List the tools of tool servers, and the skills."""
+        check_announced(len(body))
+        has_arrived()
+        return offered_to_proto(await self._turns.offered_tools()).SerializeToString()
+
+    async def run_tool(self, body: bytes, context: Context) -> bytes:
+        """Run one tool; cancelling the call cancels the tool."""
+        check_announced(len(body))
+        with self._bounds.held() as held:
+            held.grow(len(body))
+            call = await _decoded(_decode_call, body)
+            has_arrived()
+            turn = self._turns.bounded(call.turn, context.time_remaining())
+            result = await self._turns.run_tool(call.model_copy(update={"turn": turn}))
+        return tool_result_to_proto(result).SerializeToString()
+
+
+def with_error_status(answer: Answer[T]) -> Answer[T]:
+    """Answer an exception with a gRPC status; the traceback of an unexpected one goes to the log only."""
+
+    async def call(body: bytes, context: Context) -> T:
+        try:
+            return await answer(body, context)
+        except BallastError as error:
+            refusal = _refusal_of(error)  # not the error: its frames hold the request, and this one would hold it
+        except Exception as error:
+            if context.cancelled():
+                raise  # the caller cancelled during a write: there is nobody to answer, and no defect
+            log.exception("Call broke")
+            refusal = _refusal_of(InternalError(f"An internal error ended the call ({type(error).__name__})."))
+        del body  # gRPC keeps the error of an abort, and with it this frame, until Python looks for cycles
+        return await context.abort(*refusal)
+
+    return call
+
+
+def traced(method: str, answer: Answer[T]) -> Answer[T]:
+    """Trace the calls of a method, each under the span of who calls."""
+
+    async def call(body: bytes, context: Context) -> T:
+        parent = _metadata_of(context, TRACEPARENT) if is_tracing() else None
+        name = f"{SERVICE_NAME}/{method}"
+        with span_of(name, {"rpc.system": "grpc", "rpc.method": name}, SpanKind.SERVER, parent):
+            return await answer(body, context)
+
+    return call
+
+
+def _metadata_of(context: Context, key: str) -> str | None:
+    given = dict(context.invocation_metadata() or ()).get(key)
+    return given if isinstance(given, str) else None
+
+
+def _refusal_of(error: BallastError) -> tuple[StatusCode, str, tuple[tuple[str, bytes], ...]]:
+    return grpc_status(error), error.message, trailers_of(error)
+
+
+async def _decoded(decode: Callable[[bytes], T], body: bytes) -> T:
+    return await asyncio.to_thread(decode, body) if len(body) > SHORT_BYTES else decode(body)
+
+
+def _decode_call(body: bytes) -> SingleToolCall:
+    try:
+        return tool_call_from_proto(chat_shell_pb2.RunToolRequest.FromString(body))
+    except DecodeError as error:
+        raise InvalidRequest("The request is no execution.v1.RunToolRequest in valid UTF-8.") from error
+
+
+def _decode(body: bytes) -> ExecutionRequest:
+    try:
+        return request_from_proto(request_pb2.ExecutionRequest.FromString(body))
+    except DecodeError as error:
+        raise InvalidRequest("The request is no execution.v1.ExecutionRequest in valid UTF-8.") from error
+
+
+def _encode(event: ExecutionEvent) -> bytes:
+    try:
+        return event_to_proto(event).SerializeToString()
+    except InvalidRequest as error:
+        raise InternalError("An event of the turn could not be written.") from error

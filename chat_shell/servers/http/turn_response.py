@@ -1,0 +1,114 @@
+"""Stream a turn as server-sent events. When the client disconnects, the turn is cancelled."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from chat_shell.servers.http.errors import error_response
+from chat_shell.turns.services.event_buffer import EventBuffer
+from chat_shell.turns.services.turn_service import TurnService
+from shared.errors import BallastError
+from shared.models.events import (
+    NEWER_EVENTS_HEADER,
+    REMINDERS_HEADER,
+    ExecutionEvent,
+    FunctionCallDelta,
+    ModelCallFinished,
+    ModelCallStarted,
+)
+from shared.models.execution import ExecutionRequest
+
+HEARTBEAT = b": heartbeat\n\n"
+DONE = b"data: [DONE]\n\n"
+
+
+class TurnResponse(Response):
+    """Streams the events of a turn; an error before the first event becomes an ordinary error response.
+
+    `at_end` is called when the turn has ended, whatever ended it.
+    """
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, turns: TurnService, request: ExecutionRequest, heartbeat_seconds: float, at_end: Callable[[], None]
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
+        self._turns = turns
+        self._request = request
+        self._heartbeat_seconds = heartbeat_seconds
+        self._at_end = at_end
+        self._frame_of = frame_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until the turn ends or the client disconnects."""
+        self._frame_of = _frames_for(dict(scope["headers"]))
+        try:
+            async with asyncio.TaskGroup() as group:
+                streaming = group.create_task(self._stream(scope, receive, send))
+                listening = group.create_task(_wait_for_disconnect(receive))
+                listening.add_done_callback(lambda _: streaming.cancel())
+                streaming.add_done_callback(lambda _: listening.cancel())
+        finally:
+            self._at_end()
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with self._turns.open(self._request) as events:
+                first = await events.take()
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await self._send_frames(first, events, send)
+        except BallastError as error:
+            await error_response(error)(scope, receive, send)
+
+    async def _send_frames(self, first: tuple[ExecutionEvent, ...], events: EventBuffer, send: Send) -> None:
+        ready = first
+        while ready:
+            await _send_body(send, b"".join(map(self._frame_of, ready)))
+            ready = await self._next(events, send)
+        await _send_body(send, DONE)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _next(self, events: EventBuffer, send: Send) -> tuple[ExecutionEvent, ...]:
+        while True:
+            try:
+                async with asyncio.timeout(self._heartbeat_seconds):
+                    return await events.take()
+            except TimeoutError:
+                await _send_body(send, HEARTBEAT)
+
+
+def frame_of(event: ExecutionEvent) -> bytes:
+    """Write one event as a frame."""
+    return f"event: {event.type}\ndata: {event.model_dump_json()}\n\n".encode()
+
+
+def _frames_for(headers: Mapping[bytes, bytes]) -> Callable[[ExecutionEvent], bytes]:
+    """Return what writes events for a caller, who knows of the newer fields what its headers say."""
+    knows_reminders, knows_newer = (name.encode() in headers for name in (REMINDERS_HEADER, NEWER_EVENTS_HEADER))
+    if knows_reminders and knows_newer:
+        return frame_of
+
+    def known(event: ExecutionEvent) -> bytes:
+        if isinstance(event, ModelCallStarted) and not knows_reminders:
+            event = event.model_copy(update={"reminder": ""})
+        elif isinstance(event, FunctionCallDelta) and not knows_newer:
+            return b""
+        elif isinstance(event, ModelCallFinished) and not knows_newer:
+            event = event.model_copy(update={"left_out": ()})
+        return frame_of(event)
+
+    return known
+
+
+async def _send_body(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,28 @@
+"""Loading the library of the Model Context Protocol where servers are configured: it takes a second and 50 MB."""
+
+import asyncio
+from collections.abc import Sequence
+
+from chat_shell.tools.domain.server_entry import ServerEntry, WebServer
+from chat_shell.tools.ports.tool_servers import ToolServer
+from shared.outgoing import OutgoingProxy
+
+
+async def reached_servers(
+    entries: Sequence[ServerEntry], proxy: OutgoingProxy
+) -> tuple[tuple[ServerEntry, ToolServer], ...]:
+    """Return each entry with the server that it stands for; nothing is sent or started yet."""
+    return await asyncio.to_thread(_reached, entries, proxy) if entries else ()
+
+
+def _reached(entries: Sequence[ServerEntry], proxy: OutgoingProxy) -> tuple[tuple[ServerEntry, ToolServer], ...]:
+    from chat_shell.tools.mcp.local_server import LocalToolServer
+    from chat_shell.tools.mcp.web_server import WebToolServer
+
+    def reached(entry: ServerEntry) -> ToolServer:
+        link = entry.link
+        if isinstance(link, WebServer):
+            return WebToolServer(entry, link, proxy.for_address(link.address))
+        return LocalToolServer(entry, link)
+
+    return tuple((entry, reached(entry)) for entry in entries)

@@ -1,0 +1,200 @@
+"""Reading text, Markdown, HTML, PDF and DOCX."""
+
+import zipfile
+from functools import cache
+from io import BytesIO
+
+import docx
+import pytest
+from pypdf import PdfReader, PdfWriter
+from reportlab.pdfgen.canvas import Canvas
+
+from backend.extraction.domain.blocks import Block, Heading, Paragraph
+from backend.extraction.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT
+from backend.extraction.formats.archives import MAX_UNPACKED_BYTES
+from backend.extraction.formats.chosen import read_blocks
+from backend.extraction.formats.docx import read_docx
+from backend.extraction.formats.pdf import read_pdf
+from shared.errors import InvalidRequest, PayloadTooLarge
+
+
+async def read(body: bytes | str, media_type: str) -> list[Block]:
+    raw = body.encode() if isinstance(body, str) else body
+    return [block for block in read_blocks(raw, media_type) if block.text.strip()]
+
+
+def texts(blocks: list[Block]) -> list[str]:
+    return [block.text for block in blocks]
+
+
+def pdf_of(*pages: tuple[str, ...]) -> bytes:
+    file = BytesIO()
+    canvas = Canvas(file)
+    for lines in pages:
+        text = canvas.beginText(72, 720)
+        for line in lines:
+            text.textLine(line)
+        canvas.drawText(text)
+        canvas.showPage()
+    canvas.save()
+    return file.getvalue()
+
+
+def docx_of() -> bytes:
+    document = docx.Document()
+    document.add_heading("Travel", level=0)
+    document.add_heading("Trains", level=2)
+    document.add_paragraph("Book early. 早点订票。")
+    table = document.add_table(rows=2, cols=2)
+    for row, cells in zip(table.rows, (("Class", "Price"), ("First", "90")), strict=True):
+        for cell, text in zip(row.cells, cells, strict=True):
+            cell.text = text
+    document.add_paragraph("The end.")
+    file = BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+@cache
+def zip_of(name: str, size_bytes: int) -> bytes:
+    file = BytesIO()
+    with (
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open(name, "w", force_zip64=True) as entry,
+    ):
+        block = b" " * 1_000_000
+        for _ in range(size_bytes // len(block) + 1):
+            entry.write(block)
+    return file.getvalue()
+
+
+async def test_text_is_split_at_blank_lines() -> None:
+    blocks = await read("\ufeffOne\r\nstill one\r\n\r\n  \r\nTwo\r三\n", TEXT)
+    assert blocks == [Paragraph(text="One\nstill one"), Paragraph(text="Two\n三\n")]
+
+
+async def test_markdown_keeps_its_source_and_knows_headings() -> None:
+    source = """---
+title: Trips
+---
+Before.
+
+# **Travel** & [guide](http://x)
+
+Text *as written*.
+- a
+- b
+
+```python
+# no heading
+```
+
+Under
+-----
+| a | b |
+|---|---|
+| 1 | 2 |
+
+> # quoted
+
+[ref]: http://example.com "A definition"
+"""
+    assert await read(source, MARKDOWN) == [
+        Paragraph(text="title: Trips\n"),
+        Paragraph(text="Before."),
+        Heading(level=1, text="Travel & guide"),
+        Paragraph(text="Text *as written*."),
+        Paragraph(text="- a\n- b"),
+        Paragraph(text="```python\n# no heading\n```"),
+        Heading(level=2, text="Under"),
+        Paragraph(text="| a | b |\n|---|---|\n| 1 | 2 |"),
+        Paragraph(text="> # quoted"),
+        Paragraph(text='\n[ref]: http://example.com "A definition"\n'),
+    ]
+
+
+async def test_a_heading_made_to_be_slow_stays_as_it_was_written() -> None:
+    endless = "![" * 500_000
+    assert await read(f"# {endless}\n", MARKDOWN) == [Heading(level=1, text=endless)]
+
+
+async def test_html_gives_what_a_reader_sees() -> None:
+    page = """<!doctype html><html><head><title>Ignored here</title><style>p {}</style></head><body>
+    <script>alert("no")</script><h1>Travel <em>guide</em></h1>
+    <p>One   line<br>and <b>another</b>.</p>loose &amp; text
+    <ul><li>first</li><li>second <p>inner</p> tail</li></ul>
+    <table><tr><th>Class</th><th>Price</th></tr><tr><td>First</td><td>90</td></tr></table>
+    <pre>a
+  b</pre><h2>火车</h2><div><div>提前订票</div></div></body></html>"""
+    assert await read(page, HTML) == [
+        Heading(level=1, text="Travel guide"),
+        Paragraph(text="One line\nand another."),
+        Paragraph(text="loose & text"),
+        Paragraph(text="first"),
+        Paragraph(text="second"),
+        Paragraph(text="inner"),
+        Paragraph(text="tail"),
+        Paragraph(text="Class | Price"),
+        Paragraph(text="First | 90"),
+        Paragraph(text="a\n  b"),
+        Heading(level=2, text="火车"),
+        Paragraph(text="提前订票"),
+    ]
+
+
+async def test_a_page_without_a_first_heading_is_under_its_title() -> None:
+    assert await read("<title> Trips\n</title><p>Text", HTML) == [
+        Heading(level=1, text="Trips"),
+        Paragraph(text="Text"),
+    ]
+
+
+async def test_nested_html_is_read_unless_it_is_an_attack() -> None:
+    assert texts(await read("<div><b>" * 400 + "deep", HTML)) == ["deep"]
+    with pytest.raises(InvalidRequest, match="nested"):
+        await read("<div>" * 100_000, HTML)
+
+
+async def test_pdf_lines_are_joined_page_by_page() -> None:
+    body = pdf_of(("The river rises", "in spring."), ("Second page.",))
+    assert [text.strip() for text in texts(await read(body, PDF))] == ["The river rises in spring.", "Second page."]
+
+
+async def test_docx_gives_headings_paragraphs_and_tables_in_order() -> None:
+    assert await read(docx_of(), DOCX) == [
+        Heading(level=1, text="Travel"),
+        Heading(level=2, text="Trains"),
+        Paragraph(text="Book early. 早点订票。"),
+        Paragraph(text="Class | Price\nFirst | 90"),
+        Paragraph(text="The end."),
+    ]
+
+
+@pytest.mark.parametrize("media_type", [PDF, DOCX])
+def test_a_document_that_is_cut_or_damaged_is_refused_or_read_in_part(media_type: str) -> None:
+    whole, read_it = (pdf_of(("The river",)), read_pdf) if media_type == PDF else (docx_of(), read_docx)
+    for end in range(0, len(whole), len(whole) // 23):
+        for body in (whole[:end], whole[:end] + b"\x00garbage\xff" + whole[end + 9 :]):
+            try:
+                list(read_it(body))
+            except InvalidRequest as error:
+                assert error.param == "body"
+
+
+async def test_nul_is_no_text() -> None:
+    with pytest.raises(InvalidRequest, match=r"U\+0000"):
+        await read("a\x00b", TEXT)
+
+
+async def test_an_encrypted_pdf_is_refused() -> None:
+    writer = PdfWriter(PdfReader(BytesIO(pdf_of(("secret",)))))
+    writer.encrypt("password", algorithm="RC4-128")
+    file = BytesIO()
+    writer.write(file)
+    with pytest.raises(InvalidRequest, match="encrypted"):
+        await read(file.getvalue(), PDF)
+
+
+def test_an_archive_that_unpacks_to_too_much_is_refused_unopened() -> None:
+    with pytest.raises(PayloadTooLarge):
+        list(read_docx(zip_of("word/document.xml", MAX_UNPACKED_BYTES)))

@@ -1,0 +1,206 @@
+"""A client that closes its connection: which turns end with it, at once and though their model is silent."""
+
+import asyncio
+from collections.abc import Callable, MutableMapping
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from backend.conversations.domain.responses import FinishedTurn
+from backend.identity.domain import Caller, KeyRole
+from backend.openai_api.domain.client_left import is_unstored_of, unstored_id
+from backend.turns.http.event_stream import DONE
+from shared.models.events import TextDelta
+from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.openai_house import ADA
+from tests.unit.backend.turns.test_routes import Door, open_door, scope_of
+
+CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
+SAID: dict[str, dict[str, Any]] = {CHAT: {"messages": [{"role": "user", "content": "Hi"}]}, RESPONSES: {"input": "Hi"}}
+CANCEL, CONTINUE = {"on_disconnect": "cancel"}, {"on_disconnect": "continue"}
+SEVERAL = ["demo-model", "vendor/large"]
+EVE = Caller(user_id="eve", tenant="default", role=KeyRole.USER)
+
+
+class Left(NamedTuple):
+    """How a turn is asked for, and whether it ends when the client of that request leaves."""
+
+    path: str
+    fields: dict[str, Any]
+    ends: bool
+
+
+CASES = [
+    Left(CHAT, {"stream": True}, ends=True),
+    Left(CHAT, {}, ends=False),
+    Left(CHAT, {"stream": True, "stream_options": CONTINUE}, ends=False),
+    Left(CHAT, {"stream": True, "store": False}, ends=True),
+    Left(CHAT, {"stream": True, "store": False, "stream_options": CONTINUE}, ends=True),
+    Left(CHAT, {"store": False}, ends=True),
+    Left(CHAT, {"stream": True, "n": 3}, ends=True),
+    Left(CHAT, {"store": False, "n": 2}, ends=True),
+    Left(RESPONSES, {"stream": True}, ends=False),
+    Left(RESPONSES, {}, ends=False),
+    Left(RESPONSES, {"stream": True, "stream_options": CANCEL}, ends=True),
+    Left(RESPONSES, {"stream": True, "stream_options": CANCEL, "background": True}, ends=False),
+    Left(RESPONSES, {"stream": True, "store": False}, ends=True),
+    Left(RESPONSES, {"store": False}, ends=True),
+    Left(RESPONSES, {"stream": True, "store": False, "models": SEVERAL}, ends=True),
+    Left(RESPONSES, {"stream": True, "stream_options": CANCEL, "models": SEVERAL}, ends=True),
+]
+
+
+class Leaving:
+    """A client that asks for a turn and closes the connection when `is_time`; `received` is what came before."""
+
+    def __init__(self, door: Door, path: str, **fields: Any) -> None:
+        self.is_time = asyncio.Event()
+        self.received: list[MutableMapping[str, Any]] = []
+        self._request = [{"type": "http.request", "body": orjson.dumps(SAID[path] | fields), "more_body": False}]
+        self.asking = asyncio.create_task(door.app(scope_of(path, door.key), self._receive, self._send))
+
+    async def leave(self) -> bytes:
+        """Close the connection, and return what had come of the body once nobody serves it any more."""
+        self.is_time.set()
+        await self.asking
+        return b"".join(message.get("body", b"") for message in self.received)
+
+    async def response_id(self) -> str:
+        """Return the id in the headers of the answer, which has begun."""
+        await until(lambda: bool(self.received))
+        return dict(self.received[0]["headers"])[b"x-ballast-response-id"].decode()
+
+    async def _receive(self) -> dict[str, Any]:
+        if self._request:
+            return self._request.pop()
+        await self.is_time.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: MutableMapping[str, Any]) -> None:
+        self.received.append(message)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Return once this holds; the tasks of the turns go on by themselves."""
+    while not holds():  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
+async def reached(door: Door, count: int) -> None:
+    """Return once so many requests have reached chat_shell."""
+    await until(lambda: len(door.turns.sent) == count)
+
+
+async def idle(door: Door) -> None:
+    """Return once no turn runs."""
+    await until(lambda: not door.turns.registry.running_count)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+async def test_which_turns_end_with_their_client(case: Left) -> None:
+    gate = asyncio.Event()
+    count = case.fields.get("n") or len(case.fields.get("models", [None]))
+    async with open_door(*[[TextDelta(text="Half"), gate, *answer("Whole")]] * count) as door:
+        client = Leaving(door, case.path, **case.fields)
+        await reached(door, count)
+        leaving = asyncio.create_task(client.leave())
+        if case.ends:
+            await idle(door)
+        gate.set()
+        await leaving
+        await idle(door)
+        assert door.turns.scripted.broken_off == (count if case.ends else 0)
+        statuses = {each.status.value for each in door.turns.state.responses.values()}
+        is_stored = case.fields.get("store") is not False
+        assert statuses == ({"cancelled" if case.ends else "completed"} if is_stored else set())
+
+
+async def test_a_conversation_goes_on_after_a_stream_that_was_closed() -> None:
+    async with open_door([TextDelta(text="Half"), asyncio.Event()], answer("Fine.")) as door:
+        client = Leaving(door, CHAT, stream=True)
+        await reached(door, 1)
+        assert b"[DONE]" not in await client.leave()
+        await idle(door)
+        left = await door.openai.responses.retrieve(await client.response_id())
+        assert (left.status, left.output_text) == ("cancelled", "Half")
+        after = await door.openai.responses.create(input="Go on", previous_response_id=left.id)
+        assert after.output_text == "Fine."
+
+
+async def test_a_client_that_closes_as_the_turn_ends_cancels_nothing() -> None:
+    async with open_door(answer("Whole")) as door:
+        client = Leaving(door, CHAT, stream=True)
+        store = door.turns.turns
+        finish = store.finish
+
+        async def finish_late(turn: FinishedTurn) -> bool:
+            client.is_time.set()
+            await client.asking
+            return await finish(turn)
+
+        store.finish = finish_late
+        await client.asking
+        await idle(door)
+        assert (await door.openai.responses.retrieve(await client.response_id())).status == "completed"
+
+
+async def test_a_follower_that_leaves_stops_nothing_and_one_that_stays_hears_the_end() -> None:
+    async with open_door([TextDelta(text="Half"), asyncio.Event()]) as door:
+        client = Leaving(door, CHAT, stream=True)
+        await reached(door, 1)
+        path = f"{RESPONSES}/{await client.response_id()}?stream=true"
+        staying = asyncio.create_task(door.http.get(path))
+        leaving = asyncio.create_task(door.http.get(path))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        assert door.turns.registry.running_count == 1
+        await client.leave()
+        followed = (await staying).content
+        assert b"event: response.incomplete" in followed
+        assert followed.endswith(DONE)
+
+
+async def test_a_turn_that_waits_ends_unbegun_when_the_client_of_its_stream_leaves() -> None:
+    gate = asyncio.Event()
+    async with open_door([gate, *answer("First")]) as door:
+        first = await door.openai.responses.create(input="Hi", background=True)
+        await reached(door, 1)
+        assert first.conversation is not None
+        fields = {"conversation": first.conversation.id, "if_running": "queue", "stream": True}
+        client = Leaving(door, RESPONSES, stream_options=CANCEL, **fields)
+        waiting = await client.response_id()
+        await client.leave()
+        gate.set()
+        await idle(door)
+        assert (await door.openai.responses.retrieve(waiting)).status == "cancelled"
+        assert len(door.turns.sent) == 1
+
+
+@pytest.mark.parametrize("models", [None, SEVERAL], ids=["one", "several"])
+async def test_a_turn_that_is_not_stored_is_cancelled_by_its_id_by_its_user_alone(models: list[str] | None) -> None:
+    count = len(models or [None])
+    async with open_door(*[[TextDelta(text="Half"), asyncio.Event()]] * count) as door:
+        client = Leaving(door, RESPONSES, store=False, stream=True, models=models)
+        await reached(door, count)
+        response_id = await client.response_id()
+        path = f"{RESPONSES}/{response_id}"
+        assert await door.turns.services.unstored.cancel(EVE, response_id) is None
+        assert (await door.http.get(path)).status_code == 404
+        cancelled = await door.http.post(f"{path}/cancel")
+        assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+        assert b"Half" not in cancelled.content
+        await client.asking
+        assert client.received[-1]["body"] == DONE
+        assert (await door.http.post(f"{path}/cancel")).status_code == 404
+
+
+def test_only_who_has_the_secret_can_tell_whose_an_id_is() -> None:
+    made = unstored_id("secret", ADA)
+    assert is_unstored_of("secret", ADA, made)
+    elsewhere = ADA.model_copy(update={"tenant": "other"})
+    for secret, caller in (("other", ADA), ("secret", EVE), ("secret", elsewhere)):
+        assert not is_unstored_of(secret, caller, made)
+    for other_id in (made[:-1], made[: made.index("_") + 33], f"{made}0", ""):
+        assert not is_unstored_of("secret", ADA, other_id)
