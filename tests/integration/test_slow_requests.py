@@ -158,12 +158,13 @@ async def test_requests_sent_behind_a_refused_one_are_refused_one_after_the_othe
     assert asyncio.get_running_loop().time() - began_at >= 5 * 0.2
 
 
-async def test_of_requests_without_an_end_behind_an_unanswered_one_so_many_are_answered_and_no_more(
+async def test_of_requests_without_an_end_behind_an_unanswered_one_no_more_are_answered_than_may_wait(
     address: Address,
 ) -> None:
     one = REFUSED + b"Content-Length: 0\r\n\r\n"
     answer = await answer_to(address, 300 * one, trickle=one)
-    assert answer.count(b"HTTP/1.1 401 ") == 1 + LIMITS.waiting_requests
+    # what is unread when a connection is closed resets it, which may take the newest answers from its client
+    assert 1 <= answer.count(b"HTTP/1.1 401 ") <= 1 + LIMITS.waiting_requests
 
 
 async def test_a_client_that_leaves_is_noticed_though_requests_wait_behind_the_unanswered_one(house: FakeHouse) -> None:
