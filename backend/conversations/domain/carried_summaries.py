@@ -68,6 +68,8 @@ def with_messages(
 ) -> list[InputItem]:
     """Return items of an input with the messages of the user that carried summaries are to models."""
     return [
-        UserItem(role="user", content=text_of(summary), id=summary.item_id) if summary is not None else item
-        for item, summary in ((item, carried.get(place)) for place, item in enumerate(items))
+        item
+        if (summary := carried.get(place)) is None
+        else UserItem(role="user", content=text_of(summary), id=summary.item_id)
+        for place, item in enumerate(items)
     ]

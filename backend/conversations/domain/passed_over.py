@@ -164,7 +164,7 @@ class NotingRequest(BaseModel):
         """Return the request with what its collector holds so far named in the metadata."""
         return self.model_copy(update={"metadata": named_in(self.metadata, self._passed_over)})
 
-    def without(self, places: Sequence[str]) -> Self:
+    def naming(self, places: Sequence[str]) -> Self:
         """Return the request with these places named as passed over.
 
         Raises:

@@ -45,7 +45,7 @@ def emptied_item(body: ItemBody, *, with_users: bool = False) -> ItemBody:
 
 
 def _is_summary(body: ItemBody) -> bool:
-    """Whether a message of the user is a summary that his client has carried."""
+    """Whether a message of the user is a summary that their client has carried."""
     return any(is_left_out_mark(str(part.get("text"))) for part in objects_in(body["content"]))
 
 

@@ -1,4 +1,4 @@
-"""Opening Redis where its address is set; its library is loaded nowhere else."""
+"""Opening Redis where its address is set; without one its library is not loaded."""
 
 from contextlib import AsyncExitStack
 

@@ -30,6 +30,7 @@ from backend.openai_api.domain.turn_request import (
     TurnOptions,
     TurnRequest,
     checked,
+    turn_of,
 )
 from shared.errors import BallastError, InvalidRequest, UnsupportedValue
 from shared.models.values import JsonObject, JsonValue
@@ -289,20 +290,20 @@ def _of_custom_tool(placed: PlacedItem) -> PlacedItem:
 
 def _turn_request(chat: ChatRequest, placed: list[PlacedItem]) -> TurnRequest:
     streamed, effort, limit = chat.stream_options, chat.reasoning_effort, chat.max_completion_tokens or chat.max_tokens
-    translated = {
-        **{name: getattr(chat, name) for name in TurnOptions.model_fields},
-        "stream_options": None if streamed is None else StreamOptions(on_disconnect=streamed.on_disconnect),
-        "input": [each.item for each in placed],
-        "tools": None if chat.tools is None else [_tool(tool) for tool in chat.tools],
-        "tool_choice": _choice(chat),
-        "max_output_tokens": limit,
-        "text": TextOptions(format=_format(chat), verbosity=chat.verbosity),
-        "include": [OUTPUT_LOGPROBS] if chat.logprobs else None,
-        "reasoning": None if effort is None else ReasoningOptions(effort=effort),
-        "extra_parameters": _extra(chat),
-    }
-    # All values have been checked with the request that they come from.
-    return TurnRequest(input="").model_copy(update=translated)
+    return turn_of(
+        {
+            **{name: getattr(chat, name) for name in TurnOptions.model_fields},
+            "stream_options": None if streamed is None else StreamOptions(on_disconnect=streamed.on_disconnect),
+            "input": [each.item for each in placed],
+            "tools": None if chat.tools is None else [_tool(tool) for tool in chat.tools],
+            "tool_choice": _choice(chat),
+            "max_output_tokens": limit,
+            "text": TextOptions(format=_format(chat), verbosity=chat.verbosity),
+            "include": [OUTPUT_LOGPROBS] if chat.logprobs else None,
+            "reasoning": None if effort is None else ReasoningOptions(effort=effort),
+            "extra_parameters": _extra(chat),
+        }
+    )
 
 
 def _extra(chat: ChatRequest) -> JsonObject | None:

@@ -94,13 +94,13 @@ def forbid_logprobs(request: TurnRequest) -> None:
         raise PermissionDenied(message, param="top_logprobs" if request.top_logprobs else "include")
 
 
-def without_untaken(request: TurnRequest, card: ModelCard) -> TurnRequest:
-    """Pass over the parameters that neither this server nor the model that runs has.
+def name_untaken(request: TurnRequest, card: ModelCard) -> TurnRequest:
+    """Name as passed over the parameters that neither this server nor the model that runs has.
 
     Raises:
         InvalidRequest: nothing unknown is passed over; `param` names the first of them.
     """
-    return request.without([name for name in request.extra_parameters or () if name not in card.extra_parameters])
+    return request.naming([name for name in request.extra_parameters or () if name not in card.extra_parameters])
 
 
 def _extra(request: TurnRequest, card: ModelCard) -> JsonObject | None:

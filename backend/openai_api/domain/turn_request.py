@@ -1,6 +1,6 @@
 """The body of `POST /v1/responses`, as OpenAI's API defines it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, cast
 
 from pydantic import Discriminator, Field, Tag
@@ -280,6 +280,11 @@ def turn_request_in_steps(text: JsonText, passed_over: PassedOver | None = None)
     """
     request = yield from body_in_steps(TurnRequest, text, "input", INPUT_ITEM, passed_over)
     return checked(request.noting(passed_over))
+
+
+def turn_of(values: Mapping[str, object]) -> TurnRequest:
+    """Return the turn whose fields have these values, which were checked with the request that they come from."""
+    return TurnRequest(input="").model_copy(update=values)
 
 
 def checked(request: TurnRequest) -> TurnRequest:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from backend.conversations.domain.input_items import Given
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
-from backend.conversations.domain.passed_over import OR_OTHER_KIND, PassedOver, named_in
+from backend.conversations.domain.passed_over import OR_OTHER_KIND, PassedOver
 from backend.foundation.domain.json_objects import JsonText, Steps
 from backend.openai_api.domain.named_models import ModelName
 from backend.openai_api.domain.turn_request import (
@@ -21,6 +21,7 @@ from backend.openai_api.domain.turn_request import (
     TurnFields,
     TurnRequest,
     checked,
+    turn_of,
 )
 from shared.errors import UnsupportedValue
 from shared.models.values import JsonObject
@@ -69,9 +70,7 @@ def input_tokens_request_in_steps(text: JsonText, passed_over: PassedOver | None
     """
     asked = yield from body_in_steps(InputTokensRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in TurnFields.model_fields}
-    # All values have been checked with the request that they come from.
-    request = TurnRequest(input="").model_copy(update={**given, "input": asked.input or ""})
-    return checked(request.noting(passed_over))
+    return checked(turn_of({**given, "input": asked.input or ""}).noting(passed_over))
 
 
 def socket_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
@@ -87,9 +86,7 @@ def socket_request_in_steps(text: JsonText, passed_over: PassedOver | None = Non
     if asked.is_background:
         raise UnsupportedValue("A turn over a WebSocket runs in the foreground; leave this out.", param="background")
     given = {name: getattr(asked, name) for name in TurnRequest.model_fields}
-    changes = {**given, "stream": True, "metadata": named_in(asked.metadata, passed_over)}
-    # All values have been checked with the request that they come from.
-    return checked(TurnRequest(input="").model_copy(update=changes))
+    return checked(turn_of({**given, "stream": True}).noting(passed_over))
 
 
 def compact_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
@@ -103,5 +100,4 @@ def compact_request_in_steps(text: JsonText, passed_over: PassedOver | None = No
     """
     asked = yield from body_in_steps(CompactRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in CompactRequest.model_fields}
-    # All values have been checked with the request that they come from.
-    return checked(TurnRequest(input="").model_copy(update={**given, "input": asked.input or [], "store": False}))
+    return checked(turn_of({**given, "input": asked.input or [], "store": False}))

@@ -70,7 +70,7 @@ class CompactInput:
 
         Raises:
             InvalidRequest: there is nothing to compact, or it is too long to be summarised.
-            PermissionDenied: a restricted reader's summary would show what he may not read.
+            PermissionDenied: a restricted reader's summary would show what they may not read.
             ModelUnavailable: the model has made no summary.
             BallastError: as of a turn that cannot begin.
         """
@@ -120,7 +120,7 @@ def _all_of(turn: Turn) -> Omission:
 
 
 def _messages_of_user(items: Sequence[Item], turn: Turn) -> tuple[ItemBody, ...]:
-    """Return the messages of the user as he may read them, without earlier summaries, which the new one tells.
+    """Return the messages of the user as they may read them, without earlier summaries, which the new one tells.
 
     Files without an id, whose bytes are not kept, go, too.
     """

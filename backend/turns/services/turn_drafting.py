@@ -40,8 +40,8 @@ from backend.openai_api.domain.requested_settings import (
     check_choice,
     forbid_filters,
     forbid_logprobs,
+    name_untaken,
     own_settings,
-    without_untaken,
 )
 from backend.openai_api.domain.response_object import new_body
 from backend.openai_api.domain.turn_request import TurnRequest, turn_request_in_steps
@@ -284,7 +284,7 @@ class TurnDrafting:
     async def _known(self, caller: Caller, start: TurnStart) -> _KnownSettings:
         """Resolve and check what a turn runs with, apart from its messages."""
         meaning, request, own, joined = await self._asked(caller, start)
-        request = without_untaken(request, meaning.card)
+        request = name_untaken(request, meaning.card)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
         mode = strictest_mode(bindings)
         preset = with_skills(meaning.preset, joined.served, mode)

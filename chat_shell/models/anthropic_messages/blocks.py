@@ -24,7 +24,7 @@ from shared.models.values import JsonObject, JsonValue, objects_in
 
 CACHE_CONTROL: JsonObject = {"type": "ephemeral"}
 OPENING = "Begin."
-"""What the user says where a conversation has nothing of his, such as one that holds only a system message."""
+"""What the user says where a conversation has nothing of theirs, such as one that holds only a system message."""
 
 _THINKING = ("thinking", "redacted_thinking")
 _INLINE_IMAGE = re.compile(r"data:(image/(?:jpeg|png|gif|webp));base64,([A-Za-z0-9+/]+={0,2})")

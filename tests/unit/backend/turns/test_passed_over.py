@@ -9,8 +9,9 @@ import pytest
 from backend.conversations.domain.passed_over import IGNORED_KEY, MAX_TEXT, PassedOver
 from backend.foundation.domain.json_objects import result_of, scanned
 from backend.openai_api.domain.chat_request import ChatTurn, chat_request_in_steps
-from backend.openai_api.domain.requested_settings import MAX_EXTRA_BYTES, model_parameters, without_untaken
+from backend.openai_api.domain.requested_settings import MAX_EXTRA_BYTES, model_parameters, name_untaken
 from backend.openai_api.domain.turn_request import TurnRequest, parse_turn_request, turn_request_in_steps
+from backend.turns.domain.input_requests import socket_request_in_steps
 from shared.errors import InvalidRequest
 from shared.models.events import ModelCard
 from tests.fakes.chat_shell_scripted import answer
@@ -59,7 +60,7 @@ CARD = ModelCard(name="m", context_window_tokens=1000, max_output_tokens=100, ex
 def lenient(body: Any) -> tuple[TurnRequest, str]:
     noted = PassedOver()
     request = result_of(turn_request_in_steps(scanned(orjson.dumps(body)), noted))
-    return without_untaken(request, CARD), noted.text
+    return name_untaken(request, CARD), noted.text
 
 
 def lenient_chat(body: Any) -> tuple[ChatTurn, str]:
@@ -137,7 +138,7 @@ def test_what_is_known_stays_checked_and_what_narrows_a_turn_is_never_passed_ove
 def test_a_strict_operator_refuses_what_is_passed_over_elsewhere() -> None:
     for body in ({"input": "Hi", "new": 1}, {"input": "Hi", "tools": [{"type": "web_search"}]}):
         with pytest.raises(InvalidRequest, match=r"^new: |^tools\[0\]\.type: "):
-            without_untaken(parse_turn_request(orjson.dumps(body)), CARD)
+            name_untaken(parse_turn_request(orjson.dumps(body)), CARD)
         assert lenient(body)[1]
 
 
@@ -210,7 +211,16 @@ def test_a_member_with_the_name_of_a_field_of_the_other_api_sets_no_field() -> N
 
 def test_a_strict_operator_lets_pass_what_the_model_takes() -> None:
     strict = parse_turn_request(orjson.dumps({"input": "Hi", "top_k": 3}))
-    assert model_parameters(without_untaken(strict, CARD), CARD).extra == {"top_k": 3}
+    assert model_parameters(name_untaken(strict, CARD), CARD).extra == {"top_k": 3}
+
+
+def test_a_message_over_a_socket_names_what_its_model_does_not_take() -> None:
+    message = {"type": "response.create", "input": "Hi", "top_k": 3, "top_a": 4, "metadata": {"a": "b"}}
+    noted = PassedOver()
+    request = result_of(socket_request_in_steps(scanned(orjson.dumps(message)), noted))
+    named = name_untaken(request, CARD)
+    assert (named.metadata, noted.text) == ({"a": "b", IGNORED_KEY: "top_a"}, "top_a")
+    assert model_parameters(named, CARD).extra == {"top_k": 3}
 
 
 def test_what_nobody_checks_is_bounded() -> None:
