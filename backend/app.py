@@ -14,15 +14,15 @@ from functools import partial
 import structlog
 
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.wiring import AgentRoom, build_agent_room
+from backend.agents.wiring import AgentPackage, build_agents_package
 from backend.chat_shell_client.chosen import connect_chat_shell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
-from backend.conversations.wiring import ConversationRoom, build_conversation_room
-from backend.embeddings.wiring import MeaningRoom, build_meaning_room
+from backend.conversations.wiring import ConversationPackage, build_conversations_package
+from backend.embeddings.wiring import EmbeddingPackage, build_embeddings
 from backend.extraction.formats.reader import LibraryDocumentReader
-from backend.files.wiring import FileRoom, build_file_room
+from backend.files.wiring import FilePackage, build_files_package
 from backend.foundation.http.app import create_admin_app, create_app
 from backend.foundation.http.listening import HttpServer, http_server, while_serving
 from backend.foundation.http.services import HttpOptions
@@ -39,7 +39,7 @@ from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
 from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
-from backend.knowledge.wiring import KnowledgeRoom, build_knowledge_room
+from backend.knowledge.wiring import KnowledgePackage, build_knowledge_package
 from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
 from backend.limits.telemetry.rates import CountingRateObserver
@@ -57,15 +57,15 @@ from backend.routes import DOORS, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOW
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
+from backend.turns.services.recover_turn import RecoverTurn
 from backend.turns.services.recovery import Recovery
-from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import TurnSources, turn_context, turn_services
 from backend.use_cases import Backend
-from backend.vector_stores.wiring import LowerRooms, build_vector_store_room
+from backend.vector_stores.wiring import LowerPackages, build_vector_stores_package
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
@@ -189,11 +189,13 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     store, admission = await _event_store(settings, database, supervisor, clock, stack)
     knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
-    files = build_file_room(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
-    vector_stores = build_vector_store_room(_lower_rooms(knowledge, files), is_only_replica=is_only_replica)
-    chat_shell, shelves = _chat_shell(settings, clock, certificates, stack), vector_stores.shelves
-    agents = build_agent_room(database, knowledge.store, chat_shell, AgentFiles(files.services, shelves), clock)
-    conversations = build_conversation_room(database, agents.labelled, clock, secret)
+    files = build_files_package(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
+    vector_stores = build_vector_stores_package(_lower_packages(knowledge, files), is_only_replica=is_only_replica)
+    chat_shell, file_indexes = _chat_shell(settings, clock, certificates, stack), vector_stores.file_indexes
+    agents = build_agents_package(
+        database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock
+    )
+    conversations = build_conversations_package(database, agents.labelled, clock, secret)
     ports = TurnPorts(
         chat_shell=chat_shell,
         conversations=conversations.store,
@@ -208,8 +210,8 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         background=supervisor,
         documents=knowledge.reader,
         withheld=conversations.services.withheld,
-        files=UploadsById(files.services, shelves),
-        agent_files=shelves,
+        files=UploadsById(files.services, file_indexes),
+        agent_files=file_indexes,
         rates=_rates(settings, store.rates, supervisor, stack),
     )
     return Backend(
@@ -228,20 +230,20 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         turns=(turns := turn_services(ports, _sources(ports, knowledge, agents), policy, admission)),
         agents=agents.services,
         lookups=lookup_services(ports, knowledge.services, policy, admission),
-        recovery=Recovery(ports, TakeOver(ports, secret), turns.registry, admission),
+        recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         embedding=knowledge.embedding,
         retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
-        caretaking=partial(knowledge.store.caretaker.run, is_only_replica=is_only_replica),
+        maintenance=partial(knowledge.store.maintenance.run, is_only_replica=is_only_replica),
     )
 
 
-def _prompts(conversations: ConversationRoom, agents: AgentUse) -> ReadPrompts:
+def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompts:
     access, withheld = conversations.access, conversations.services.withheld
     return ReadPrompts(conversations.turns, conversations.store, access, withheld, agents)
 
 
-def _sources(ports: TurnPorts, knowledge: KnowledgeRoom, agents: AgentRoom) -> TurnSources:
+def _sources(ports: TurnPorts, knowledge: KnowledgePackage, agents: AgentPackage) -> TurnSources:
     context = turn_context(ports, knowledge.store, agents.labelled, knowledge.descriptions)
     return TurnSources(context, agents.models, ports.withheld, CitedDocuments(knowledge.store))
 
@@ -254,12 +256,12 @@ def _identity(settings: Settings, database: Database, clock: Clock) -> IdentityS
 
 def _knowledge(
     settings: Settings, database: Database, admission: Admission, clock: Clock, stack: AsyncExitStack
-) -> tuple[KnowledgeRoom, MeaningRoom]:
+) -> tuple[KnowledgePackage, EmbeddingPackage]:
     providers = (settings.embedder, settings.reranker, settings.moderation)
-    meaning = build_meaning_room(*providers, admission, clock, stack)
+    meaning = build_embeddings(*providers, admission, clock, stack)
     reader = LibraryDocumentReader()
     stack.push_async_callback(reader.close)
-    knowledge = build_knowledge_room(database, clock, (forget_results_of,), meaning.ports, reader)
+    knowledge = build_knowledge_package(database, clock, (forget_results_of,), meaning.ports, reader)
     return knowledge, meaning
 
 
@@ -297,9 +299,9 @@ def _rates(settings: Settings, store: RateStore, supervisor: Supervisor, stack: 
     return rates
 
 
-def _lower_rooms(knowledge: KnowledgeRoom, files: FileRoom) -> LowerRooms:
+def _lower_packages(knowledge: KnowledgePackage, files: FilePackage) -> LowerPackages:
     active, attachments = knowledge.active, knowledge.attachments
-    return LowerRooms(knowledge.ports, knowledge.services.bases, attachments, active, files.store, files.services)
+    return LowerPackages(knowledge.ports, knowledge.services.bases, attachments, active, files.store, files.services)
 
 
 def _turn_policy(settings: Settings) -> TurnPolicy:

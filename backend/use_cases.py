@@ -6,9 +6,9 @@ from functools import partial
 
 from backend.agents.services.use_cases import AgentServices
 from backend.conversations.services.conversations import ConversationServices
-from backend.embeddings.wiring import MeaningRoom
+from backend.embeddings.wiring import EmbeddingPackage
 from backend.files.services import CLEAR_FILES_SECONDS
-from backend.files.wiring import FileRoom
+from backend.files.wiring import FilePackage
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
 from backend.foundation.services.readiness import Readiness
@@ -24,11 +24,11 @@ from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
 from backend.retention.services.sweeping import SWEEP_SECONDS
-from backend.retention.wiring import RetentionRoom
+from backend.retention.wiring import RetentionPackage
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.use_cases import TurnServices
 from backend.vector_stores.services.reading import READERS
-from backend.vector_stores.wiring import VectorStoreRoom
+from backend.vector_stores.wiring import VectorStorePackage
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Backend:
     identity: IdentityServices
     conversations: ConversationServices
     prompts: ReadPrompts
-    meaning: MeaningRoom
+    meaning: EmbeddingPackage
     knowledge: KnowledgeServices
-    files: FileRoom
-    vector_stores: VectorStoreRoom
+    files: FilePackage
+    vector_stores: VectorStorePackage
     active_bases: ActiveBases
     restricted: RestrictedServices
     turns: TurnServices
@@ -52,16 +52,16 @@ class Backend:
     lookups: LookupServices
     recovery: Recovery
     supervisor: Supervisor
-    retention: RetentionRoom
-    caretaking: Callable[[], Awaitable[None]]
+    retention: RetentionPackage
+    maintenance: Callable[[], Awaitable[None]]
     embedding: EmbeddingWorker
 
     @property
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
-        shelves = (self.knowledge, self.files.services, self.vector_stores.services)
+        file_indexes = (self.knowledge, self.files.services, self.vector_stores.services)
         providers = (self.meaning.embeddings, self.meaning.moderations)
-        rooms = (self.identity, *providers, self.conversations, self.prompts, *shelves, self.restricted)
+        rooms = (self.identity, *providers, self.conversations, self.prompts, *file_indexes, self.restricted)
         people = self.retention.services(self.agents, self.conversations, self.turns.responses, self.files.services)
         return (self.readiness, self.once, McpLibrary(), *rooms, self.turns, self.agents, self.lookups, people)
 
@@ -85,6 +85,6 @@ class Backend:
             *(partial(repeat, f"read_files_{each}", self.vector_stores.reading.step, 0.0) for each in range(READERS)),
             *if_tokens,
             partial(repeat, "retention", self.retention.retention.sweep, SWEEP_SECONDS),
-            partial(repeat, "keep_index", self.caretaking, 0.0),
+            partial(repeat, "keep_index", self.maintenance, 0.0),
             partial(repeat, "embed_chunks", self.embedding.step, 0.0),
         )

@@ -27,11 +27,11 @@ from chat_shell.reaching import certificates_of, model_entries
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
+from chat_shell.sealed.latency_padding import LatencyPadding
 from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint, SecondaryModel
 from chat_shell.sealed.summary_prompt import new_token
-from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Gate
 from chat_shell.servers.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.servers.http.app import create_admin_app, create_http_app
@@ -173,7 +173,7 @@ def _sealed_room(
         observer=LoggingRoomObserver(settings.log_llm_requests),
         now=clock.now,
         new_token=new_token,
-        usual_time=UsualTime(asyncio.sleep, secrets.choice),
+        latency_padding=LatencyPadding(asyncio.sleep, secrets.choice),
     )
     return SealedRoom(parts, times)
 

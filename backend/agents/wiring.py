@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.agents.services.agent_access import AgentShelfAccess
+from backend.agents.services.agent_access import AgentFileIndexAccess
 from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agent_members import AgentMembers
 from backend.agents.services.agent_presets import AgentPresets
@@ -21,7 +21,7 @@ from shared.clock import Clock
 
 
 @dataclass(frozen=True)
-class AgentRoom:
+class AgentPackage:
     """The use cases of agents, the names of models with those of agents among them, and who may use what of them."""
 
     models: ModelNames
@@ -31,15 +31,15 @@ class AgentRoom:
     uploads: UploadAccess
 
 
-def build_agent_room(
+def build_agents_package(
     database: Database, knowledge: KnowledgeStore, chat_shell: ChatShell, files: AgentFiles, clock: Clock
-) -> AgentRoom:
+) -> AgentPackage:
     """Build the room."""
     store = SqlAgentStore(database)
     presets = AgentPresets(store)
     models = ModelNames(ModelCatalogue(chat_shell, clock), presets)
     named = NamedParts(models, ToolCatalogue(chat_shell, clock))
     services = AgentServices(agents=AgentCatalogue(store, knowledge, named, files, clock), members=AgentMembers(store))
-    shelves = AgentShelfAccess(store)
-    uploads = UploadAccess(files.files, files.shelves, shelves)
-    return AgentRoom(models, presets, LabelAccess(knowledge, shelves), services, uploads)
+    file_indexes = AgentFileIndexAccess(store)
+    uploads = UploadAccess(files.files, files.file_indexes, file_indexes)
+    return AgentPackage(models, presets, LabelAccess(knowledge, file_indexes), services, uploads)

@@ -2,8 +2,8 @@
 
 from urllib.parse import urlsplit
 
+from backend.chat_shell_client.failover import FailoverChatShell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
-from backend.chat_shell_client.taken_calls import TakenCalls
 from shared.certificates import Certificates
 from shared.clock import Clock
 
@@ -30,10 +30,12 @@ def connect_chat_shell(
         case "http" | "https" if address.netloc:
             from backend.chat_shell_client.http_client import HttpChatShell
 
-            return TakenCalls(HttpChatShell(url, service_token, clock, max_message_bytes, certificates.for_client()))
+            return FailoverChatShell(
+                HttpChatShell(url, service_token, clock, max_message_bytes, certificates.for_client())
+            )
         case _:
             raise ValueError(f"{url!r} is no address of chat_shell: give grpc(s)://host:port or http(s)://host:port")
     from backend.chat_shell_client.grpc_client import GrpcChatShell
 
     shown = certificates if address.scheme == "grpcs" else None
-    return TakenCalls(GrpcChatShell(target, service_token, clock, max_message_bytes, shown))
+    return FailoverChatShell(GrpcChatShell(target, service_token, clock, max_message_bytes, shown))

@@ -14,7 +14,7 @@ from backend.chat_shell_client.refusals import (
     TOO_LATE,
     TOO_OLD,
     UNREACHABLE,
-    NotTaken,
+    ReplicaDraining,
     error_of_report,
 )
 from protos.execution.v1 import chat_shell_pb2, events_pb2
@@ -208,7 +208,7 @@ class GrpcChatShell:
         if not begun:
             self._channels.tell_refusal(error)
         raised = error_of_call(error, begun=begun)
-        if connection is not None and isinstance(raised, NotTaken):
+        if connection is not None and isinstance(raised, ReplicaDraining):
             connection.is_left = True
         return raised
 

@@ -29,8 +29,8 @@ def _family(kind: type[BallastError]) -> Iterator[type[BallastError]]:
 KINDS = {kind.__name__: kind for kind in _family(BallastError)}
 
 
-class NotTaken(ChatShellUnavailable):
-    """A replica that shuts down refused a call of which nothing has run; `TakenCalls` makes it again."""
+class ReplicaDraining(ChatShellUnavailable):
+    """A replica that shuts down refused a call of which nothing has run; `FailoverChatShell` makes it again."""
 
 
 def error_of_report(report: ErrorReport) -> BallastError:
@@ -42,7 +42,7 @@ def error_of_report(report: ErrorReport) -> BallastError:
     if issubclass(kind, Unauthenticated | PermissionDenied):
         return InternalError(REFUSES_US)
     if issubclass(kind, Draining):
-        return NotTaken(report.message)
+        return ReplicaDraining(report.message)
     if issubclass(kind, Unavailable):
         return ChatShellUnavailable(report.message)
     return kind(report.message, param=report.param)

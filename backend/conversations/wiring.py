@@ -17,7 +17,7 @@ from shared.clock import Clock
 
 
 @dataclass(frozen=True)
-class ConversationRoom:
+class ConversationPackage:
     """The use cases of conversations, and the stores over which the room of turns builds its own."""
 
     store: ConversationStore
@@ -27,7 +27,9 @@ class ConversationRoom:
     services: ConversationServices
 
 
-def build_conversation_room(database: Database, labelled: LabelAccess, clock: Clock, secret: str) -> ConversationRoom:
+def build_conversations_package(
+    database: Database, labelled: LabelAccess, clock: Clock, secret: str
+) -> ConversationPackage:
     """Build the room; `secret` keys the cache keys that providers see."""
     store, turns = SqlConversationStore(database), SqlTurnStore(database)
     withheld, access = WithheldText(store, labelled), ConversationAccess(store, turns)
@@ -36,4 +38,4 @@ def build_conversation_room(database: Database, labelled: LabelAccess, clock: Cl
         members=ConversationMembers(store, access),
         withheld=withheld,
     )
-    return ConversationRoom(store, turns, SqlWaitingTurnStore(database), access, services)
+    return ConversationPackage(store, turns, SqlWaitingTurnStore(database), access, services)

@@ -42,7 +42,7 @@ RETRIES_IN_SEARCH = RetryPolicy(random.random, max_retries=1, first_wait_seconds
 
 
 @dataclass(frozen=True)
-class MeaningRoom:
+class EmbeddingPackage:
     """What the rooms above search with, and the use cases of callers who ask the operator's providers themselves."""
 
     ports: MeaningPorts
@@ -50,14 +50,14 @@ class MeaningRoom:
     moderations: Moderations
 
 
-def build_meaning_room(
+def build_embeddings(
     embedder: EmbedderOptions | None,
     reranker: RerankerOptions | None,
     moderation: ModerationOptions | None,
     admission: Admission,
     clock: Clock,
     stack: AsyncExitStack,
-) -> MeaningRoom:
+) -> EmbeddingPackage:
     """Build the room inside the event loop that will use it; connections are closed with the stack."""
     built = provider_of(embedder, clock, stack) if embedder is not None else None
     centred = CentredEmbedder(built) if built is not None else None
@@ -68,7 +68,9 @@ def build_meaning_room(
     ports = MeaningPorts(centred, questions, _reranker(reranker, clock, stack))
     embeddings = Embeddings(built, embedder.configured.model if embedder else "", admission)
     moderator = _moderator(moderation, clock, stack) if moderation is not None else None
-    return MeaningRoom(ports, embeddings, Moderations(moderator, moderation.model if moderation else "", admission))
+    return EmbeddingPackage(
+        ports, embeddings, Moderations(moderator, moderation.model if moderation else "", admission)
+    )
 
 
 def provider_of(options: EmbedderOptions, clock: Clock, stack: AsyncExitStack) -> Embedder:

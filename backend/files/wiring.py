@@ -13,7 +13,7 @@ from shared.clock import Clock
 
 
 @dataclass(frozen=True)
-class FileRoom:
+class FilePackage:
     """The use cases of files, and what the rooms above need to build theirs."""
 
     store: FileStore
@@ -21,13 +21,13 @@ class FileRoom:
     clearing: FileClearing
 
 
-def build_file_room(
+def build_files_package(
     database: Database, clock: Clock, max_files: int, withdrawals: Sequence[Withdrawal], supervisor: Supervisor
-) -> FileRoom:
+) -> FilePackage:
     """Build the room, in which a user may have `max_files`.
 
     Each of `withdrawals` deletes what another room has made of a deleted file.
     """
     store = SqlFileStore(database, clock)
     clearing = FileClearing(store, clock, withdrawals, supervisor)
-    return FileRoom(store, Files(store, clock, FileQuota(max_files)), clearing)
+    return FilePackage(store, Files(store, clock, FileQuota(max_files)), clearing)

@@ -27,7 +27,7 @@ from shared.clock import Clock
 
 
 @dataclass(frozen=True)
-class KnowledgeRoom:
+class KnowledgePackage:
     """The use cases of knowledge, and what the rooms above need to build theirs."""
 
     store: SqlKnowledgeStore
@@ -42,13 +42,13 @@ class KnowledgeRoom:
     embedding: EmbeddingWorker
 
 
-def build_knowledge_room(
+def build_knowledge_package(
     database: Database,
     clock: Clock,
     base_deletion_hooks: Sequence[BaseDeletionHook],
     meaning: MeaningPorts,
     reader: DocumentReader,
-) -> KnowledgeRoom:
+) -> KnowledgePackage:
     """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base.
 
     `meaning` is what searches by meaning, where the operator has set that up; without it search is by words alone.
@@ -65,6 +65,6 @@ def build_knowledge_room(
     protected = SqlProtectedKnowledge(database)
     descriptions = SafeDescriptions(protected, words, LoggingDescriptionObserver())
     services = build_knowledge(ports, descriptions, progress)
-    return KnowledgeRoom(
+    return KnowledgePackage(
         store, ports, protected, descriptions, services, reader, attachments, active, meaning, embedding
     )

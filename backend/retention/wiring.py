@@ -12,8 +12,8 @@ from backend.retention.domain import RetentionTerms
 from backend.retention.http.routes import PersonServices
 from backend.retention.ports import PersonStore
 from backend.retention.services.exporting import ExportedRooms, PersonExport
-from backend.retention.services.leaving import Leaving, PersonPorts
 from backend.retention.services.sweeping import Retention
+from backend.retention.services.user_erasure import PersonPorts, UserErasure
 from backend.retention.sql.expiry import SqlExpiryStore
 from backend.retention.sql.people import SqlPersonStore
 from backend.retention.telemetry.sweeps import LoggingRetention
@@ -22,7 +22,7 @@ from shared.clock import Clock
 
 
 @dataclass(frozen=True)
-class RetentionRoom:
+class RetentionPackage:
     """What sweeps, and the stores beneath the routes about persons."""
 
     retention: Retention
@@ -36,7 +36,7 @@ class RetentionRoom:
         """Build what the routes call, over the use cases of callers."""
         ports = PersonPorts(self.people, self.conversations, self.knowledge, agents.agents, responses)
         rooms = ExportedRooms(conversations, responses, files, agents.agents, self.knowledge)
-        return PersonServices(Leaving(ports), PersonExport(self.people, rooms))
+        return PersonServices(UserErasure(ports), PersonExport(self.people, rooms))
 
 
 def build_retention(
@@ -45,8 +45,8 @@ def build_retention(
     clock: Clock,
     conversations: ConversationStore,
     knowledge: KnowledgeStore,
-) -> RetentionRoom:
+) -> RetentionPackage:
     """Build the room."""
     expiry, people = SqlExpiryStore(database, conversations, clock), SqlPersonStore(database, conversations, clock)
     sweeping = Retention(expiry, conversations, terms, clock, LoggingRetention())
-    return RetentionRoom(sweeping, people, conversations, knowledge)
+    return RetentionPackage(sweeping, people, conversations, knowledge)

@@ -9,13 +9,13 @@ from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.services.active_bases import ActiveBases
 from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
 from backend.knowledge.services.use_cases import KnowledgePorts
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
-from backend.vector_stores.services.shelves import ShelfPorts, Shelves
+from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from backend.vector_stores.services.store_files import StoreFilePorts
 from backend.vector_stores.services.use_cases import VectorStoreServices, build_vector_stores
 
 
-class LowerRooms(NamedTuple):
+class LowerPackages(NamedTuple):
     """What the room takes of knowledge and of files."""
 
     knowledge: KnowledgePorts
@@ -27,21 +27,21 @@ class LowerRooms(NamedTuple):
 
 
 @dataclass(frozen=True)
-class VectorStoreRoom:
+class VectorStorePackage:
     """The use cases, and what runs beside the requests."""
 
     services: VectorStoreServices
     reading: AttachedFileReading
-    shelves: Shelves
+    file_indexes: FileIndexes
 
 
-def build_vector_store_room(lower: LowerRooms, *, is_only_replica: bool) -> VectorStoreRoom:
+def build_vector_stores_package(lower: LowerPackages, *, is_only_replica: bool) -> VectorStorePackage:
     """Build the room."""
-    ports, bell = lower.knowledge, ReadingBell()
+    ports, bell = lower.knowledge, WakeSignal()
     attached = StoreFilePorts(ports.store, lower.attachments, lower.files, bell, ports.clock)
     reading = ReadingPorts(lower.attachments, lower.file_store, ports.store, ports.reader, ports.clock)
-    return VectorStoreRoom(
+    return VectorStorePackage(
         build_vector_stores(ports, lower.bases, attached, lower.active),
         AttachedFileReading(reading, bell, is_only_replica=is_only_replica),
-        Shelves(ShelfPorts(ports.store, lower.attachments, lower.file_store, bell, ports.clock)),
+        FileIndexes(FileIndexPorts(ports.store, lower.attachments, lower.file_store, bell, ports.clock)),
     )

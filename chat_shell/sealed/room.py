@@ -61,9 +61,9 @@ class SealedRoom(Generic[CaseT]):
     async def _take_usual_time(self, result: SummaryResult, progress: SearchProgress, most_seconds: float) -> None:
         passed_seconds = max(0.0, (self._parts.now() - progress.started_at).total_seconds())
         if progress.is_model_asked:
-            self._parts.usual_time.record(passed_seconds)
+            self._parts.latency_padding.record(passed_seconds)
         elif progress.search_id is not None and not isinstance(result, Released):
-            await self._parts.usual_time.fill_up(passed_seconds, most_seconds)
+            await self._parts.latency_padding.pad(passed_seconds, most_seconds)
 
     async def _decide(self, search: SealedSearch, progress: SearchProgress) -> SummaryResult:
         with span_of("safe_summary pre_screen"):

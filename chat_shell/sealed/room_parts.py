@@ -7,9 +7,9 @@ from typing import Generic
 
 from chat_shell.sealed.backend_wire import SealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
+from chat_shell.sealed.latency_padding import LatencyPadding
 from chat_shell.sealed.room_observer import RoomObserver
 from chat_shell.sealed.secondary_model import SecondaryModel
-from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import CaseT, Gate
 
 OUTCOME_TIMEOUT_SECONDS = 5.0
@@ -31,7 +31,7 @@ class RoomTimes:
 
 @dataclass(frozen=True, slots=True)
 class RoomParts(Generic[CaseT]):
-    """The room's collaborators. `now` is the clock; `new_token` makes canaries; `usual_time` is of this room alone."""
+    """The room's collaborators. `now` is the clock, `new_token` makes canaries; `latency_padding` is this room's."""
 
     backend: SealedBackend
     model: SecondaryModel
@@ -40,4 +40,4 @@ class RoomParts(Generic[CaseT]):
     observer: RoomObserver
     now: Callable[[], datetime]
     new_token: Callable[[], str]
-    usual_time: UsualTime
+    latency_padding: LatencyPadding

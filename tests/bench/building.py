@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, messages_of
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, EpochState, messages_of
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
@@ -28,7 +28,7 @@ from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.domain.labels import Label
 from backend.prompt.domain.context_policy import plan_context
-from backend.prompt.domain.left_out import PromptRoom, left_out_of_running
+from backend.prompt.domain.truncation import PromptPackage, left_out_of_running
 from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
@@ -167,7 +167,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
     sent_bytes = message.SerializeToString()
     start = _turn_prompt(request, rows)
     entries = to_entries(conversation.id, rows.log)
-    room = PromptRoom(ModelCard(name="demo", context_window_tokens=128_000, max_output_tokens=8_000), 1_000)
+    room = PromptPackage(ModelCard(name="demo", context_window_tokens=128_000, max_output_tokens=8_000), 1_000)
     call = ModelCall(
         model=request.model,
         messages=messages_of_request(request),
@@ -243,7 +243,7 @@ def _entries(language: str, count: int) -> Iterator[Entry]:
         message=UserMessage(content=plan.kb_meta_prompt),
         created_at=NOW,
         label=(Label(BASE.id, AccessMode.FULL),),
-        reset=Reset(reason=EpochReason.NEW_CONVERSATION),
+        reset=EpochState(reason=EpochReason.NEW_CONVERSATION),
         context=plan.state,
     )
     for position in range(1, count):

@@ -139,7 +139,7 @@ async def opened(url: str) -> AsyncGenerator[Opened]:
         )
         ports = KnowledgePorts(store, retrieval, reader, FakeClock())
         descriptions = SafeDescriptions(SqlProtectedKnowledge(database), retrieval, LoggingDescriptionObserver())
-        tidying = asyncio.create_task(store.caretaker.run(is_only_replica=True))
+        tidying = asyncio.create_task(store.maintenance.run(is_only_replica=True))
         yield Opened(
             build_knowledge(ports, descriptions, KnowledgeProgress(vectors, None, EmbeddingPace())), retrieval, vectors
         )

@@ -94,7 +94,7 @@ async def fill(database: Database, chunks: int) -> None:
             break
         if number % 100 == 0:
             sys.stderr.write(f"{put} chunks of {chunks}\n")
-    await store.caretaker.tidy()
+    await store.maintenance.tidy()
     await reader.close()
 
 

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from backend.conversations.domain.history_fingerprint import boundaries_cooperatively, root_fingerprint
 from backend.conversations.domain.responses import SettingsDigest
-from backend.conversations.domain.seen_chain import boundaries_in_steps, root_chain
 from backend.conversations.domain.turn_input import ParsedInput, read_items
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.domain.json_objects import result_of
@@ -56,11 +56,11 @@ async def _figures(directory: Path) -> list[Figure]:
 
 async def _seconds(store: SqlTurnStore) -> tuple[list[float], list[float]]:
     read = _read(_items(MESSAGES, 400))
-    root = root_chain(ADA.tenant, ADA.user_id)
+    root = root_fingerprint(ADA.tenant, ADA.user_id)
     whole, looked_up = list[float](), list[float]()
     for _ in range(ROUNDS):
         began_at = time.perf_counter()
-        boundaries = result_of(boundaries_in_steps(root, read.history))
+        boundaries = result_of(boundaries_cooperatively(root, read.history))
         hashed_at = time.perf_counter()
         await store.newest_seen([each.digest for each in boundaries], RAN_WITH)
         whole.append(time.perf_counter() - began_at)
@@ -70,7 +70,7 @@ async def _seconds(store: SqlTurnStore) -> tuple[list[float], list[float]]:
 
 def _longest_step(items: list[dict[str, Any]]) -> float:
     longest = 0.0
-    steps = boundaries_in_steps(root_chain(ADA.tenant, ADA.user_id), _read(items).history)
+    steps = boundaries_cooperatively(root_fingerprint(ADA.tenant, ADA.user_id), _read(items).history)
     while True:
         began_at = time.perf_counter()
         try:

@@ -96,7 +96,7 @@ async def knowledge_in(url: str) -> AsyncGenerator[tuple[Database, SqlKnowledgeS
         await migrate(database)
         store = SqlKnowledgeStore(database, FakeClock())
         await store.create_base(_base("kb_bench"), CALLER.user_id)
-        tidying = asyncio.create_task(store.caretaker.run(is_only_replica=True))
+        tidying = asyncio.create_task(store.maintenance.run(is_only_replica=True))
         yield database, store, IngestDocument(store, reader, FakeClock())
         tidying.cancel()
     finally:
@@ -114,7 +114,7 @@ async def measure(place: str, url: str, bodies: Iterable[bytes]) -> Figures:
             document, _ = await ingest.put(CALLER, "kb_bench", NewDocument(f"{number}.txt", "text/plain", body))
             seconds += time.perf_counter() - started
             chunks += document.chunk_count
-        await store.caretaker.tidy()
+        await store.maintenance.tidy()
         retrieval = SqlRetrieval(database)
         searches = [await _timed(retrieval, made_up_query(generator)) for _ in range(QUERIES)]
         long_searches = [await _timed(retrieval, long_query(generator)) for _ in range(QUERIES // 4)]

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
+from chat_shell.sealed.latency_padding import LatencyPadding
 from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_prompt import Messages, new_token
-from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Gate
 from shared.clock import SystemClock
 from tests.bench.figures import Figure, percentile, render_table, write_json
@@ -57,7 +57,7 @@ async def added_ms(chunks: Sequence[ProtectedChunk]) -> float:
         observer=RecordingRoomObserver(),
         now=clock.now,
         new_token=new_token,
-        usual_time=UsualTime(asyncio.sleep, secrets.choice),
+        latency_padding=LatencyPadding(asyncio.sleep, secrets.choice),
     )
     room = SealedRoom(parts, RoomTimes(20))
     started = time.perf_counter()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, EpochState
 from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.placed_blocks import AgentRef, BlockMark
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, Removal
@@ -87,7 +87,7 @@ async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationSto
             message=message,
             created_at=T0,
             label=(Label("kb_a", AccessMode.FULL), Label("kb_b", AccessMode.RESTRICTED))[:place],
-            reset=Reset(reason=EpochReason.NEW_CONVERSATION, blocks_from=place) if place % 2 == 0 else None,
+            reset=EpochState(reason=EpochReason.NEW_CONVERSATION, blocks_from=place) if place % 2 == 0 else None,
             block=mark if kind in placed[:2] else None,
         )
         for place, (kind, message) in enumerate(zip(kinds, messages, strict=True))
@@ -157,7 +157,7 @@ async def test_an_append_at_the_wrong_length_leaves_nothing(store: ConversationS
 
 
 def make_removal(sequence: int, position: int, turn_id: str = "resp_a") -> Removal:
-    reset = Reset(reason=EpochReason.HISTORY_EDITED)
+    reset = EpochState(reason=EpochReason.HISTORY_EDITED)
     changes = {"epoch": 1, "kind": EntryKind.VOID, "message": None, "reset": reset}
     void = make_entry(position, turn_id=turn_id).model_copy(update=changes)
     return Removal(item=make_item(sequence), epoch=1, entries=(void,))

@@ -14,14 +14,14 @@ from backend.files.services import Files, NewFile
 from backend.files.sql.files import SqlFileStore
 from backend.foundation.sql.chosen import open_database
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.domain.shelves import Shelf, ShelfState, shelf_of_agent
+from backend.knowledge.domain.file_indexes import FileIndex, FileIndexState, file_index_of_agent
 from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from backend.turns.ports.files_by_id import FilesById, FilesOfAgents
 from backend.turns.services.uploads_by_id import UploadsById
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
-from backend.vector_stores.services.shelves import ShelfPorts, Shelves
+from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from shared.errors import NotFound
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, FakeText, NotingReader
 from tests.fakes.clock import FakeClock
@@ -29,7 +29,7 @@ from tests.fakes.supervision import make_supervisor
 
 ADA = Caller(user_id="ada", tenant="acme", role=KeyRole.USER)
 BOB = Caller(user_id="bob", tenant="acme", role=KeyRole.USER)
-SHELF = shelf_of_agent("acme", "agent_1")
+SHELF = file_index_of_agent("acme", "agent_1")
 
 
 class Cabinet(Protocol):
@@ -70,7 +70,7 @@ class SqlCabinet:
     files: Files
     knowledge: SqlKnowledgeStore
     by_id: UploadsById
-    of_agents: Shelves
+    of_agents: FileIndexes
 
     async def upload(self, name: str, text: str) -> str:
         new = NewFile(name, FilePurpose.FOR_USERS, None, text.encode(), sha256(text.encode()).hexdigest())
@@ -88,18 +88,18 @@ async def cabinet(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         return
     sqlite_url = f"sqlite+aiosqlite:///{tmp_path}/ballast.db"
     database = open_database(sqlite_url if request.param == "sqlite" else request.getfixturevalue("postgres_url"))
-    clock, bell, reader = FakeClock(), ReadingBell(), NotingReader()
+    clock, bell, reader = FakeClock(), WakeSignal(), NotingReader()
     store, knowledge = SqlFileStore(database, clock), SqlKnowledgeStore(database, clock)
     attachments = SqlAttachmentStore(database, clock)
     reading = AttachedFileReading(
         ReadingPorts(attachments, store, knowledge, reader, clock), bell, is_only_replica=False
     )
-    shelves = Shelves(ShelfPorts(knowledge, attachments, store, bell, clock))
+    file_indexes = FileIndexes(FileIndexPorts(knowledge, attachments, store, bell, clock))
     files = Files(store, clock, FileQuota())
     await migrate(database)
     running = make_supervisor().start("read_files", reading.step)
     try:
-        yield SqlCabinet(files, knowledge, UploadsById(files, shelves), shelves)
+        yield SqlCabinet(files, knowledge, UploadsById(files, file_indexes), file_indexes)
     finally:
         running.cancel()
         await asyncio.wait([running])
@@ -111,8 +111,8 @@ async def test_a_file_is_found_by_its_owner_alone_with_its_text(cabinet: Cabinet
     first, second = await cabinet.upload("a.txt", "The Rhine."), await cabinet.upload("b.txt", "The Oder.")
     found = await cabinet.by_id.find(ADA, [second, "file-none", first])
     assert {key: (file.name, file.state) for key, file in found.items()} == {
-        first: ("a.txt", ShelfState.READ),
-        second: ("b.txt", ShelfState.READ),
+        first: ("a.txt", FileIndexState.READ),
+        second: ("b.txt", FileIndexState.READ),
     }
     assert [await cabinet.by_id.text(found[key]) for key in (first, second)] == ["The Rhine.", "The Oder."]
     assert found[first].tokens > 0
@@ -123,13 +123,13 @@ async def test_a_file_is_found_by_its_owner_alone_with_its_text(cabinet: Cabinet
 async def test_an_agent_has_its_files_in_order_and_those_that_are_gone_are_said(cabinet: Cabinet) -> None:
     first, second = await cabinet.upload("a.txt", "The Rhine."), await cabinet.upload("b.txt", "The Oder.")
     found = await cabinet.of_agents.files(SHELF, [second, "file-none", first])
-    assert [file.state for file in found] == [ShelfState.READ, ShelfState.DELETED, ShelfState.READ]
+    assert [file.state for file in found] == [FileIndexState.READ, FileIndexState.DELETED, FileIndexState.READ]
     document = found[0].document
     assert document is not None
     assert await cabinet.of_agents.text(document) == "The Oder."
     await cabinet.delete(second)
     (gone,) = await cabinet.of_agents.files(SHELF, [second])
-    assert (gone.state, gone.document) == (ShelfState.DELETED, None)
+    assert (gone.state, gone.document) == (FileIndexState.DELETED, None)
     with pytest.raises(NotFound):
         await cabinet.of_agents.text(document)
-    assert await cabinet.of_agents.files(Shelf("shelf_other", "acme"), []) == ()
+    assert await cabinet.of_agents.files(FileIndex("shelf_other", "acme"), []) == ()

@@ -14,7 +14,7 @@ from backend.files.domain import FilePurpose, FileQuota, StoredFile
 from backend.files.sql.files import SqlFileStore
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.row_steps import ROWS_AT_ONCE
-from backend.knowledge.domain.shelves import shelf_of_agent, shelf_of_user
+from backend.knowledge.domain.file_indexes import file_index_of_agent, file_index_of_user
 from backend.knowledge.sql.tables import attachment
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.retention.domain import Kept, Person, PersonalRows, RetentionTerms
@@ -234,8 +234,8 @@ async def test_a_file_goes_unless_it_is_used_or_was_touched(kit: Kit) -> None:
     for file_id in ("file-base", "file-agent", "file-own", "file-read", "file-free"):
         files = await add_file(kit, file_id)
     await attach(kit, "kb_a", "file-base")
-    await attach(kit, shelf_of_agent("acme", "agent_a").id, "file-agent")
-    await attach(kit, shelf_of_user("acme", "ann").id, "file-own")
+    await attach(kit, file_index_of_agent("acme", "agent_a").id, "file-agent")
+    await attach(kit, file_index_of_user("acme", "ann").id, "file-own")
     kit.clock.advance(20 * DAY)
     assert await files.find("file-read") is not None
     kit.clock.advance(20 * DAY)

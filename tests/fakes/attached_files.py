@@ -9,8 +9,8 @@ from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.extraction.ports import CutFile, ReadableFile
 from backend.identity.domain import Caller
 from backend.knowledge.domain.attachments import FileError
+from backend.knowledge.domain.file_indexes import FileIndex, FileIndexState, IndexedFile
 from backend.knowledge.domain.knowledge import Document
-from backend.knowledge.domain.shelves import Shelf, ShelfState, ShelvedFile
 from shared.errors import NotFound
 from shared.tokens import estimate_tokens
 
@@ -35,7 +35,7 @@ class FakeText:
 
     name: str
     text: str
-    state: ShelfState = ShelfState.READ
+    state: FileIndexState = FileIndexState.READ
 
 
 class FakeAttachedFiles:
@@ -44,26 +44,26 @@ class FakeAttachedFiles:
     def __init__(self) -> None:
         self.stored: dict[tuple[str, str], FakeText] = {}
 
-    async def find(self, caller: Caller, file_ids: Sequence[str]) -> Mapping[str, ShelvedFile]:
+    async def find(self, caller: Caller, file_ids: Sequence[str]) -> Mapping[str, IndexedFile]:
         """Return the caller's files."""
         keys = [(caller.user_id, file_id) for file_id in file_ids]
         return {key[1]: shelved(*key, self.stored[key]) for key in keys if key in self.stored}
 
-    async def text(self, file: ShelvedFile) -> str:
+    async def text(self, file: IndexedFile) -> str:
         """Return the text of a file."""
         return _text(self.stored, file.document)
 
 
 class FakeAgentFiles:
-    """Stored files of agents by shelf and id: `FilesOfAgents`; `reads` are the ids whose texts were asked for."""
+    """Stored files of agents by file index and id: `FilesOfAgents`; `reads` are the ids whose texts were asked for."""
 
     def __init__(self) -> None:
         self.stored: dict[tuple[str, str], FakeText] = {}
         self.reads: list[str] = []
 
-    async def files(self, shelf: Shelf, file_ids: Sequence[str]) -> tuple[ShelvedFile, ...]:
+    async def files(self, file_index: FileIndex, file_ids: Sequence[str]) -> tuple[IndexedFile, ...]:
         """Return the files of an agent."""
-        return tuple(shelved(shelf.id, file_id, self.stored.get((shelf.id, file_id))) for file_id in file_ids)
+        return tuple(shelved(file_index.id, file_id, self.stored.get((file_index.id, file_id))) for file_id in file_ids)
 
     async def text(self, document: Document) -> str:
         """Return the text of a file."""
@@ -71,13 +71,13 @@ class FakeAgentFiles:
         return _text(self.stored, document)
 
 
-def shelved(owner: str, file_id: str, known: FakeText | None) -> ShelvedFile:
-    """Return a file as it stands on a shelf."""
+def shelved(owner: str, file_id: str, known: FakeText | None) -> IndexedFile:
+    """Return a file as it stands in a file index."""
     if known is None:
-        return ShelvedFile(file_id, file_id, ShelfState.DELETED)
-    if known.state is not ShelfState.READ:
+        return IndexedFile(file_id, file_id, FileIndexState.DELETED)
+    if known.state is not FileIndexState.READ:
         error = FileError(code="invalid_file", message=known.text) if known.text else None
-        return ShelvedFile(file_id, known.name, known.state, error=error)
+        return IndexedFile(file_id, known.name, known.state, error=error)
     document = Document(
         id=f"doc_{owner}_{file_id}",
         knowledge_base_id=owner,
@@ -90,7 +90,7 @@ def shelved(owner: str, file_id: str, known: FakeText | None) -> ShelvedFile:
         file_id=file_id,
         filename=known.name,
     )
-    return ShelvedFile(file_id, known.name, ShelfState.READ, estimate_tokens(known.text), document)
+    return IndexedFile(file_id, known.name, FileIndexState.READ, estimate_tokens(known.text), document)
 
 
 def _text(stored: Mapping[tuple[str, str], FakeText], document: Document | None) -> str:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import httpx2
 from fastapi import FastAPI
 
-from backend.agents.services.agent_access import AgentShelfAccess
+from backend.agents.services.agent_access import AgentFileIndexAccess
 from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agent_members import AgentMembers
 from backend.agents.services.agents import AgentCatalogue, NamedParts
@@ -35,11 +35,11 @@ from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
 from backend.retention.http.routes import PersonServices
 from backend.retention.services.exporting import ExportedRooms, PersonExport
-from backend.retention.services.leaving import Leaving, PersonPorts
+from backend.retention.services.user_erasure import PersonPorts, UserErasure
 from backend.routes import DOORS, METRICS_ROUTERS, ROUTERS
 from backend.turns.services.tool_catalogue import ToolCatalogue
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
-from backend.vector_stores.services.shelves import ShelfPorts, Shelves
+from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from backend.vector_stores.services.store_files import StoreFilePorts
 from backend.vector_stores.services.use_cases import build_vector_stores
 from tests.fakes.chat_shell_models import FakeModelLister
@@ -105,7 +105,7 @@ class FakeHouse:
         active = ActiveBases(self.attachments, self.clock)
         retrieval = NotedRetrieval(self.knowledge, active)
         knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
-        files, bell = Files(self.files, self.clock, self.quota), ReadingBell()
+        files, bell = Files(self.files, self.clock, self.quota), WakeSignal()
         of_knowledge = build_knowledge(
             knowledge,
             self.turns.descriptions,
@@ -114,8 +114,8 @@ class FakeHouse:
         attached = StoreFilePorts(self.knowledge, self.attachments, files, bell, self.clock)
         reading = ReadingPorts(self.attachments, self.files, self.knowledge, knowledge.reader, self.clock)
         self.reading = AttachedFileReading(reading, bell, is_only_replica=False)
-        shelves = Shelves(ShelfPorts(self.knowledge, self.attachments, self.files, bell, self.clock))
-        agent_files = AgentFiles(files, shelves)
+        file_indexes = FileIndexes(FileIndexPorts(self.knowledge, self.attachments, self.files, bell, self.clock))
+        agent_files = AgentFiles(files, file_indexes)
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
         policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
         restricted = RestrictedLookup(self.chat_shell, outgoing, self.admission, self.clock, policy)
@@ -146,13 +146,13 @@ class FakeHouse:
                 self.limits,
                 SECRET,
                 timedelta(minutes=10),
-                UploadAccess(files, shelves, AgentShelfAccess(self.turns.agents)),
+                UploadAccess(files, file_indexes, AgentFileIndexAccess(self.turns.agents)),
             ),
         )
 
     def _people(self, agents: AgentCatalogue, files: Files) -> PersonServices:
         people, responses = FakePeople(), self.turns.services.responses
-        leaving = Leaving(PersonPorts(people, self.turns.ports.conversations, self.knowledge, agents, responses))
+        leaving = UserErasure(PersonPorts(people, self.turns.ports.conversations, self.knowledge, agents, responses))
         rooms = ExportedRooms(self.turns.conversation_services, responses, files, agents, self.knowledge)
         return PersonServices(leaving, PersonExport(people, rooms))
 

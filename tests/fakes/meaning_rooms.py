@@ -11,7 +11,7 @@ from backend.embeddings.domain import (
     TextForm,
 )
 from backend.embeddings.ports import Embedder
-from backend.embeddings.wiring import MeaningRoom, build_meaning_room, provider_of
+from backend.embeddings.wiring import EmbeddingPackage, build_embeddings, provider_of
 from backend.foundation.services.admission import Admission
 from shared.clock import SystemClock
 
@@ -47,9 +47,9 @@ def room_over(
     embedder: EmbedderOptions | None = None,
     reranker: RerankerOptions | None = None,
     moderation: ModerationOptions | None = None,
-) -> MeaningRoom:
+) -> EmbeddingPackage:
     """Build a room whose connections close with the stack."""
-    return build_meaning_room(embedder, reranker, moderation, Admission(), SystemClock(), stack)
+    return build_embeddings(embedder, reranker, moderation, Admission(), SystemClock(), stack)
 
 
 def embedder_of(stack: AsyncExitStack, options: EmbedderOptions) -> Embedder:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from backend.agents.services.agent_access import AgentShelfAccess
+from backend.agents.services.agent_access import AgentFileIndexAccess
 from backend.agents.services.agent_presets import AgentPresets
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.conversation_log import Entry
@@ -46,10 +46,10 @@ from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.model_names import ModelNames
 from backend.turns.services.queue_turn import AcknowledgedTurn, QueueTurn
+from backend.turns.services.recover_turn import RecoverTurn
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
-from backend.turns.services.take_over import TakeOver
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
@@ -194,7 +194,7 @@ class TurnHouse:
         self.turns = self.turns_class(self.state)
         self.conversations = self.conversations_class(self.state)
         self.descriptions = SafeDescriptions(self.knowledge, self.knowledge, self.observer)
-        self.labelled = LabelAccess(self.knowledge, AgentShelfAccess(self.agents))
+        self.labelled = LabelAccess(self.knowledge, AgentFileIndexAccess(self.agents))
         self.ports = TurnPorts(
             chat_shell=self.chat_shell,
             conversations=self.conversations,
@@ -217,7 +217,7 @@ class TurnHouse:
             self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds
         )
         self.services = self._services()
-        self.recovery = Recovery(self.ports, TakeOver(self.ports, SECRET), self.registry, self.admission)
+        self.recovery = Recovery(self.ports, RecoverTurn(self.ports, SECRET), self.registry, self.admission)
 
     def _services(self) -> TurnServices:
         policy = TurnPolicy(

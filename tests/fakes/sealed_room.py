@@ -10,13 +10,13 @@ from typing import Any
 
 from chat_shell.sealed.backend_wire import OutcomeReceipt
 from chat_shell.sealed.circuit import CanaryCircuit
+from chat_shell.sealed.latency_padding import LatencyPadding
 from chat_shell.sealed.outcome import Outcome, SealedSearch, SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.room import SealedRoom
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_prompt import Messages
-from chat_shell.sealed.usual_time import UsualTime
 from chat_shell.sealed.verdicts import Blocked, Gate, Verdict
 from shared.disclosure.languages import Language
 from shared.models.safe_summary import Failure, SummaryVersions
@@ -250,7 +250,7 @@ class RoomStage:
                 observer=self.observer,
                 now=self.clock.now,
                 new_token=lambda: f"token{next(numbers)}",
-                usual_time=UsualTime(self.wait or self._wait, random.Random(7).choice),
+                latency_padding=LatencyPadding(self.wait or self._wait, random.Random(7).choice),
             )
             self._room = SealedRoom(parts, RoomTimes(self.summary_seconds, self.outcome_seconds))
         return self._room

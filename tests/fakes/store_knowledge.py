@@ -6,9 +6,9 @@ from itertools import count
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, numbered_name
+from backend.knowledge.domain.file_indexes import SHELF_ID_START
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
-from backend.knowledge.domain.shelves import SHELF_ID_START
 from backend.search.domain.bm25 import Scorer, Statistics, greatest_score, looked_up_terms, plan
 from backend.search.domain.chunks import Chunk, ChunkHit
 from backend.search.domain.filters import Attributes, Filter, matches

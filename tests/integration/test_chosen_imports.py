@@ -51,7 +51,7 @@ _SWEEP_AN_EMPTY_DATABASE = """
 import asyncio, os, sys
 from backend.foundation.sql.chosen import open_database
 from backend.extraction.formats.reader import LibraryDocumentReader
-from backend.knowledge.wiring import build_knowledge_room
+from backend.knowledge.wiring import build_knowledge_package
 from backend.embeddings.services.absent import NO_MEANING
 from backend.migrations.migrate import migrate
 from shared.clock import SystemClock
@@ -59,9 +59,9 @@ from shared.clock import SystemClock
 async def sweep():
     database = open_database(os.environ["BACKEND_DATABASE_URL"])
     await migrate(database)
-    caretaker = build_knowledge_room(database, SystemClock(), (), NO_MEANING, LibraryDocumentReader()).store.caretaker
-    await caretaker.sweep(is_only_replica=True)
-    await caretaker.tidy()
+    maintenance = build_knowledge_package(database, SystemClock(), (), NO_MEANING, LibraryDocumentReader()).store.maintenance
+    await maintenance.sweep(is_only_replica=True)
+    await maintenance.tidy()
     await database.close()
 
 asyncio.run(sweep())
@@ -110,7 +110,7 @@ def test_a_backend_without_documents_needs_no_numpy(tmp_path: Path):
     settings = {"BACKEND_DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path}/ballast.db"}
     modules = modules_after(_SWEEP_AN_EMPTY_DATABASE, tmp_path, settings)
     assert "numpy" not in modules
-    assert "backend.knowledge.sql.caretaker" in modules
+    assert "backend.knowledge.sql.index_maintenance" in modules
 
 
 def test_a_chat_shell_imports_the_client_of_tool_servers_where_some_are_configured(tmp_path: Path):

@@ -65,11 +65,11 @@ async def test_merged_segments_find_the_same(database: Database, replicas: list[
             await put(one, f"{number:02}", made_up(number, 10))
     await put(store, "03", made_up(30, 10))
     await put(expected, "03", made_up(30, 10))
-    await store.caretaker.tidy()
+    await store.maintenance.tidy()
     assert await segment_sizes(database) == [220]
     for one in (store, expected):
         await put(one, "20", made_up(20, 10))
-    await store.caretaker.tidy()
+    await store.maintenance.tidy()
     assert await segment_sizes(database) == [220, 11]
     await assert_same(replicas, expected)
     for number in (5, 6, 12, 19):
@@ -80,7 +80,7 @@ async def test_merged_segments_find_the_same(database: Database, replicas: list[
     for number in (7, 9, 10, 11):
         for one in (store, expected):
             await one.delete_document("kb_a", f"{number:02}")
-    await store.caretaker.tidy()
+    await store.maintenance.tidy()
     assert await segment_sizes(database) == [132, 11]
     await assert_same(replicas, expected)
     await assert_no_page_without_segment(database)
@@ -94,14 +94,14 @@ async def test_documents_that_change_while_their_segments_are_merged_are_found_a
         await one.create_base(make_base(), "ann")
         for number in range(9):
             await put(one, f"{number:02}", made_up(number, 5))
-    tidying = asyncio.create_task(store.caretaker.tidy())
+    tidying = asyncio.create_task(store.maintenance.tidy())
     for number in range(4):
         for one in (store, expected):
             await one.delete_document("kb_a", f"{number:02}")
             await put(one, "00", made_up(50 + number, 5))
         await assert_same(replicas, expected)
     await tidying
-    await store.caretaker.tidy()
+    await store.maintenance.tidy()
     await assert_same(replicas, expected)
     await assert_no_page_without_segment(database)
 
@@ -115,7 +115,7 @@ async def test_words_of_a_base_are_known_while_its_segments_are_merged(database:
     await put(store, "00", [SAID])
     for number in range(1, 40):
         await put(store, f"{number:02}", made_up(number, 1))
-        merging = asyncio.create_task(store.caretaker.tidy())
+        merging = asyncio.create_task(store.maintenance.tidy())
         found = [await protected.holds_run(["kb_a"], said)]
         while not merging.done():
             found.append(await protected.holds_run(["kb_a"], said))
@@ -158,7 +158,7 @@ async def test_lengths_are_those_of_the_segment_that_has_the_id(
     for each in replicas:
         assert await each.search(["kb_a"], "w1", 7)
     await store.delete_document("kb_a", "00")
-    await store.caretaker.tidy()
+    await store.maintenance.tidy()
     again = "UPDATE knowledge_base SET next_chunk_number = 0 WHERE id = 'kb_a'"
     await database.write(lambda connection: connection.execute(text(again)))
     clock.advance(1)
@@ -186,14 +186,14 @@ async def test_what_the_release_before_puts_and_deletes_is_found_and_gone(
     await put(expected, "old", made_up(3, 40))
     await database.write(lambda connection: put_as_before(connection, "old", made_up(3, 40)))
     await assert_same(replicas, expected)
-    assert (await store.caretaker.sweep(is_only_replica=True)) is None
+    assert (await store.maintenance.sweep(is_only_replica=True)) is None
     assert await segment_sizes(database) == [103]
     await assert_same(replicas, expected)
 
     await expected.delete_document("kb_a", "gone")
     await database.write(lambda connection: delete_as_before(connection, "gone"))
     await assert_same(replicas, expected)
-    await store.caretaker.sweep(is_only_replica=True)
+    await store.maintenance.sweep(is_only_replica=True)
     assert await count(database, "knowledge_base WHERE indexed_version <> version") == 0
     await assert_same(replicas, expected)
     for one in (store, expected):

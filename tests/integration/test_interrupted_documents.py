@@ -105,7 +105,7 @@ async def test_readers_see_all_or_nothing_wherever_a_process_dies(database: Data
         outcomes.append(is_done)
         shown = after if await is_changed(database, base_id, after) else before
         await assert_shown(database, shown, base_id)
-        await store_in(database).caretaker.sweep(is_only_replica=True)
+        await store_in(database).maintenance.sweep(is_only_replica=True)
         await assert_shown(database, shown, base_id)
         await database.read(lambda connection, base_id=base_id: assert_nothing_left(connection, base_id))
     assert len(outcomes) > 3
@@ -226,7 +226,7 @@ async def test_who_was_taken_for_dead_stores_nothing(database: Database) -> None
     watched = WatchedDatabase(database)
     putting = asyncio.create_task(put(store_in(watched), "new", NEW))
     await watched.is_half_way.wait()
-    await store_in(database).caretaker.sweep(is_only_replica=True)
+    await store_in(database).maintenance.sweep(is_only_replica=True)
     watched.may_go_on.set()
     with pytest.raises(Unavailable):
         await putting
@@ -239,7 +239,7 @@ async def test_two_who_clear_the_same_edition_count_it_once(database: Database) 
     watched = WatchedDatabase(database)
     deleting = asyncio.create_task(store_in(watched).delete_document("kb_a", "old"))
     await watched.is_half_way.wait()
-    await store_in(database).caretaker.sweep(is_only_replica=True)
+    await store_in(database).maintenance.sweep(is_only_replica=True)
     watched.may_go_on.set()
     assert await deleting
     await database.read(lambda connection: assert_nothing_left(connection, "kb_a"))

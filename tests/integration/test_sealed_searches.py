@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from sqlalchemy import Connection, text
 
-from backend.agents.services.agent_access import AgentShelfAccess
+from backend.agents.services.agent_access import AgentFileIndexAccess
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.domain import FileQuota
 from backend.files.services import Files
@@ -28,8 +28,8 @@ from backend.restricted.services.use_cases import RestrictedPorts, RestrictedSer
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.tables import metadata
-from backend.vector_stores.services.reading import ReadingBell
-from backend.vector_stores.services.shelves import ShelfPorts, Shelves
+from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
+from backend.vector_stores.services.reading import WakeSignal
 from shared.errors import Conflict
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import AnswerReason, Decision, Failure, SummaryVersions
@@ -82,8 +82,10 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         knowledge = KnowledgePorts(store, SqlRetrieval(database), LibraryDocumentReader(), clock)
         ports = RestrictedPorts(ledger, SqlAuditTrail(database), FakeSafeSummaryObserver())
         files = FakeFiles()
-        shelves = Shelves(ShelfPorts(store, SqlAttachmentStore(database, clock), files, ReadingBell(), clock))
-        uploads = UploadAccess(Files(files, clock, FileQuota()), shelves, AgentShelfAccess(FakeAgentStore()))
+        file_indexes = FileIndexes(
+            FileIndexPorts(store, SqlAttachmentStore(database, clock), files, WakeSignal(), clock)
+        )
+        uploads = UploadAccess(Files(files, clock, FileQuota()), file_indexes, AgentFileIndexAccess(FakeAgentStore()))
         yield House(
             build_restricted(ports, knowledge, LIMITS, SECRET, TURN_TIME, uploads), store, ledger, database, clock
         )

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, newest_reset
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, EpochState, newest_epoch_state
 from backend.conversations.sql.codec import entry_parameters, to_entries
 from backend.prompt.domain.epochs import CallerAccess, plan_epoch
 from shared.models.execution import AccessMode
@@ -47,7 +47,7 @@ def gone_on(previous: Path, log: Sequence[Entry]) -> tuple[Entry, int]:
 @pytest.mark.parametrize("version", KNOWLEDGE_SECTIONS)
 @pytest.mark.parametrize("reason", EpochReason)
 def test_the_last_release_takes_the_next_turn_of_every_epoch(previous: Path, reason: EpochReason, version: int) -> None:
-    reset = Reset.model_validate({"reason": reason, "placement": "classic", "template_version": version})
+    reset = EpochState.model_validate({"reason": reason, "placement": "classic", "template_version": version})
     log = log_of([user(), answer("", "a"), result("a"), answer()], epoch=3, reset=reset)
     entry, system_characters = gone_on(previous, log)
     assert entry.position == len(log)
@@ -61,11 +61,11 @@ def test_the_last_release_takes_the_next_turn_of_every_epoch(previous: Path, rea
     # This release goes on in the epoch of the last one: being rolled back and forth changes no further byte.
     both = (*log, entry)
     here = plan_epoch(conversation(epoch=4), both, SETTINGS, FULL)
-    assert (here.starts, here.reset) == (False, newest_reset(both))
+    assert (here.starts, here.reset) == (False, newest_epoch_state(both))
 
 
 def test_kinds_that_the_last_release_does_not_know_are_read_there(previous: Path) -> None:
     for kind in (EntryKind.CUSTOM_INSTRUCTIONS, EntryKind.PROJECT_FILES, EntryKind.FILE, EntryKind.SUMMARY):
-        log = log_of([(kind, user()[1]), user(), answer()], epoch=1, reset=Reset(reason=EpochReason.COMPACTION))
+        log = log_of([(kind, user()[1]), user(), answer()], epoch=1, reset=EpochState(reason=EpochReason.COMPACTION))
         entry, _ = gone_on(previous, log)
         assert entry.position == len(log)

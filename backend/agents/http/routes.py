@@ -15,13 +15,13 @@ from backend.agents.http.agent_shapes import (
     shown_agent,
 )
 from backend.agents.services.use_cases import AgentServices
-from backend.conversations.domain.item_steps import body_in_steps
+from backend.conversations.domain.item_steps import body_cooperatively
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import check_media_type, new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, PrincipalName
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from backend.identity.http.caller import CallerDep
 
 AgentsDep = Annotated[AgentServices, Depends(service_of(AgentServices))]
@@ -42,7 +42,7 @@ async def put_agent(
 ) -> ShownAgent:
     """Create an agent that the caller owns (201), or replace one that he may edit (200)."""
     check_media_type(request)
-    definition = await in_steps(body_in_steps(AgentDefinition, await read_json(request), "tools", _TOOL))
+    definition = await run_cooperatively(body_cooperatively(AgentDefinition, await read_json(request), "tools", _TOOL))
     known, is_new = await services.agents.put(caller, name, definition)
     response.status_code = 201 if is_new else 200
     return shown_agent(known)

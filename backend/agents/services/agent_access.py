@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from backend.agents.domain.agent import AgentRole, KnownAgent
 from backend.agents.ports.agents import AgentStore
 from backend.identity.domain import Caller
-from backend.knowledge.domain.shelves import SHELF_ID_START
+from backend.knowledge.domain.file_indexes import SHELF_ID_START
 from shared.errors import NotFound, PermissionDenied
 
 
@@ -21,15 +21,15 @@ async def find_agent(store: AgentStore, caller: Caller, name: str) -> KnownAgent
     return found
 
 
-class AgentShelfAccess:
-    """Implements `ShelfAccess`: who may use an agent may search its files."""
+class AgentFileIndexAccess:
+    """Implements `FileIndexAccess`: who may use an agent may search its files."""
 
     def __init__(self, store: AgentStore) -> None:
         self._store = store
 
-    async def open_to(self, tenant: str, user_id: str, shelf_ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the shelves whose agent the user may use now."""
-        agents = {shelf_id.removeprefix(SHELF_ID_START): shelf_id for shelf_id in shelf_ids}
+    async def open_to(self, tenant: str, user_id: str, file_index_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the file indexes whose agent the user may use now."""
+        agents = {file_index_id.removeprefix(SHELF_ID_START): file_index_id for file_index_id in file_index_ids}
         usable = await self._store.usable_among(tenant, user_id, sorted(agents))
         return frozenset(agents[agent_id] for agent_id in usable)
 

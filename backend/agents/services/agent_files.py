@@ -1,21 +1,21 @@
-"""The files of agents: whose they must be, and the shelves on which their texts stand."""
+"""The files of agents: whose they must be, and the file indexes on which their texts stand."""
 
 from collections.abc import Sequence
 
 from backend.agents.domain.agent import Agent, AgentDefinition
 from backend.files.services import Files
 from backend.identity.domain import Caller
-from backend.knowledge.domain.shelves import shelf_of_agent
-from backend.vector_stores.services.shelves import Shelves
+from backend.knowledge.domain.file_indexes import file_index_of_agent
+from backend.vector_stores.services.file_indexes import FileIndexes
 from shared.errors import InvalidRequest, NotFound
 
 
 class AgentFiles:
-    """Keeps the shelf of an agent in step with its definition."""
+    """Keeps the file index of an agent in step with its definition."""
 
-    def __init__(self, files: Files, shelves: Shelves) -> None:
+    def __init__(self, files: Files, file_indexes: FileIndexes) -> None:
         self.files = files
-        self.shelves = shelves
+        self.file_indexes = file_indexes
 
     async def check(self, caller: Caller, definition: AgentDefinition, kept: Sequence[str]) -> None:
         """Check that the files of a definition are the caller's, unless the agent has them already.
@@ -36,16 +36,16 @@ class AgentFiles:
     async def withdraw(self, agent: Agent, file_ids: Sequence[str]) -> None:
         """Take all but these files from an agent; its users find nothing of the others any more."""
         if agent.definition.file_ids:
-            await self.shelves.keep_only(shelf_of_agent(agent.tenant, agent.id), file_ids)
+            await self.file_indexes.keep_only(file_index_of_agent(agent.tenant, agent.id), file_ids)
 
     async def read(self, agent: Agent) -> None:
         """Have the files of an agent read in the background."""
         if agent.definition.file_ids:
-            await self.shelves.put(shelf_of_agent(agent.tenant, agent.id), agent.definition.file_ids)
+            await self.file_indexes.put(file_index_of_agent(agent.tenant, agent.id), agent.definition.file_ids)
 
     async def clear(self, agent: Agent) -> None:
         """Delete the texts of an agent's files."""
-        await self.shelves.clear(shelf_of_agent(agent.tenant, agent.id))
+        await self.file_indexes.clear(file_index_of_agent(agent.tenant, agent.id))
 
     async def _is_his(self, caller: Caller, file_id: str) -> bool:
         try:

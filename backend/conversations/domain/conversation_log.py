@@ -74,7 +74,7 @@ class EpochReason(StrEnum):
     HISTORY_EDITED = "history_edited"
 
 
-class Reset(Value):
+class EpochState(Value):
     """The complete state with which an epoch begins, independent of the epoch before.
 
     Entries below position `begins_at` are no longer sent; for context messages the limit is `says_from` instead, for
@@ -138,7 +138,7 @@ class Entry(Value):
     message: HistoryMessage | None
     created_at: datetime
     label: Labels = ()
-    reset: Reset | None = None
+    reset: EpochState | None = None
     context: ContextState | None = None
     block: BlockMark | None = None
     summarised: tuple[AgentRef, ...] = ()
@@ -204,21 +204,21 @@ def broken_at(entries: Sequence[Entry], length: int) -> int | None:
     )
 
 
-NO_RESET = Reset(reason=EpochReason.NEW_CONVERSATION, template_version=1)
+NO_EPOCH_STATE = EpochState(reason=EpochReason.NEW_CONVERSATION, template_version=1)
 
 
-def newest_reset(entries: Sequence[Entry]) -> Reset:
+def newest_epoch_state(entries: Sequence[Entry]) -> EpochState:
     """Return the reset of the newest epoch in a log."""
-    return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_RESET)
+    return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_EPOCH_STATE)
 
 
 def announced_cut(entries: Sequence[Entry]) -> int:
     """Return where requests of the newest epoch begin, ignoring epochs of void turns, whose notices are not sent."""
     void_turns = _void_turns(entries)
-    return newest_reset([entry for entry in entries if entry.turn_id not in void_turns]).begins_at
+    return newest_epoch_state([entry for entry in entries if entry.turn_id not in void_turns]).begins_at
 
 
-def stated_context(entries: Sequence[Entry], reset: Reset) -> ContextState | None:
+def stated_context(entries: Sequence[Entry], reset: EpochState) -> ContextState | None:
     """Return the whole context that the messages of an epoch have stated; None when there are none."""
     says_from = reset.says_from
     said = [entry for entry in entries if entry.context is not None and entry.position >= says_from]
@@ -226,14 +226,14 @@ def stated_context(entries: Sequence[Entry], reset: Reset) -> ContextState | Non
     return next((entry.context for entry in reversed(said) if entry.turn_id not in void_turns), None)
 
 
-def stated_modes(entries: Sequence[Entry], reset: Reset) -> frozenset[tuple[str, AccessMode]]:
+def stated_modes(entries: Sequence[Entry], reset: EpochState) -> frozenset[tuple[str, AccessMode]]:
     """Return each base with each mode in which context messages of an epoch have described it."""
     says_from = reset.says_from
     states = [entry.context for entry in entries if entry.context is not None and entry.position >= says_from]
     return frozenset([(base.id, base.mode) for state in states for base in state.bases])
 
 
-def standing_blocks(entries: Sequence[Entry], reset: Reset) -> frozenset[int]:
+def standing_blocks(entries: Sequence[Entry], reset: EpochState) -> frozenset[int]:
     """Return the positions of the statements of an agent's blocks that a request of an epoch contains.
 
     Those before the part of the log that is left out stay, without what had been superseded there: what a provider has
@@ -247,7 +247,7 @@ def standing_blocks(entries: Sequence[Entry], reset: Reset) -> frozenset[int]:
     return frozenset([*newest_cut.values(), *behind])
 
 
-def sent_entries(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
+def sent_entries(entries: Sequence[Entry], reset: EpochState) -> tuple[Entry, ...]:
     """Return the entries of the log that a request of an epoch contains, in order, without void turns.
 
     The summary of what is left out comes first; a notice that something is left out is not sent beside it.
@@ -278,7 +278,7 @@ def sent_before(sent: Sequence[Entry], position: int) -> tuple[Entry, ...]:
     return tuple(entry for entry in sent if entry.position < position or entry.kind is EntryKind.SUMMARY)
 
 
-def summary_of(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
+def summary_of(entries: Sequence[Entry], reset: EpochState) -> tuple[Entry, ...]:
     """Return the summary that requests of an epoch begin with; none where nothing was summarised, or it lies beyond."""
     at = reset.summary_at
     if at is None or not entries:
@@ -292,7 +292,7 @@ def summary_of(entries: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
 
 def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
     """Return the messages of the log that a request of its newest epoch contains."""
-    return messages_of(sent_entries(entries, newest_reset(entries)))
+    return messages_of(sent_entries(entries, newest_epoch_state(entries)))
 
 
 def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
@@ -317,7 +317,7 @@ def user_words(entries: Iterable[Entry], user_id: str) -> str:
     return "\n".join(text for content in contents for text in words_of_user(content))[-MAX_USER_CHARACTERS:]
 
 
-def _elided_before_newest(sent: list[Entry], reset: Reset) -> list[Entry]:
+def _elided_before_newest(sent: list[Entry], reset: EpochState) -> list[Entry]:
     """Elide the results before the newest turn of the user, which goes on where it continues from results."""
     user = EntryKind.USER
     newest = next((whole_turn_of(entry.turn_id) for entry in reversed(sent) if entry.kind is user), None)
@@ -356,7 +356,7 @@ def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:
     return frozenset([entry.turn_id for entry in entries if entry.kind is void])
 
 
-def _withheld(entry: Entry, reset: Reset) -> Entry:
+def _withheld(entry: Entry, reset: EpochState) -> Entry:
     if entry.kind is EntryKind.SUMMARY:
         return entry.model_copy(update={"message": UserMessage(content=WITHHELD)})
     return entry.model_copy(update={"message": emptied_message(entry.message, with_users=reset.withholds_users)})

@@ -17,7 +17,7 @@ def referenced_ids(items: Sequence[InputItem]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([item.id for item in items if isinstance(item, ItemReference)]))
 
 
-def resolved_in_steps(items: Sequence[InputItem], bodies: Mapping[str, ItemBody]) -> Steps[list[InputItem]]:
+def resolved_cooperatively(items: Sequence[InputItem], bodies: Mapping[str, ItemBody]) -> Steps[list[InputItem]]:
     """Return the items with the stored ones in the places of references; a stored item keeps its id.
 
     Raises:

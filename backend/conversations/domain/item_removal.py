@@ -11,9 +11,9 @@ from backend.conversations.domain.conversation_log import (
     Entry,
     EntryKind,
     EpochReason,
-    Reset,
+    EpochState,
     messages_of,
-    newest_reset,
+    newest_epoch_state,
     part_of,
     pending_calls,
     sent_entries,
@@ -46,7 +46,7 @@ def taking_out(conversation_id: str, log: Sequence[Entry], item: Item, now: date
     What stands above a message of the user, such as a context message or a notice, goes too where the remaining log
     would end with it: the next turn states it again.
     """
-    last = _telling(newest_reset(log), log, item)
+    last = _telling(newest_epoch_state(log), log, item)
     sent = _as_logged(log, last)
     kept = _without_item(sent, item)
     start, void = _changed(sent, kept)
@@ -70,7 +70,7 @@ def is_edited(entries: Sequence[Entry]) -> bool:
     return any(reset.reason is EpochReason.HISTORY_EDITED for reset in resets)
 
 
-def _telling(last: Reset, log: Sequence[Entry], item: Item) -> Reset:
+def _telling(last: EpochState, log: Sequence[Entry], item: Item) -> EpochState:
     """Return the reset under which requests hold an item.
 
     A summary tells of what a compaction has left out, so an item of that part takes the compaction back: the next turn
@@ -83,7 +83,7 @@ def _telling(last: Reset, log: Sequence[Entry], item: Item) -> Reset:
     return whole if is_left_out else last
 
 
-def _as_logged(log: Sequence[Entry], reset: Reset) -> tuple[Entry, ...]:
+def _as_logged(log: Sequence[Entry], reset: EpochState) -> tuple[Entry, ...]:
     """Return what requests hold: what is withheld or elided now may be sent again later, so it is as it was logged."""
     return sent_entries(log, reset.model_copy(update={"withheld": (), "placement": ANCHORED}))
 
@@ -111,7 +111,7 @@ def _appended_again(entries: Sequence[Entry], first: int, labels: Mapping[str, L
     return [entry.model_copy(update=change) for entry, change in zip(entries, changes, strict=True)]
 
 
-def _edited(last: Reset, withheld: Collection[str]) -> Reset:
+def _edited(last: EpochState, withheld: Collection[str]) -> EpochState:
     changes = {"reason": EpochReason.HISTORY_EDITED, "withheld": tuple(sorted({*last.withheld, *withheld}))}
     return last.model_copy(update=changes)
 

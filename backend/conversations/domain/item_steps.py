@@ -6,7 +6,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from backend.conversations.domain.input_items import MAX_ITEMS, InputItem
 from backend.conversations.domain.passed_over import PassedOver
-from backend.foundation.domain.json_objects import STEP_BYTES, JsonText, Pause, Steps, decode_in_steps
+from backend.foundation.domain.json_objects import STEP_BYTES, JsonText, Pause, Steps, decode_cooperatively
 from shared.models.invalid_fields import refusal_of
 from shared.models.values import JsonValue
 
@@ -18,7 +18,7 @@ Element = TypeVar("Element")
 INPUT_ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
 
 
-def body_in_steps(
+def body_cooperatively(
     kind: type[Body], text: JsonText, field: str, element: TypeAdapter[Element], passed_over: PassedOver | None = None
 ) -> Steps[Body]:
     """Read a body whose field `field` may be a list of items, or of other elements that hold lists of parts.
@@ -29,7 +29,7 @@ def body_in_steps(
         InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    given = yield from decode_in_steps(text)
+    given = yield from decode_cooperatively(text)
     items = found if isinstance(found := given.get(field), list) else list[JsonValue]()
     is_list = 1 < len(items) <= MAX_ITEMS
     if len(text.raw) > STEP_BYTES:

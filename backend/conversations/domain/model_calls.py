@@ -9,9 +9,9 @@ from backend.conversations.domain.conversation_log import (
     WITHHELD,
     Entry,
     EntryKind,
-    Reset,
+    EpochState,
     emptied_message,
-    newest_reset,
+    newest_epoch_state,
     sent_before,
     sent_entries,
 )
@@ -60,7 +60,7 @@ class Gauge(Value):
 class Excerpt(Value):
     """The part of the log that a summary was made of: what requests held under a reset, before position `until`."""
 
-    reset: Reset
+    reset: EpochState
     until: int
 
 
@@ -150,7 +150,7 @@ def _sent_in(call: ModelCall, held: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries of the log in the prompt of a call."""
     excerpt = call.summary_of
     if excerpt is None:
-        return sent_entries(held, newest_reset(held))
+        return sent_entries(held, newest_epoch_state(held))
     return sent_before(sent_entries(held, excerpt.reset), excerpt.until)
 
 
@@ -161,7 +161,7 @@ def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt |
     """
     if sent is None or not log or log[-1].epoch != sent.epoch:
         return None
-    entries = list(sent_entries(log, newest_reset(log)))
+    entries = list(sent_entries(log, newest_epoch_state(log)))
     while entries and isinstance(entries[-1].message, ToolMessage):
         entries.pop()
     return inherited(sent, len(entries))

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import Entry, Reset
+from backend.conversations.domain.conversation_log import Entry, EpochState
 from backend.conversations.domain.members import ConversationRole, People
 from backend.conversations.domain.model_calls import NO_CALLS, CallsMade
 from backend.conversations.domain.placed_blocks import AgentRef
@@ -63,7 +63,7 @@ class ConversationSettings(Value):
         """All tools whose change begins an epoch: the client's functions and those of tool servers."""
         return (*self.functions, *(tool.definition for tool in self.served.tools))
 
-    def system_prompt(self, reset: Reset) -> str:
+    def system_prompt(self, reset: EpochState) -> str:
         """Return the system message: the same text in every turn of the epoch that began with this reset."""
         return join_blocks((reset.opening, self.instructions, KNOWLEDGE_SECTIONS[reset.template_version]))
 
@@ -176,7 +176,7 @@ class OwnedItem(Value):
 
 
 class SeenPoint(Value):
-    """What a client had seen (`seen_chain.Chain.digest`) when the log had this length."""
+    """What a client had seen (`history_fingerprint.HistoryFingerprint.digest`) when the log had this length."""
 
     digest: str
     log_end: int
@@ -208,10 +208,10 @@ class StoredResponse(Value):
     `log_end` is the length of the log after the turn (None while it runs), at which a fork cuts the log; `items_end` is
     the same for the items. `last_event` is the sequence number of the newest event that is known to be stored, or of
     the terminal event. `replica` is the process that runs the turn, `fence` how often the turn was taken over before by
-    another process. `label` determines who may read the response. `seen` is the chain of what a client has seen at its
-    end (`seen_chain.Chain.digest`), None where the answer was cut, or followed one that was. `preset_use` is set where
-    the turn named its model by a preset. `ran_with` is stored with the chain and not read back; it is None of a turn
-    that was taken over, as the chain is.
+    another process. `label` determines who may read the response. `seen` is the `digest` of the
+    `HistoryFingerprint` of what a client has seen at its end, None where the answer was cut, or followed one that was.
+    `preset_use` is set where the turn named its model by a preset. `ran_with` is stored with the fingerprint and not
+    read back; it is None of a turn that was taken over, as the fingerprint is.
     """
 
     id: str

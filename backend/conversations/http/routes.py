@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from backend.conversations.domain.input_items import InputItems
 from backend.conversations.domain.item_bodies import RESPONSE_ID, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
-from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
+from backend.conversations.domain.item_steps import INPUT_ITEM, body_cooperatively
 from backend.conversations.domain.responses import Conversation, Item
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
 from backend.foundation.domain.idempotency import KeyClaim
@@ -17,7 +17,7 @@ from backend.foundation.http.inline_schema import described_body
 from backend.foundation.http.json_body import new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, Metadata, RequestBody, unix_seconds
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from backend.identity.http.caller import CallerDep, OnceDep
 from shared.models.values import JsonObject
 
@@ -72,8 +72,8 @@ async def create_conversation(
 ) -> ShownConversation:
     """Begin a conversation, empty or with a history of the caller's own."""
     text = await read_json(request)
-    steps = body_in_steps(CreateConversation, text, "items", INPUT_ITEM)
-    body = await in_steps(steps) if text.raw else CreateConversation()
+    steps = body_cooperatively(CreateConversation, text, "items", INPUT_ITEM)
+    body = await run_cooperatively(steps) if text.raw else CreateConversation()
 
     async def create(claim: KeyClaim | None) -> Conversation:
         return await services.conversations.create(caller, body.items or (), body.metadata or {}, claim)
@@ -143,7 +143,7 @@ async def create_items(
     include: IncludeParam = NOTHING_MORE,
 ) -> ItemList:
     """Append items to the history; 409 while a turn runs on the conversation."""
-    body = await in_steps(body_in_steps(CreateItems, await read_json(request), "items", INPUT_ITEM))
+    body = await run_cooperatively(body_cooperatively(CreateItems, await read_json(request), "items", INPUT_ITEM))
 
     async def create(claim: KeyClaim | None) -> tuple[Item, ...]:
         return await services.conversations.add_items(caller, conversation_id, body.items, claim)

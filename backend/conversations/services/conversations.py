@@ -25,7 +25,7 @@ from backend.conversations.services.conversation_members import ConversationMemb
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
-from backend.foundation.services.steps import beside_others
+from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from shared.clock import Clock
 from shared.errors import MethodNotAllowed, NotFound, TurnRunning
@@ -103,7 +103,7 @@ class CallerConversations:
         conversation = self._empty_conversation(caller, metadata)
         check_no_instructions(given)
         seed = Seed(caller, conversation, given, (), 0, self._clock.now())
-        entries, items = await beside_others(len(given), seed.rows)
+        entries, items = await run_in_thread_if_large(len(given), seed.rows)
         begun = conversation.model_copy(update={"log_length": len(entries)})
         await self._store.create(begun, entries, items, claim.of(begun.id) if claim is not None else None)
         return begun
@@ -179,7 +179,7 @@ class CallerConversations:
         check_no_instructions(given)
         found, waiting = opened.conversation, pending_calls(history(opened.log))
         seed = Seed(caller, found, given, waiting, opened.next_sequence, self._clock.now())
-        entries, items = await beside_others(len(given), seed.rows)
+        entries, items = await run_in_thread_if_large(len(given), seed.rows)
         claimed = claim.of(f"{items[0].id} {len(items)}") if claim is not None else None
         await self._store.append(conversation_id, found.log_length, entries, items, claimed)
         return items
@@ -203,7 +203,7 @@ class CallerConversations:
             raise MethodNotAllowed(message, param="item_id")
         check_complete(conversation_id, log, found.log_length)
         now = self._clock.now()
-        removed = await beside_others(len(log), lambda: taking_out(conversation_id, log, item, now))
+        removed = await run_in_thread_if_large(len(log), lambda: taking_out(conversation_id, log, item, now))
         await self._store.remove(conversation_id, found.log_length, removed)
         return found
 

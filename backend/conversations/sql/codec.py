@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import orjson
 from pydantic import TypeAdapter
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState
 from backend.conversations.domain.leases import TakenTurn
 from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.placed_blocks import AgentRef, BlockMark
@@ -188,13 +188,13 @@ def _placed_json(entry: Entry) -> str | None:
     )
 
 
-def _reset_json(reset: Reset, fields: Collection[str]) -> str:
+def _reset_json(reset: EpochState, fields: Collection[str]) -> str:
     return json_text(reset.model_dump(include=set(fields)), orjson.OPT_SORT_KEYS)
 
 
-def _additions_of(reset: Reset) -> str | None:
+def _additions_of(reset: EpochState) -> str | None:
     added = reset.model_fields_set - _FIRST_OF_RESET
-    added = {name for name in added if getattr(reset, name) != Reset.model_fields[name].default}
+    added = {name for name in added if getattr(reset, name) != EpochState.model_fields[name].default}
     return _reset_json(reset, added) if added else None
 
 

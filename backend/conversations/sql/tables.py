@@ -44,7 +44,7 @@ conversation = Table(
 )
 
 # `content` is the message in JSON; a void entry has none. `label` names the knowledge from which the text may come.
-# `reset` and `context` are the JSON of the `Reset` of an epoch and of the `ContextState` after a context message.
+# `reset` and `context` are the JSON of the `EpochState` of an epoch and of the `ContextState` after a context message.
 # `reset_additions` holds the fields of a reset that the release before does not know, `placed` the kind and the mark of
 # an entry of which it knows no kind: it sends such an entry as a notice.
 log_entry = Table(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from backend.embeddings.domain import BatchBounds, ConfiguredEmbedder, EmbeddingModel, TextKind, Vector, text_batches
 from backend.embeddings.providers.embedding_answers import MAX_DIMENSION, vectors_in
 from backend.embeddings.providers.json_calls import AnswerBounds, JsonCalls
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from shared.errors import ModelError, ModelProtocolViolated, ModelRequestRejected, Unavailable
 from shared.models.values import JsonObject
 from shared.retries import RetryPolicy
@@ -115,7 +115,7 @@ class OpenAIEmbedder:
         size = min(_BYTES_AROUND + count * _BYTES_OF_VECTOR, MAX_ANSWER_BYTES)
         answer = await self._calls.post(body, AnswerBounds(size, MAX_ANSWER_VALUES))
         try:
-            return await in_steps(vectors_in(answer, count))
+            return await run_cooperatively(vectors_in(answer, count))
         except ValueError as error:
             raise ModelProtocolViolated(f"the embedder answered with {error}") from error
 

@@ -7,8 +7,8 @@ from contextlib import aclosing, asynccontextmanager
 from backend.extraction.domain.media_types import MARKDOWN, READABLE, TEXT
 from backend.extraction.formats.children import Child, ChildLimits
 from backend.extraction.formats.chosen import cut_here
+from backend.extraction.formats.fair_semaphore import Claimant, FairSemaphore
 from backend.extraction.formats.pieces import PieceBatch
-from backend.extraction.formats.places import Claimant, FairPlaces
 from backend.extraction.ports import CutFile, ReadableFile
 from backend.search.domain.chunks import Chunk
 from backend.search.domain.index_entries import ChunkBatch
@@ -31,7 +31,7 @@ class LibraryDocumentReader:
 
     def __init__(self, limits: ChildLimits | None = None, *, children: int = MAX_CHILDREN) -> None:
         self._limits = limits or ChildLimits()
-        self._places = FairPlaces(children, QUEUE_LENGTH, WHOLE_QUEUE_LENGTH)
+        self._places = FairSemaphore(children, QUEUE_LENGTH, WHOLE_QUEUE_LENGTH)
         self._idle: list[tuple[Child, asyncio.TimerHandle]] = []
         self._killed: list[Child] = []
 

@@ -50,7 +50,7 @@ class KeyClaim(Value):
         return self.claimed_at - KEPT_FOR
 
 
-def claim_in_steps(request: KeyedRequest, secret: str, now: datetime) -> Steps[KeyClaim]:
+def claim_cooperatively(request: KeyedRequest, secret: str, now: datetime) -> Steps[KeyClaim]:
     """Return the claim of a request; equal fields make equal fingerprints, in whatever order they were sent.
 
     Writing and hashing the fields of a long body at once would hold the event loop, even from another thread, because

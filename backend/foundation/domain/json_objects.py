@@ -83,11 +83,11 @@ def result_of(steps: Steps[Result]) -> Result:
 
 
 def decode_object(raw: bytes) -> JsonObject:
-    """Decode a body in one step; see `decode_in_steps`."""
-    return result_of(decode_in_steps(scanned(raw)))
+    """Decode a body in one step; see `decode_cooperatively`."""
+    return result_of(decode_cooperatively(scanned(raw)))
 
 
-def decode_in_steps(text: JsonText) -> Steps[JsonObject]:
+def decode_cooperatively(text: JsonText) -> Steps[JsonObject]:
     """Decode a body that must be one JSON object; strings hold no NUL and no lone surrogate.
 
     PostgreSQL stores no NUL in a text.

@@ -15,9 +15,9 @@ from starlette.types import Scope
 from backend.foundation.http.bodies import BodyLimit
 from backend.foundation.http.cross_origin import CrossOrigin
 from backend.foundation.http.errors import install_error_handlers
-from backend.foundation.http.held_refusals import HeldRefusals
 from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held, bodies_most
 from backend.foundation.http.reference import FILE_NAME, described, read_reference
+from backend.foundation.http.refusal_throttle import RefusalThrottle
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.http.shapes import ERROR_RESPONSES
 from shared.shares import SharedBudget
@@ -49,7 +49,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
             *([Middleware(CrossOrigin, options.cors_origins)] if options.cors_origins else []),
             Middleware(LastCatch),
             Middleware(CleanAddress),
-            Middleware(HeldRefusals),
+            Middleware(RefusalThrottle),
             *map(Middleware, options.doors),
             Middleware(BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of),
         ],

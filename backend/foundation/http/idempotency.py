@@ -7,10 +7,10 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Header, Request, Response
 
 from backend.foundation.domain.idempotency import KeyClaim, KeyedRequest
-from backend.foundation.domain.json_objects import JsonText, decode_in_steps
+from backend.foundation.domain.json_objects import JsonText, decode_cooperatively
 from backend.foundation.http.json_body import JSON_TEXT
 from backend.foundation.services.idempotency import KEY_HEADER, OncePerKey
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from shared.errors import InvalidRequest
 from shared.models.values import JsonObject
 
@@ -83,7 +83,7 @@ class Once:
         if self._key is None:
             return await create(None)
         text: JsonText = self._request.scope["state"][JSON_TEXT]
-        fields = await in_steps(decode_in_steps(text)) if text.raw else {}
+        fields = await run_cooperatively(decode_cooperatively(text)) if text.raw else {}
         compared: JsonObject = {name: value for name, value in fields.items() if name not in not_compared}
         return await self.of_fields(compared, create, again)
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from backend.foundation.domain.json_objects import REQUEST_BOUNDS, JsonText, decode_in_steps
-from backend.foundation.services.steps import in_steps
+from backend.foundation.domain.json_objects import REQUEST_BOUNDS, JsonText, decode_cooperatively
+from backend.foundation.services.steps import run_cooperatively
 from shared.errors import InvalidRequest
 from shared.models.execution import JsonObject
 from shared.models.json_bounds import SLICE_BYTES, JsonBounds, JsonScanner
@@ -37,7 +37,7 @@ class JsonRequest(Request):
         self._decoded = decoded
 
     async def json(self) -> JsonObject:
-        """Return the body as `decode_in_steps` decoded it."""
+        """Return the body as `decode_cooperatively` decoded it."""
         return self._decoded
 
 
@@ -57,7 +57,7 @@ class JsonRoute(APIRoute):
             if not text.raw:
                 return await answer(JsonRequest(request, b"", {}))
             # FastAPI asks for no more of the body than whether there is one.
-            return await answer(JsonRequest(request, b"{}", await in_steps(decode_in_steps(text))))
+            return await answer(JsonRequest(request, b"{}", await run_cooperatively(decode_cooperatively(text))))
 
         return decode_and_answer
 

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_id_of, claim_in_steps
+from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_cooperatively, claim_id_of
 from backend.foundation.ports.idempotency import ClaimStore
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from shared.clock import Clock
 from shared.errors import BallastError, KeyReused
 
@@ -49,7 +49,7 @@ class OncePerKey:
         """
         if request is None:
             return await create(None)
-        claim = await in_steps(claim_in_steps(request, self._secret, self._clock.now()))
+        claim = await run_cooperatively(claim_cooperatively(request, self._secret, self._clock.now()))
         created = await self._created(claim)
         if created is None:
             try:

@@ -9,12 +9,12 @@ MANY = 200
 """Items, or entries of a log, that domain code goes through in a few milliseconds."""
 
 
-async def beside_others(count: int, work: Callable[[], Result]) -> Result:
+async def run_in_thread_if_large(count: int, work: Callable[[], Result]) -> Result:
     """Run work over so many items: in a thread where they are many, where others have the loop at every few ms."""
     return await asyncio.to_thread(work) if count > MANY else work()
 
 
-async def in_steps(steps: Steps[Result]) -> Result:
+async def run_cooperatively(steps: Steps[Result]) -> Result:
     """Run steps with the event loop's other work between them, and from a pause before a long one in a thread."""
     while True:
         try:

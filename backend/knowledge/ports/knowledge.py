@@ -184,16 +184,16 @@ class ProtectedKnowledge(Protocol):
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
         """Return the bases of these documents, named by their ids or their files'; a deleted document has none.
 
-        Shelves are none of them: what a user uploads and uses himself does not tell whose text it is.
+        File indexes are none of them: what a user uploads and uses himself does not tell whose text it is.
         """
         ...
 
 
-class ShelfAccess(Protocol):
-    """Who may search the shelves of agents."""
+class FileIndexAccess(Protocol):
+    """Who may search the file indexes of agents."""
 
-    async def open_to(self, tenant: str, user_id: str, shelf_ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the shelves whose agent the user may use now.
+    async def open_to(self, tenant: str, user_id: str, file_index_ids: Sequence[str]) -> frozenset[str]:
+        """Return those of the file indexes whose agent the user may use now.
 
         Raises:
             Unavailable: the database is away. Retryable.

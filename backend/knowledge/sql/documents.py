@@ -9,8 +9,8 @@ from backend.foundation.sql.short_transactions import SLICE_SECONDS
 from backend.knowledge.domain.attachments import AttachmentClaim
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
-from backend.knowledge.sql.caretaker import Caretaker
 from backend.knowledge.sql.document_changes import DocumentChanges
+from backend.knowledge.sql.index_maintenance import IndexMaintenance
 from backend.search.domain.chunks import Chunk
 from backend.search.domain.index_entries import ChunkBatch
 from shared.clock import Clock
@@ -46,7 +46,7 @@ class SqlDocumentStore:
         self._database = database
         self._slice_seconds = slice_seconds
         self._changes = DocumentChanges(database, clock, slice_seconds)
-        self._caretaker = Caretaker(database, clock, slice_seconds)
+        self._maintenance = IndexMaintenance(database, clock, slice_seconds)
         self._base_deletion_hooks = base_deletion_hooks
         self._on_change = on_change
         self._name = _BY_NAME[database.dialect]
@@ -140,7 +140,7 @@ class SqlDocumentStore:
         return {document_id: int(tokens) for document_id, tokens in found}
 
     def _note_change(self, base_id: str) -> None:
-        self._caretaker.note_change(base_id)
+        self._maintenance.note_change(base_id)
         if self._on_change is not None:
             self._on_change(base_id)
 

@@ -14,9 +14,9 @@ from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRol
 from backend.knowledge.sql import legacy_index, rows, tables
 from backend.knowledge.sql.attachment_queue import queue_new
 from backend.knowledge.sql.base_deletion import clear_base
-from backend.knowledge.sql.caretaker import Caretaker
 from backend.knowledge.sql.documents import SqlDocumentStore
 from backend.knowledge.sql.editions import hold_base
+from backend.knowledge.sql.index_maintenance import IndexMaintenance
 from shared.errors import Conflict
 
 _base = tables.knowledge_base
@@ -117,9 +117,9 @@ class SqlKnowledgeStore(SqlDocumentStore):
         self._note_change(base_id)
 
     @property
-    def caretaker(self) -> Caretaker:
+    def maintenance(self) -> IndexMaintenance:
         """What keeps the search index in order, beside the requests."""
-        return self._caretaker
+        return self._maintenance
 
     async def members(self, base_id: str) -> Mapping[str, MemberRole]:
         """Return user ids and their roles."""

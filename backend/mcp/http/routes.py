@@ -7,10 +7,10 @@ from fastapi import Depends, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
-from backend.foundation.domain.json_objects import JsonText, decode_in_steps
+from backend.foundation.domain.json_objects import JsonText, decode_cooperatively
 from backend.foundation.http.json_body import check_media_type, new_router, read_json
 from backend.foundation.http.services import OptionsDep, service_of
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from backend.identity.http.caller import CallerDep
 from backend.mcp.chosen import McpLibrary, MessageAnswer
 from backend.mcp.services.use_cases import LookupServices
@@ -84,7 +84,7 @@ def _accepted(request: Request) -> str:
 async def _refusal_of(text: JsonText) -> Response | None:
     """Return the error of JSON-RPC for what is no message, or holds text that no other part of this API takes."""
     try:
-        body = await in_steps(decode_in_steps(text))
+        body = await run_cooperatively(decode_cooperatively(text))
     except InvalidRequest as error:
         return _error(_PARSE_ERROR, error.message)
     complaint = _complaint_about(body)

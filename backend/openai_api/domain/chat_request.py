@@ -14,7 +14,7 @@ from backend.conversations.domain.input_items import (
     Given,
 )
 from backend.conversations.domain.item_bodies import OUTPUT_LOGPROBS
-from backend.conversations.domain.item_steps import STEP_WEIGHT, body_in_steps
+from backend.conversations.domain.item_steps import STEP_WEIGHT, body_cooperatively
 from backend.conversations.domain.passed_over import OR_LEFT_OUT, OR_OTHER_KIND, OtherKind, PassedOver
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.openai_api.domain.chat_messages import ChatMessage, PlacedItem, items_of_message
@@ -221,11 +221,11 @@ _REPLACED = {"functions": "tools", "function_call": "tool_choice"}
 
 
 def parse_chat_request(raw: bytes) -> ChatTurn:
-    """Parse and check a request body at once; see `chat_request_in_steps`."""
-    return result_of(chat_request_in_steps(scanned(raw)))
+    """Parse and check a request body at once; see `chat_request_cooperatively`."""
+    return result_of(chat_request_cooperatively(scanned(raw)))
 
 
-def chat_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[ChatTurn]:
+def chat_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[ChatTurn]:
     """Parse and check a request body, and translate it.
 
     What is not known in it is named to `passed_over`; without that it is refused. The turn's request is that of a
@@ -235,9 +235,9 @@ def chat_request_in_steps(text: JsonText, passed_over: PassedOver | None = None)
         InvalidRequest: `param` names the exact field, such as `messages[2].content[0].image_url.url`.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    chat = yield from body_in_steps(ChatRequest, text, "messages", _MESSAGES, passed_over)
+    chat = yield from body_cooperatively(ChatRequest, text, "messages", _MESSAGES, passed_over)
     _check_unsupported(chat)
-    placed = yield from _items_in_steps(chat)
+    placed = yield from _items_cooperatively(chat)
     request = _turn_request(chat, placed).noting(passed_over)
     turn = ChatTurn(chat, request, tuple(each.path for each in placed))
     try:
@@ -271,7 +271,7 @@ def _check_unsupported(chat: ChatRequest) -> None:
         raise InvalidRequest(message, param="max_tokens")
 
 
-def _items_in_steps(chat: ChatRequest) -> Steps[list[PlacedItem]]:
+def _items_cooperatively(chat: ChatRequest) -> Steps[list[PlacedItem]]:
     placed: list[PlacedItem] = []
     for place, message in enumerate(chat.messages):
         if place % STEP_WEIGHT == STEP_WEIGHT - 1:

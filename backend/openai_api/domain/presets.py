@@ -65,7 +65,7 @@ class Preset(Value):
         return AgentRef(name=self.name, id=self.id)
 
 
-class ModelMeaning(Value):
+class ResolvedModel(Value):
     """What the name of a model means for a caller: the model that runs, and the preset through which it was named."""
 
     card: ModelCard

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag
 
 from backend.conversations.domain.input_items import FunctionName, Given, InputItems, text_or_list_of
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, OUTPUT_LOGPROBS, Include
-from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
+from backend.conversations.domain.item_steps import INPUT_ITEM, body_cooperatively
 from backend.conversations.domain.passed_over import MAX_PAIRS, OR_LEFT_OUT, OR_OTHER_KIND, NotingRequest, PassedOver
 from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
 from backend.knowledge.domain.tickets import SearchOptions, strictest
@@ -267,18 +267,18 @@ def search_options(searches: Sequence[FileSearchTool]) -> SearchOptions:
 
 
 def parse_turn_request(raw: bytes) -> TurnRequest:
-    """Parse and check a request body at once; see `turn_request_in_steps`."""
-    return result_of(turn_request_in_steps(scanned(raw)))
+    """Parse and check a request body at once; see `turn_request_cooperatively`."""
+    return result_of(turn_request_cooperatively(scanned(raw)))
 
 
-def turn_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
+def turn_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
     """Parse and check a request body; what is not known in it is named to `passed_over`, without that refused.
 
     Raises:
         InvalidRequest: `param` names the exact field, such as `input[2].content[0].image_url`.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    request = yield from body_in_steps(TurnRequest, text, "input", INPUT_ITEM, passed_over)
+    request = yield from body_cooperatively(TurnRequest, text, "input", INPUT_ITEM, passed_over)
     return checked(request.noting(passed_over))
 
 

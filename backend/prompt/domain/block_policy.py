@@ -6,7 +6,7 @@ Each is compared with its own newest statement in the log: an unchanged one says
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset, standing_blocks
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState, standing_blocks
 from backend.conversations.domain.placed_blocks import AgentRef, BlockMark, PlacedBlocks, text_digest, words_digest
 from shared.models.messages import UserMessage
 from shared.prompts.message_order import join_blocks
@@ -48,13 +48,13 @@ _WORDINGS: Mapping[EntryKind, _Wording] = {
 }
 
 
-def stated_blocks(log: Sequence[Entry], reset: Reset) -> Mapping[EntryKind, BlockMark]:
+def stated_blocks(log: Sequence[Entry], reset: EpochState) -> Mapping[EntryKind, BlockMark]:
     """Return what the requests of an epoch state of each block, by its kind."""
     standing = standing_blocks(log, reset)
     return {entry.kind: entry.block for entry in log if entry.block is not None and entry.position in standing}
 
 
-def agents_stated(log: Sequence[Entry], reset: Reset) -> frozenset[AgentRef]:
+def agents_stated(log: Sequence[Entry], reset: EpochState) -> frozenset[AgentRef]:
     """Return the agents whose words requests of an epoch contain."""
     standing = standing_blocks(log, reset)
     marks = [entry.block for entry in log if entry.block is not None and entry.position in standing]

@@ -6,7 +6,7 @@ Nothing is deleted: a new epoch starts, whose requests begin at a later position
 from collections.abc import Sequence
 from itertools import groupby
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState
 from shared.errors import ContextTooLong
 from shared.models.canonical import canonical_parts
 from shared.models.events import ModelCard
@@ -85,7 +85,7 @@ class Cut(Value):
     elides_below: int = 0
 
 
-def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: Reset) -> Cut | None:
+def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: EpochState) -> Cut | None:
     """Return where later requests of the conversation begin, or None where nothing has to be left out.
 
     `sent` are the entries that a request would contain. The cut is at the beginning of a user's turn, so that no tool

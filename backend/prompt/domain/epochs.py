@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from backend.conversations.domain.conversation_log import (
     Entry,
     EpochReason,
-    Reset,
-    newest_reset,
+    EpochState,
+    newest_epoch_state,
     sent_entries,
     stated_modes,
 )
@@ -44,7 +44,7 @@ class Epoch(Value):
     """The epoch of a turn; `starts` is true where it starts with this turn."""
 
     number: int
-    reset: Reset
+    reset: EpochState
     starts: bool
 
 
@@ -62,7 +62,7 @@ def plan_epoch(
     Once a conversation has a file that a tool must read, which `reads_files` says, or which a running turn has left
     out, the tool stays: each change of the tools costs the whole prefix.
     """
-    last = newest_reset(log)
+    last = newest_epoch_state(log)
     is_same_access = _is_same_access(log, last, access)
     shown = last.model_copy(update={"withheld": access.withheld, "withholds_users": access.withholds_users})
     reads_files = reads_files or last.reads_files or bool(left_out_files(log, shown))
@@ -73,7 +73,7 @@ def plan_epoch(
     if reason is None:
         return Epoch(number=conversation.epoch, reset=last, starts=False)
     stands = reason in CONTEXT_STANDS and _is_current(last) and is_same_access
-    reset = Reset(
+    reset = EpochState(
         reason=reason,
         begins_at=last.begins_at,
         says_from=last.says_from if stands else _length(log),
@@ -116,7 +116,7 @@ def compact(epoch: Epoch, log: Sequence[Entry], load: Load, card: ModelCard) -> 
     return Epoch(number=epoch.number + 1, reset=epoch.reset.model_copy(update=changes), starts=True)
 
 
-def _changed_form(last: Reset, form: PromptForm) -> EpochReason | None:
+def _changed_form(last: EpochState, form: PromptForm) -> EpochReason | None:
     is_same = (last.opening_of, last.placement) == (form.opening_of, form.placement)
     return None if is_same else EpochReason.INSTRUCTIONS_CHANGED
 
@@ -138,7 +138,7 @@ def without_statements(epoch: Epoch, log: Sequence[Entry]) -> Epoch:
     return Epoch(number=epoch.number + 1, reset=epoch.reset.model_copy(update=changed), starts=True)
 
 
-def _other_reason(last: Reset, *, is_same_access: bool) -> EpochReason | None:
+def _other_reason(last: EpochState, *, is_same_access: bool) -> EpochReason | None:
     if not _is_current(last):
         return EpochReason.TEMPLATE_VERSION
     if not is_same_access:
@@ -146,11 +146,11 @@ def _other_reason(last: Reset, *, is_same_access: bool) -> EpochReason | None:
     return None
 
 
-def _is_current(last: Reset) -> bool:
+def _is_current(last: EpochState) -> bool:
     return last.template_version in KNOWLEDGE_SECTIONS
 
 
-def _is_same_access(log: Sequence[Entry], last: Reset, access: CallerAccess) -> bool:
+def _is_same_access(log: Sequence[Entry], last: EpochState, access: CallerAccess) -> bool:
     """Return whether the epoch may continue with this access: an epoch describes each base in one mode only."""
     before = (last.access_mode, last.withheld, last.withholds_users)
     if access.has_lost_agent or before != (access.mode, access.withheld, access.withholds_users):

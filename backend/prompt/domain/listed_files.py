@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from backend.conversations.domain.attached_files import FileMessage
-from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState
 from backend.conversations.domain.turn_input import ParsedInput
 from shared.models.messages import Content, UserMessage
 from shared.prompts.attached_files import is_unshown, left_out_file, stored_file_id
@@ -24,7 +24,7 @@ def stored_files_in(log: Sequence[Entry]) -> tuple[str, ...]:
     return tuple(reversed(list(found)[:MAX_LISTED]))
 
 
-def left_out_files(log: Sequence[Entry], reset: Reset) -> tuple[str, ...]:
+def left_out_files(log: Sequence[Entry], reset: EpochState) -> tuple[str, ...]:
     """Return what stands for the stored files that requests of an epoch leave out, and that nothing lists yet.
 
     Files of void turns are none of them: they did not end well, or their messages were taken out. Neither are those of

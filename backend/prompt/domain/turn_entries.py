@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from backend.conversations.domain.attached_files import FileMessage
-from backend.conversations.domain.conversation_log import Entry, EntryKind, Reset, kind_of
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState, kind_of
 from backend.conversations.domain.placed_blocks import PlacedBlocks
 from backend.conversations.domain.responses import ItemBody
 from backend.conversations.domain.turn_input import ParsedInput
@@ -88,7 +88,7 @@ def silent_entry(stamp: EntryStamp) -> Entry:
     return _entry(EntryKind.NOTICE, None, stamp)
 
 
-def placed(entries: Sequence[Entry], position: int, reset: Reset | None) -> tuple[Entry, ...]:
+def placed(entries: Sequence[Entry], position: int, reset: EpochState | None) -> tuple[Entry, ...]:
     """Return a turn's entries with their positions, and with the reset of a new epoch on the first of them."""
     numbered = [entry.model_copy(update={"position": place}) for place, entry in enumerate(entries, position)]
     return (numbered[0].model_copy(update={"reset": reset}), *numbered[1:]) if numbered else ()

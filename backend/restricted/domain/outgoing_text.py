@@ -85,7 +85,7 @@ class _Placed(NamedTuple):
 _RELEASED = -1
 
 
-class HeldText:
+class StreamFilterBuffer:
     """One streamed text: `add` to it, carry out its `pending_check`, then `take` what may be released."""
 
     def __init__(self, own: OwnWords) -> None:

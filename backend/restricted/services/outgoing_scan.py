@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from backend.restricted.domain.figure_marks import marked
 from backend.restricted.domain.outgoing_events import CutCause, WaitingEvents, texts_of, with_texts
-from backend.restricted.domain.outgoing_text import HeldText, OwnWords, PendingCheck
+from backend.restricted.domain.outgoing_text import OwnWords, PendingCheck, StreamFilterBuffer
 from backend.restricted.services.outgoing_check import CutPlace, OutgoingCheck
 from shared.models.coalescing import coalesced
 from shared.models.events import (
@@ -53,7 +53,7 @@ class OutgoingScan:
     def hear(self, user_words: str) -> None:
         """Take what the user has written by now as his own words; call it where no text is held."""
         self._own = OwnWords(user_words, keeps_citations=bool(self._readable_ids))
-        self._answer, self._thinking = HeldText(self._own), HeldText(self._own)
+        self._answer, self._thinking = StreamFilterBuffer(self._own), StreamFilterBuffer(self._own)
 
     async def passed(self, events: Sequence[ExecutionEvent]) -> list[ExecutionEvent]:
         """Return the events that may be sent now. A cut ends the turn; later events are dropped.
@@ -119,7 +119,7 @@ class OutgoingScan:
         self._shown["".join(self._said_in_call)] = "".join(self._sent_in_call + [_text_of(one) for one in freed])
         for text in texts_of(event):
             if self.cut_for is None and text not in self._shown:
-                whole = HeldText(self._own)
+                whole = StreamFilterBuffer(self._own)
                 whole.add(text)
                 await self._judge(whole.pending_check(at_end=True))
                 self._shown[text] = marked(text, self._own.figures)
@@ -140,7 +140,7 @@ class OutgoingScan:
                 freed += await self._taken(held, at_end=True, is_word_over=is_word_over)
         return freed
 
-    async def _taken(self, held: HeldText, *, at_end: bool, is_word_over: bool) -> list[ExecutionEvent]:
+    async def _taken(self, held: StreamFilterBuffer, *, at_end: bool, is_word_over: bool) -> list[ExecutionEvent]:
         pending = held.pending_check(at_end=at_end)
         if pending is None:
             return []

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from backend.restricted.domain.figure_marks import marked
-from backend.restricted.domain.outgoing_text import HeldText, OwnWords, PendingCheck
+from backend.restricted.domain.outgoing_text import OwnWords, PendingCheck, StreamFilterBuffer
 from backend.restricted.services.outgoing_check import OutgoingCheck
 
 
@@ -34,6 +34,6 @@ class OutgoingTexts:
 
 def _prepared(texts: Sequence[str], user_words: str) -> tuple[PendingCheck | None, tuple[str, ...]]:
     own = OwnWords(user_words)
-    held = HeldText(own)
+    held = StreamFilterBuffer(own)
     held.add("\n".join(texts))
     return held.pending_check(at_end=True), tuple(marked(text, own.figures) for text in texts)

@@ -2,12 +2,12 @@
 
 from backend.files.services import Files
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.domain.shelves import ShelfState, shelf_of_user
+from backend.knowledge.domain.file_indexes import FileIndexState, file_index_of_user
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.document_text import TextPage, text_page
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticket_access import TicketAccess
-from backend.vector_stores.services.shelves import Shelves
+from backend.vector_stores.services.file_indexes import FileIndexes
 from shared.errors import NotFound, Unavailable
 
 WAIT_SECONDS = 5.0
@@ -18,10 +18,15 @@ class TicketedFiles:
     """Pages of the files that a user has attached to his messages."""
 
     def __init__(
-        self, files: Files, shelves: Shelves, store: KnowledgeStore, access: TicketAccess, audit: RestrictedAudit
+        self,
+        files: Files,
+        file_indexes: FileIndexes,
+        store: KnowledgeStore,
+        access: TicketAccess,
+        audit: RestrictedAudit,
     ) -> None:
         self._files = files
-        self._shelves = shelves
+        self._file_indexes = file_indexes
         self._store = store
         self._access = access
         self._audit = audit
@@ -39,8 +44,10 @@ class TicketedFiles:
             raise NotFound("There is no such file.", param="file_id")
         caller = Caller(user_id=ticket.user_id, tenant=ticket.tenant, role=KeyRole.USER)
         await self._files.find(caller, file_id)
-        (file,) = await self._shelves.files(shelf_of_user(caller.tenant, caller.user_id), [file_id], WAIT_SECONDS)
-        if file.state is ShelfState.BEING_READ:
+        (file,) = await self._file_indexes.files(
+            file_index_of_user(caller.tenant, caller.user_id), [file_id], WAIT_SECONDS
+        )
+        if file.state is FileIndexState.BEING_READ:
             raise Unavailable("The file is still being read.")
         if file.document is None:
             raise NotFound("The file has no text.", param="file_id")

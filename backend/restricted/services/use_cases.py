@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from backend.files.services import Files
-from backend.knowledge.ports.knowledge import ShelfAccess
+from backend.knowledge.ports.knowledge import FileIndexAccess
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger, SafeSummaryObserver
@@ -17,7 +17,7 @@ from backend.restricted.services.sealed_search import RestrictedUse, SealedSearc
 from backend.restricted.services.ticket_access import TicketAccess
 from backend.restricted.services.ticketed_files import TicketedFiles
 from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
-from backend.vector_stores.services.shelves import Shelves
+from backend.vector_stores.services.file_indexes import FileIndexes
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class UploadAccess(NamedTuple):
     """Uploaded files with their texts, and who may search those of agents."""
 
     files: Files
-    shelves: Shelves
-    agents: ShelfAccess
+    file_indexes: FileIndexes
+    agents: FileIndexAccess
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def build_restricted(
     use = RestrictedUse(ports.ledger, audit, limits, knowledge.clock, secret)
     return RestrictedServices(
         ticketed=TicketedKnowledge(knowledge.store, knowledge.retrieval, access, audit),
-        files=TicketedFiles(uploads.files, uploads.shelves, knowledge.store, access, audit),
+        files=TicketedFiles(uploads.files, uploads.file_indexes, knowledge.store, access, audit),
         searches=SealedSearches(access, knowledge.retrieval, use),
         outcomes=SealedOutcomes(access, use),
         audit=ReadAudit(ports.trail, secret),

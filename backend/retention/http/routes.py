@@ -17,7 +17,7 @@ from backend.identity.http.caller import AdminDep
 from backend.identity.services import DEFAULT_TENANT
 from backend.retention.domain import Person
 from backend.retention.services.exporting import PersonExport
-from backend.retention.services.leaving import Leaving
+from backend.retention.services.user_erasure import UserErasure
 
 router = new_router("Users")
 
@@ -26,7 +26,7 @@ router = new_router("Users")
 class PersonServices:
     """What the routes call."""
 
-    leaving: Leaving
+    leaving: UserErasure
     export: PersonExport
 
 

@@ -11,7 +11,7 @@ from backend.files.services import Files
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.retention.domain import Kept, Person
 from backend.retention.ports import PersonStore
-from backend.retention.services.leaving import caller_as
+from backend.retention.services.user_erasure import caller_as
 from backend.turns.services.responses import Responses
 from shared.errors import NotFound
 from shared.models.values import JsonObject

@@ -10,7 +10,7 @@ from backend.conversations.sql import tables as told
 from backend.files.sql import tables as files
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.row_steps import change_rows
-from backend.knowledge.domain.shelves import SHELF_ID_START
+from backend.knowledge.domain.file_indexes import SHELF_ID_START
 from backend.knowledge.sql.tables import attachment, document
 from backend.restricted.sql.tables import safe_summary_audit
 from backend.retention.domain import DuePage, Kept
@@ -102,7 +102,7 @@ def _response_is_due(before: datetime) -> ColumnElement[bool]:
 
 
 def _file_is_due(before: datetime) -> ColumnElement[bool]:
-    """A file that a base or an agent uses stays; the shelf of its owner's own messages is no such use."""
+    """A file that a base or an agent uses stays; the file index of its owner's own messages is no such use."""
     is_unused = [
         ~select(table.c.file_id)
         .where(

@@ -56,7 +56,7 @@ class InputWithFiles:
     files: dict[str, GivenFile]
 
 
-def without_bytes_in_steps(items: Sequence[InputItem]) -> Steps[InputWithFiles]:
+def without_bytes_cooperatively(items: Sequence[InputItem]) -> Steps[InputWithFiles]:
     """Separate the files of an input from its items.
 
     Raises:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from backend.conversations.domain.input_items import Given
-from backend.conversations.domain.item_steps import INPUT_ITEM, body_in_steps
+from backend.conversations.domain.item_steps import INPUT_ITEM, body_cooperatively
 from backend.conversations.domain.passed_over import OR_OTHER_KIND, PassedOver
 from backend.foundation.domain.json_objects import JsonText, Steps
 from backend.openai_api.domain.named_models import ModelName
@@ -59,7 +59,7 @@ class SocketRequest(TurnRequest):
     stream_id: None = None
 
 
-def input_tokens_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
+def input_tokens_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
     """Parse and check the body of a request to count tokens, and return the turn that it asks about.
 
     `passed_over` is as for a turn.
@@ -68,12 +68,12 @@ def input_tokens_request_in_steps(text: JsonText, passed_over: PassedOver | None
         InvalidRequest: `param` names the exact field, as for a turn.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    asked = yield from body_in_steps(InputTokensRequest, text, "input", INPUT_ITEM, passed_over)
+    asked = yield from body_cooperatively(InputTokensRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in TurnFields.model_fields}
     return checked(turn_of({**given, "input": asked.input or ""}).noting(passed_over))
 
 
-def socket_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
+def socket_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
     """Parse and check a message of a WebSocket, and return the turn that it asks for.
 
     `passed_over` is as for a turn.
@@ -82,14 +82,14 @@ def socket_request_in_steps(text: JsonText, passed_over: PassedOver | None = Non
         InvalidRequest: `param` names the exact field, as for a turn.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    asked = yield from body_in_steps(SocketRequest, text, "input", INPUT_ITEM, passed_over)
+    asked = yield from body_cooperatively(SocketRequest, text, "input", INPUT_ITEM, passed_over)
     if asked.is_background:
         raise UnsupportedValue("A turn over a WebSocket runs in the foreground; leave this out.", param="background")
     given = {name: getattr(asked, name) for name in TurnRequest.model_fields}
     return checked(turn_of({**given, "stream": True}).noting(passed_over))
 
 
-def compact_request_in_steps(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
+def compact_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
     """Parse and check the body of a request to compact, and return the turn whose prompt is to be summarised.
 
     Without an input it has none. `passed_over` is as for a turn.
@@ -98,6 +98,6 @@ def compact_request_in_steps(text: JsonText, passed_over: PassedOver | None = No
         InvalidRequest: `param` names the exact field, as for a turn.
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
-    asked = yield from body_in_steps(CompactRequest, text, "input", INPUT_ITEM, passed_over)
+    asked = yield from body_cooperatively(CompactRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in CompactRequest.model_fields}
     return checked(turn_of({**given, "input": asked.input or [], "store": False}))

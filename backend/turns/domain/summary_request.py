@@ -12,7 +12,7 @@ from typing import NamedTuple
 from backend.conversations.domain.conversation_log import Entry, EntryKind, messages_of, sent_before, sent_entries
 from backend.conversations.domain.model_calls import SUMMARY_REQUEST, Excerpt, TailMessage
 from backend.prompt.domain.compaction import cuts_of, elided_tokens, tools_tokens
-from backend.prompt.domain.left_out import Omission, summary_limit_tokens
+from backend.prompt.domain.truncation import Truncation, summary_limit_tokens
 from shared.models.events import ModelCard
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import UserMessage
@@ -43,7 +43,7 @@ def request_tokens(request: ExecutionRequest) -> int:
     return fixed_tokens(request, keeps_context=True) + sum(map(message_tokens, messages[1:]))
 
 
-def excerpts_of(left_out: Omission, room_tokens: int, summary_tokens: int) -> tuple[Excerpt, ...]:
+def excerpts_of(left_out: Truncation, room_tokens: int, summary_tokens: int) -> tuple[Excerpt, ...]:
     """Cut what is left out into stretches that fit: the first into the room, others beside the summary before them.
 
     A turn that does not fit by itself loses the results of its tools. There is no excerpt where that is not enough.
@@ -103,7 +103,7 @@ def until_at_most(request: ExecutionRequest, latest: datetime) -> ExecutionReque
     return request.model_copy(update={"deadline": min(request.deadline, latest)})
 
 
-def _excerpt(left_out: Omission, start: int, end: int, *, elides: bool, is_first: bool) -> Excerpt:
+def _excerpt(left_out: Truncation, start: int, end: int, *, elides: bool, is_first: bool) -> Excerpt:
     changes = {} if is_first else {"begins_at": start, "says_from": start, "blocks_from": start, "summary_at": None}
     if elides:
         changes["elides_below"] = end

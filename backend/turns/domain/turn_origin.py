@@ -7,6 +7,12 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.history_fingerprint import (
+    HistoryFingerprint,
+    fingerprint_at_end,
+    root_fingerprint,
+    stored_fingerprint,
+)
 from backend.conversations.domain.model_calls import shared_prompt
 from backend.conversations.domain.responses import (
     Conversation,
@@ -14,7 +20,6 @@ from backend.conversations.domain.responses import (
     OpenedConversation,
     StoredResponse,
 )
-from backend.conversations.domain.seen_chain import Chain, chain_at_end, root_chain, stored_chain
 from backend.conversations.domain.served_tools import ServedTools
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
@@ -40,7 +45,7 @@ class Origin(Value):
     log: tuple[Entry, ...]
     items: tuple[Item, ...]
     next_sequence: int
-    seen: Chain | None
+    seen: HistoryFingerprint | None
     has_unknown_tools: bool = False
 
 
@@ -58,7 +63,7 @@ class TurnStart:
     request: TurnRequest
     read: ParsedInput
     waiting: tuple[str, ...]
-    seen: Chain | None
+    seen: HistoryFingerprint | None
     is_recognised: bool = False
     labels: Labels = ()
     charged_to: str | None = None
@@ -127,7 +132,7 @@ def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: date
         running_response_id=None,
         latest_response_id=None,
     )
-    seen = root_chain(caller.tenant, caller.user_id)
+    seen = root_fingerprint(caller.tenant, caller.user_id)
     return Origin(conversation=conversation, is_new=True, log=(), items=(), next_sequence=0, seen=seen)
 
 
@@ -139,7 +144,7 @@ def continued(opened: OpenedConversation) -> Origin:
         log=opened.log,
         items=(),
         next_sequence=opened.next_sequence,
-        seen=chain_at_end(opened, root_chain(opened.conversation.tenant, opened.conversation.user_id)),
+        seen=fingerprint_at_end(opened, root_fingerprint(opened.conversation.tenant, opened.conversation.user_id)),
     )
 
 
@@ -185,7 +190,7 @@ def forked(
         log=tuple(log),
         items=tuple(items),
         next_sequence=response.items_end or 0,
-        seen=stored_chain(response.seen) if response.seen is not None else None,
+        seen=stored_fingerprint(response.seen) if response.seen is not None else None,
         has_unknown_tools=branch.epoch != conversation.epoch and _may_have_served_tools(conversation, response),
     )
 

@@ -11,7 +11,7 @@ from backend.conversations.domain.conversation_log import (
     Entry,
     EntryKind,
     messages_of,
-    newest_reset,
+    newest_epoch_state,
     sent_before,
     sent_entries,
     user_words,
@@ -131,7 +131,7 @@ def continued_request(
         ValueError: the log does not hold what the plan says of it.
     """
     conversation, log = opened.conversation, opened.log
-    reset = newest_reset(log)
+    reset = newest_epoch_state(log)
     parts = _parts_of(log, plan.places)
     settings = ConversationSettings(
         model=conversation.model,
@@ -201,7 +201,7 @@ class _LogParts(NamedTuple):
 
 
 def _parts_of(log: Sequence[Entry], places: InputPlaces) -> _LogParts:
-    sent = sent_entries(log, newest_reset(log))
+    sent = sent_entries(log, newest_epoch_state(log))
     added = messages_of(
         entry for entry in sent if entry.position >= places.input_end and entry.kind is not EntryKind.SUMMARY
     )

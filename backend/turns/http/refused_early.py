@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.bodies import presented_key
 from backend.foundation.http.errors import error_response, log_server_error
-from backend.foundation.http.held_refusals import RAN_OUT
 from backend.foundation.http.middleware import KEY_ID
+from backend.foundation.http.refusal_throttle import RAN_OUT
 from backend.foundation.http.services import service_in
 from backend.foundation.services.idempotency import KEY_HEADER, OncePerKey
 from backend.identity.domain import Caller, KeyRole

@@ -23,7 +23,7 @@ from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.reading import CLIENT_LEFT
 from backend.foundation.http.services import GOING_AWAY, HttpOptions, service_in
 from backend.identity.services import ACT_FOR_HEADER
-from backend.turns.domain.input_requests import socket_request_in_steps
+from backend.turns.domain.input_requests import socket_request_cooperatively
 from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import READING
 from shared.errors import BallastError, Conflict, InvalidRequest, PermissionDenied
@@ -93,7 +93,7 @@ class _Exchange:
         self.status = 0
         self.headers = Headers()
         self.body = bytearray()
-        self.state: dict[str, Any] = {**socket["state"], CLIENT_LEFT: left, READING: socket_request_in_steps}
+        self.state: dict[str, Any] = {**socket["state"], CLIENT_LEFT: left, READING: socket_request_cooperatively}
         self._socket = socket
         self._method = method
         self._asked: bytes | None = body

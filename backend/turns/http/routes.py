@@ -19,12 +19,12 @@ from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.openai_api.domain.response_events import broken_off_events
 from backend.openai_api.domain.response_object import ResponseBody, shown_body, usage_body
-from backend.openai_api.domain.turn_request import TurnRequest, turn_request_in_steps
+from backend.openai_api.domain.turn_request import TurnRequest, turn_request_cooperatively
 from backend.turns.domain.input_requests import (
     CompactRequest,
     InputTokensRequest,
-    compact_request_in_steps,
-    input_tokens_request_in_steps,
+    compact_request_cooperatively,
+    input_tokens_request_cooperatively,
 )
 from backend.turns.http.event_stream import EventBatches, frames, watched
 from backend.turns.http.refused_early import RESPONSES_PATH
@@ -47,7 +47,7 @@ class InputTokens(BaseModel):
     input_tokens: int
 
 
-class ResponsesWording:
+class ResponsesFormat:
     """The words of OpenAI's Responses API, in which responses and their events are stored, for one answer.
 
     Of a stream the reader knows the events up to the number `newest`.
@@ -81,8 +81,8 @@ class ResponsesWording:
 )
 async def create_response(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""
-    asked = await door.read(turn_request_in_steps)
-    return await door.answer(asked, once, ResponsesWording(), door.services.on_disconnect.responses)
+    asked = await door.read(turn_request_cooperatively)
+    return await door.answer(asked, once, ResponsesFormat(), door.services.on_disconnect.responses)
 
 
 @router.get(RESPONSES_PATH, include_in_schema=False)
@@ -97,7 +97,7 @@ async def open_socket(caller: CallerDep) -> Response:
 )
 async def count_input_tokens(request: Request, services: ServicesDep, caller: CallerDep) -> InputTokens:
     """Estimate how many tokens a turn would send with its history, context and tools; nothing is stored or sent."""
-    asked = await read_noting(request, services, input_tokens_request_in_steps)
+    asked = await read_noting(request, services, input_tokens_request_cooperatively)
     return InputTokens(input_tokens=await services.count(caller, asked, request.state.request_id))
 
 
@@ -115,7 +115,7 @@ async def count_input_tokens(request: Request, services: ServicesDep, caller: Ca
 )
 async def compact_response(door: DoorDep) -> Response:
     """Have the model summarise a conversation; return its user's messages and the summary, which the client carries."""
-    asked, left = await door.read(compact_request_in_steps), asyncio.Event()
+    asked, left = await door.read(compact_request_cooperatively), asyncio.Event()
 
     async def leave() -> None:
         left.set()
@@ -146,9 +146,9 @@ async def retrieve_response(
     with_results = FILE_SEARCH_RESULTS in include
     if not stream:
         shown = await door.services.withheld.shown(door.caller, found)
-        return await one_answer(shown.body, ResponsesWording(), with_results=with_results)
+        return await one_answer(shown.body, ResponsesFormat(), with_results=with_results)
     after = -1 if starting_after is None else starting_after
-    return await door.replayed(found, after, ResponsesWording(after), with_results=with_results)
+    return await door.replayed(found, after, ResponsesFormat(after), with_results=with_results)
 
 
 @router.post(
@@ -158,11 +158,11 @@ async def cancel_response(response_id: str, door: DoorDep) -> Response:
     """Stop a running turn and keep what was said; a turn that has ended is returned as it is."""
     unstored = await door.services.unstored.cancel(door.caller, response_id)
     if unstored is not None:
-        return await one_answer(unstored, ResponsesWording(), with_results=False)
+        return await one_answer(unstored, ResponsesFormat(), with_results=False)
     ended = await door.services.responses.cancel(door.caller, response_id)
     door.name(ended)
     shown = await door.services.withheld.shown(door.caller, ended)
-    return await one_answer(shown.body, ResponsesWording(), with_results=False)
+    return await one_answer(shown.body, ResponsesFormat(), with_results=False)
 
 
 @router.delete("/v1/responses/{response_id}", summary="Delete a response")

@@ -13,11 +13,11 @@ from backend.foundation.http.json_body import new_router
 from backend.identity.http.caller import OnceDep
 from backend.openai_api.domain.chat_chunks import ChunkProjection
 from backend.openai_api.domain.chat_completion import Addresses, Choice, choices_in, completion_body, failure_in
-from backend.openai_api.domain.chat_request import ChatRequest, ChatTurn, chat_request_in_steps
+from backend.openai_api.domain.chat_request import ChatRequest, ChatTurn, chat_request_cooperatively
 from backend.openai_api.domain.response_object import ResponseBody
 from backend.turns.http.event_stream import EventBatches
 from backend.turns.http.refused_early import CHAT_PATH
-from backend.turns.http.turn_answers import DoorDep, TurnDoor, described_answers
+from backend.turns.http.turn_answers import DoorDep, TurnEndpoint, described_answers
 from shared.errors import BallastError
 from shared.models.error_reports import error_of
 from shared.models.values import JsonObject
@@ -25,10 +25,10 @@ from shared.models.values import JsonObject
 router = new_router("Chat Completions")
 
 
-class ChatWording:
+class ChatFormat:
     """The words of OpenAI's Chat Completions."""
 
-    def __init__(self, door: TurnDoor, turn: ChatTurn) -> None:
+    def __init__(self, door: TurnEndpoint, turn: ChatTurn) -> None:
         self._door = door
         self._turn = turn
 
@@ -95,9 +95,9 @@ def _frame(chunk: bytes) -> bytes:
 )
 async def create_chat_completion(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn over the messages, and answer with what it said; `X-Ballast-Response-Id` names the response."""
-    turn = await door.read(chat_request_in_steps)
+    turn = await door.read(chat_request_cooperatively)
     try:
-        return await door.answer(turn.request, once, ChatWording(door, turn), door.services.on_disconnect.chat)
+        return await door.answer(turn.request, once, ChatFormat(door, turn), door.services.on_disconnect.chat)
     except BallastError as error:
         turn.name_as_given(error)
         raise

@@ -20,7 +20,7 @@ from backend.foundation.http.json_body import check_media_type, read_json
 from backend.foundation.http.middleware import ANSWER_HEADERS, IGNORED, STEER_HEADER
 from backend.foundation.http.services import service_in, service_of
 from backend.foundation.services.idempotency import KEY_HEADER
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from backend.identity.domain import Caller
 from backend.identity.http.caller import CallerDep
 from backend.openai_api.domain.client_left import OnDisconnect
@@ -52,10 +52,10 @@ async def read_noting(request: Request, services: TurnServices, reading: Reading
     check_media_type(request)
     passed_over = services.passed_over()
     request.scope["state"][IGNORED] = passed_over
-    return await in_steps(reading(await read_json(request), passed_over))
+    return await run_cooperatively(reading(await read_json(request), passed_over))
 
 
-class Wording(Protocol):
+class ApiFormat(Protocol):
     """The words of one API, for one answer."""
 
     async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
@@ -72,14 +72,14 @@ class Wording(Protocol):
 
 
 @dataclass(frozen=True)
-class TurnDoor:
+class TurnEndpoint:
     """A request for a turn, who makes it, and what serves it."""
 
     request: Request
     services: TurnServices
     caller: Caller
 
-    async def answer(self, asked: TurnRequest, once: Once, wording: Wording, on_disconnect: OnDisconnect) -> Response:
+    async def answer(self, asked: TurnRequest, once: Once, wording: ApiFormat, on_disconnect: OnDisconnect) -> Response:
         """Run one turn: wait for its end, follow its events, or return at once with `background`.
 
         `on_disconnect` is what a closed stream does to its turn where the request does not say.
@@ -111,7 +111,7 @@ class TurnDoor:
         return await watched(self._ended(begun, wording), self.request.receive, stop)
 
     async def _queued(
-        self, asked: TurnRequest, begun: AcknowledgedTurn, wording: Wording, release: Release
+        self, asked: TurnRequest, begun: AcknowledgedTurn, wording: ApiFormat, release: Release
     ) -> Response:
         """Answer with the waiting turn, or with the one that its message enters."""
         if begun.steered is None:
@@ -135,7 +135,7 @@ class TurnDoor:
         self,
         found: StoredResponse,
         after: int,
-        wording: Wording,
+        wording: ApiFormat,
         *,
         with_results: bool,
         release: Release = release_nothing,
@@ -185,7 +185,7 @@ class TurnDoor:
         return await once(create, again, not_compared=STREAM_FIELDS)
 
     async def _answered_later(
-        self, asked: TurnRequest, found: StoredResponse, wording: Wording, release: Release = release_nothing
+        self, asked: TurnRequest, found: StoredResponse, wording: ApiFormat, release: Release = release_nothing
     ) -> Response:
         """Answer a request whose turn waits, or has begun before, as one whose turn begins at once is answered."""
         services = self.services
@@ -200,7 +200,7 @@ class TurnDoor:
         shown = await services.withheld.shown(self.caller, ended)
         return await _answer_of(shown.body, wording, with_results=asked.wants_results)
 
-    def _streamed(self, running: RunningTurn, wording: Wording, *, ends_with_client: bool) -> Response:
+    def _streamed(self, running: RunningTurn, wording: ApiFormat, *, ends_with_client: bool) -> Response:
         rights = self._rights(running.response)
         batches = self.services.follow(running.response, -1, with_results=running.with_results, rights=rights)
         release = partial(self._release, running, ends_with_client)
@@ -215,7 +215,7 @@ class TurnDoor:
         if has_left:
             await self.services.responses.stop_left(waiting)
 
-    async def _ended(self, running: RunningTurn, wording: Wording) -> Response:
+    async def _ended(self, running: RunningTurn, wording: ApiFormat) -> Response:
         """Wait for the end; a turn that failed is answered as the error that it failed with."""
         rights = self._rights(running.response, reads_text=False)
         try:
@@ -228,23 +228,23 @@ class TurnDoor:
         return await _answer_of(shown.body, wording, with_results=running.with_results)
 
 
-async def one_answer(body: ResponseBody, wording: Wording, *, with_results: bool) -> Response:
+async def one_answer(body: ResponseBody, wording: ApiFormat, *, with_results: bool) -> Response:
     """Return a response as one JSON object."""
     content = orjson.dumps(await wording.whole(body, with_results=with_results))
     return Response(content, media_type="application/json")
 
 
-async def _door(request: Request, caller: CallerDep) -> TurnDoor:
+async def _door(request: Request, caller: CallerDep) -> TurnEndpoint:
     services = service_in(request, TurnServices)
     request.scope["state"][ANSWER_HEADERS] = partial(services.rates.headers, caller)
-    return TurnDoor(request, services, caller)
+    return TurnEndpoint(request, services, caller)
 
 
-DoorDep = Annotated[TurnDoor, Depends(_door)]
+DoorDep = Annotated[TurnEndpoint, Depends(_door)]
 """What a route needs that answers a turn."""
 
 
-async def _answer_of(body: ResponseBody, wording: Wording, *, with_results: bool) -> Response:
+async def _answer_of(body: ResponseBody, wording: ApiFormat, *, with_results: bool) -> Response:
     report = report_in(body)
     if report is not None:
         raise error_of(report)

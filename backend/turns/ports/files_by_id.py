@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from backend.identity.domain import Caller
+from backend.knowledge.domain.file_indexes import FileIndex, IndexedFile
 from backend.knowledge.domain.knowledge import Document
-from backend.knowledge.domain.shelves import Shelf, ShelvedFile
 
 
 class FilesById(Protocol):
     """Stored files, each for its owner alone; each is read once, however often it is named."""
 
-    async def find(self, caller: Caller, file_ids: Sequence[str]) -> Mapping[str, ShelvedFile]:
+    async def find(self, caller: Caller, file_ids: Sequence[str]) -> Mapping[str, IndexedFile]:
         """Return by id those of the files that the caller has, with the states of their texts.
 
         Raises:
@@ -19,7 +19,7 @@ class FilesById(Protocol):
         """
         ...
 
-    async def text(self, file: ShelvedFile) -> str:
+    async def text(self, file: IndexedFile) -> str:
         """Return the text of a file that was read.
 
         Raises:
@@ -29,9 +29,9 @@ class FilesById(Protocol):
 
 
 class FilesOfAgents(Protocol):
-    """Stored files on the shelves of agents; whether a caller may use the agent is decided before."""
+    """Stored files in the file indexes of agents; whether a caller may use the agent is decided before."""
 
-    async def files(self, shelf: Shelf, file_ids: Sequence[str]) -> tuple[ShelvedFile, ...]:
+    async def files(self, file_index: FileIndex, file_ids: Sequence[str]) -> tuple[IndexedFile, ...]:
         """Return files with the states of their texts, in the order of their ids.
 
         Raises:

@@ -1,7 +1,13 @@
 """Leaving out an earlier part of the conversation in a running turn: before its first model call, or between two."""
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.prompt.domain.left_out import Omission, PromptRoom, left_out_by_input, left_out_of_running, summary_entry
+from backend.prompt.domain.truncation import (
+    PromptPackage,
+    Truncation,
+    left_out_by_input,
+    left_out_of_running,
+    summary_entry,
+)
 from backend.turns.domain.summary_request import fixed_tokens, request_tokens
 from backend.turns.domain.turn_plan import later_request
 from backend.turns.ports.observer import CompactionOutcome
@@ -15,7 +21,7 @@ from shared.models.execution import ExecutionRequest
 from shared.tokens import estimate_tokens
 
 
-def due_at_start(turn: Turn) -> Omission | None:
+def due_at_start(turn: Turn) -> Truncation | None:
     """Return what the turn's input leaves out, where no summary of it was tried yet."""
     if turn.card is None or turn.has_shown_compaction:
         return None
@@ -38,7 +44,7 @@ class CompactHistory:
         self._writer = writer
         self._has_overflowed = False
 
-    async def at_start(self, left_out: Omission) -> None:
+    async def at_start(self, left_out: Truncation) -> None:
         """Put a summary in the place of what the turn's input has left out; without one its notice stands there."""
         await self._put(self._turn.request, left_out)
 
@@ -82,17 +88,17 @@ class CompactHistory:
             raise error
         await self._put(request, left_out)
 
-    def _left_out(self, card: ModelCard, request: ExecutionRequest, prompt_tokens: int) -> Omission | None:
+    def _left_out(self, card: ModelCard, request: ExecutionRequest, prompt_tokens: int) -> Truncation | None:
         moved = sum(estimate_tokens(block.text) for block in self._turn.moved)
         fixed = moved + fixed_tokens(request, keeps_context=self._turn.keeps_context)
-        return left_out_of_running(self._writer.log, self._turn.response.id, PromptRoom(card, fixed, prompt_tokens))
+        return left_out_of_running(self._writer.log, self._turn.response.id, PromptPackage(card, fixed, prompt_tokens))
 
-    def _tokens_without(self, request: ExecutionRequest, left_out: Omission) -> int:
+    def _tokens_without(self, request: ExecutionRequest, left_out: Truncation) -> int:
         log = self._writer.log
         entries = summary_entry(left_out, None, log, self._turn.response, self._ports.clock.now())
         return request_tokens(later_request(request, (*log, *entries), self._turn.places, self._turn.moved))
 
-    async def _put(self, request: ExecutionRequest, left_out: Omission) -> None:
+    async def _put(self, request: ExecutionRequest, left_out: Truncation) -> None:
         began_at = self._ports.clock.now()
         summary = await self._summary(request, left_out)
         if self._reader.is_stopped:
@@ -109,7 +115,7 @@ class CompactHistory:
             epoch, reason = entries[-1].epoch, left_out.reset.reason
             self._ports.observer.epoch_started(turn.response.conversation_id, epoch, reason)
 
-    async def _summary(self, request: ExecutionRequest, left_out: Omission) -> Summary:
+    async def _summary(self, request: ExecutionRequest, left_out: Truncation) -> Summary:
         card = self._turn.card
         if card is None or not left_out.entries:
             return Summary(None, CompactionOutcome.ELIDED)

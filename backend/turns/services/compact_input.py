@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend.conversations.domain.carried_summaries import CarriedSummary, carrying_item
-from backend.conversations.domain.conversation_log import Entry, newest_reset, sent_entries
+from backend.conversations.domain.conversation_log import Entry, newest_epoch_state, sent_entries
 from backend.conversations.domain.responses import Item, ItemBody
 from backend.conversations.domain.withheld import emptied_item
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.steps import beside_others
+from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.knowledge.domain.labels import encode_labels
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.prompt.domain.left_out import Omission, labels_of_omission, left_out_by_input
+from backend.prompt.domain.truncation import Truncation, labels_of_omission, left_out_by_input
 from backend.prompt.domain.turn_calls import SummaryCall
 from backend.turns.ports.observer import CompactionOutcome
 from backend.turns.services.execution_reader import ExecutionReader
@@ -80,7 +80,7 @@ class CompactInput:
                 asked = await self._drafting.asked(caller, request)
                 start = await self._drafting.start(asked)
                 draft = await self._drafting.draft(asked, start, request_id)
-                turn, stored = await beside_others(start.size, lambda: assembled(draft))
+                turn, stored = await run_in_thread_if_large(start.size, lambda: assembled(draft))
                 record = _Record(turn.log)
                 left_out = _all_of(turn)
                 summary = await self._summary(turn, left_out, record, left)
@@ -93,7 +93,7 @@ class CompactInput:
         output = (*said, carrying_item(carried, self._secret))
         return CompactedInput(turn.response.id, int(draft.now.timestamp()), output, record.usage)
 
-    async def _summary(self, turn: Turn, left_out: Omission, record: _Record, left: asyncio.Event) -> Summary:
+    async def _summary(self, turn: Turn, left_out: Truncation, record: _Record, left: asyncio.Event) -> Summary:
         if turn.card is None or not left_out.entries:
             raise InvalidRequest("There is nothing to compact; give 'input' or 'previous_response_id'.", param="input")
         async with asyncio.TaskGroup() as group:
@@ -110,13 +110,13 @@ async def _stopped_when(left: asyncio.Event, reader: ExecutionReader) -> None:
     reader.stop()
 
 
-def _all_of(turn: Turn) -> Omission:
+def _all_of(turn: Turn) -> Truncation:
     """Return all that the turn would send, and what its length would have left out of that."""
     log = turn.log
-    cut, reset = left_out_by_input(log, turn.response.id), newest_reset(log)
+    cut, reset = left_out_by_input(log, turn.response.id), newest_epoch_state(log)
     sent_by = cut.sent_by if cut is not None else reset
     behind = reset.model_copy(update={"begins_at": len(log)})
-    return Omission(entries=sent_entries(log, sent_by), sent_by=sent_by, reset=behind, begins_epoch=True)
+    return Truncation(entries=sent_entries(log, sent_by), sent_by=sent_by, reset=behind, begins_epoch=True)
 
 
 def _messages_of_user(items: Sequence[Item], turn: Turn) -> tuple[ItemBody, ...]:
@@ -124,7 +124,7 @@ def _messages_of_user(items: Sequence[Item], turn: Turn) -> tuple[ItemBody, ...]
 
     Files without an id, whose bytes are not kept, go, too.
     """
-    reset = newest_reset(turn.log)
+    reset = newest_epoch_state(turn.log)
     bodies = [
         emptied_item(item.body, with_users=reset.withholds_users) if item.response_id in reset.withheld else item.body
         for item in items

@@ -1,6 +1,6 @@
 """Counting the tokens that a turn would send, without running it."""
 
-from backend.foundation.services.steps import beside_others
+from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.compaction import tools_tokens
@@ -27,7 +27,7 @@ class CountInput:
         asked = await self._drafting.asked(caller, request)
         start = await self._drafting.start(asked)
         draft = await self._drafting.draft(asked, start, request_id)
-        return await beside_others(start.size, lambda: _prompt_tokens(draft))
+        return await run_in_thread_if_large(start.size, lambda: _prompt_tokens(draft))
 
 
 def _prompt_tokens(draft: TurnDraft) -> int:

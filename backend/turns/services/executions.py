@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from backend.conversations.domain.conversation_log import EpochReason
-from backend.prompt.domain.left_out import Omission
 from backend.prompt.domain.prompt_tail import tail_of
+from backend.prompt.domain.truncation import Truncation
 from backend.turns.domain.turn_plan import later_request, moved_in
 from backend.turns.services.compact_history import CompactHistory, due_at_start, is_long_when_taken_over
 from backend.turns.services.execution_reader import ExecutionReader
@@ -35,7 +35,7 @@ class Executions:
         self._asked = asked
         self._steering = Steering(ports, turn, writer)
         self._compact = CompactHistory(ports, turn, reader, writer)
-        self._due: Omission | None = None
+        self._due: Truncation | None = None
         self._is_long = False
         self._inbox: BatchBuffer[ExecutionEvent] | None = None
 

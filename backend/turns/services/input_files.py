@@ -9,13 +9,13 @@ from backend.conversations.domain.turn_input import ParsedInput
 from backend.extraction.domain.chunking import joined_text, readable_text
 from backend.extraction.domain.media_types import media_type_of
 from backend.extraction.ports import DocumentReader, ReadableFile
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from backend.identity.domain import Caller
 from backend.knowledge.domain.excerpts import best_chunks
-from backend.knowledge.domain.shelves import ShelfState, ShelvedFile
+from backend.knowledge.domain.file_indexes import FileIndexState, IndexedFile
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.search.domain.chunks import Chunk
-from backend.turns.domain.file_parts import GivenFile, bytes_given, without_bytes_in_steps
+from backend.turns.domain.file_parts import GivenFile, bytes_given, without_bytes_cooperatively
 from backend.turns.domain.file_room import Room
 from backend.turns.ports.files_by_id import FilesById
 from shared.errors import ContextTooLong, InvalidRequest, NotFound, UnsupportedValue
@@ -62,7 +62,7 @@ class _Reading:
     caller: Caller
     given: FilesOfRequest
     room: Room
-    stored: Mapping[str, ShelvedFile]
+    stored: Mapping[str, IndexedFile]
     left_tokens: int
     blocks: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -87,7 +87,7 @@ class InputFiles:
         """
         if isinstance(request.input, str):
             return request, FilesOfRequest()
-        found = await in_steps(without_bytes_in_steps(request.input))
+        found = await run_cooperatively(without_bytes_cooperatively(request.input))
         if not found.files:
             return request, FilesOfRequest()
         return request.model_copy(update={"input": found.items}), FilesOfRequest(found.files)
@@ -118,7 +118,7 @@ class InputFiles:
         update = {"history": tuple(history), "current": current, "files": tuple(files.values()), "ends": ()}
         return read.model_copy(update=update)
 
-    async def _stored_files(self, caller: Caller, files: Sequence[GivenFile]) -> Mapping[str, ShelvedFile]:
+    async def _stored_files(self, caller: Caller, files: Sequence[GivenFile]) -> Mapping[str, IndexedFile]:
         """Return the stored files by their ids.
 
         Raises:
@@ -182,14 +182,14 @@ class InputFiles:
         stored = reading.stored[file.part.file_id or ""]
         name = file.part.filename or stored.name
         tokens = stored.tokens + STORED_MARKS_TOKENS
-        if stored.state is ShelfState.READ and tokens <= reading.left_tokens and self._stored is not None:
+        if stored.state is FileIndexState.READ and tokens <= reading.left_tokens and self._stored is not None:
             reading.left_tokens -= tokens
             try:
                 text = await self._stored.text(stored)
             except NotFound:
                 raise InvalidRequest(f"There is no file {stored.file_id!r}.", param=file.param) from None
             return attached_file(name, file.digest, text, file_id=stored.file_id)
-        if stored.state is ShelfState.READ and not reading.room.lists:
+        if stored.state is FileIndexState.READ and not reading.room.lists:
             raise _too_long(file, name, tokens, reading.room._replace(hard_tokens=max(0, reading.left_tokens)))
         reading.left_tokens -= STORED_MARKS_TOKENS
         return attached_without_text(name, file.digest, stored.file_id, _why_not_shown(stored))
@@ -220,12 +220,12 @@ class InputFiles:
         return FileText(file.name, text, tokens + MARKS_TOKENS, chunks)
 
 
-def _why_not_shown(file: ShelvedFile) -> str:
+def _why_not_shown(file: IndexedFile) -> str:
     """Say in the prompt why the text of a stored file is not there."""
     match file.state:
-        case ShelfState.READ:
+        case FileIndexState.READ:
             return words.LISTED.format(tokens=file.tokens)
-        case ShelfState.BEING_READ:
+        case FileIndexState.BEING_READ:
             return words.BEING_READ
         case _:
             return words.UNREADABLE.format(reason=file.error.message if file.error is not None else "it was deleted.")

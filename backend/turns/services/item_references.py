@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backend.conversations.domain.item_references import referenced_ids, resolved_in_steps
+from backend.conversations.domain.item_references import referenced_ids, resolved_cooperatively
 from backend.conversations.domain.responses import OwnedItem
 from backend.conversations.domain.withheld import emptied_item
 from backend.conversations.ports.conversations import ConversationStore
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, Labels, joined_labels, may_read
 from backend.openai_api.domain.turn_request import TurnRequest
@@ -57,7 +57,7 @@ class ReferencedItems:
             else emptied_item(each.item.body, with_users=each.is_shared)
             for each in found
         }
-        items = await in_steps(resolved_in_steps(request.input, bodies))
+        items = await run_cooperatively(resolved_cooperatively(request.input, bodies))
         return ResolvedInput(request.model_copy(update={"input": items}), labels)
 
     async def _labels(self, found: tuple[OwnedItem, ...]) -> Mapping[str, Labels]:

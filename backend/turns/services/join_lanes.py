@@ -12,11 +12,11 @@ from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_events import TERMINAL_TYPES, LoggedEvent
 from backend.openai_api.domain.response_object import Ending, ResponseBody
 from backend.streams.services.follow_events import FollowEvents
-from backend.streams.services.until_stored import until_stored
+from backend.streams.services.retry_while_unavailable import retry_while_unavailable
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.joined_writer import JoinedWriter
 from backend.turns.services.responses import Responses
-from backend.turns.services.run_turn import Gates, ending_of_defect, is_taken, signalled
+from backend.turns.services.run_turn import TurnSignals, ending_of_defect, is_taken, signalled
 from backend.turns.services.turn_ports import JoinedTurn, TurnPorts
 from shared.errors import NotFound, TurnTaken, Unavailable
 
@@ -25,7 +25,11 @@ LANES_END_SECONDS = 2.0
 
 
 async def join_lanes(
-    ports: TurnPorts, turn: JoinedTurn, gates: Gates, checkpoints: CheckpointWriter, pauses_seconds: Sequence[float]
+    ports: TurnPorts,
+    turn: JoinedTurn,
+    gates: TurnSignals,
+    checkpoints: CheckpointWriter,
+    pauses_seconds: Sequence[float],
 ) -> StoredResponse | None:
     """Join the lanes of a turn until all have ended, and return the joined response.
 
@@ -49,7 +53,7 @@ async def join_lanes(
     return response
 
 
-async def _joined(lanes: "_Lanes", gates: Gates, checkpoints: CheckpointWriter) -> Ending | None:
+async def _joined(lanes: "_Lanes", gates: TurnSignals, checkpoints: CheckpointWriter) -> Ending | None:
     """Return how the joined response ends; None where this process must stop before its lanes have ended."""
     writer = lanes.writer
     async with asyncio.TaskGroup() as group:
@@ -106,7 +110,7 @@ class _Lanes:
         """Return a lane's response as it ended: as it is stored, or as its last event shows it where it is not."""
         stored: StoredResponse | None = None
         if self._turn.is_stored:
-            stored = await until_stored(lambda: self._stored_end(lane), self._pauses_seconds)
+            stored = await retry_while_unavailable(lambda: self._stored_end(lane), self._pauses_seconds)
         else:
             await self._ports.background.attempt("drop_events", lambda: self._ports.events.drop(lane.id))
         if stored is not None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.identity.domain import Caller
-from backend.openai_api.domain.presets import ModelMeaning
+from backend.openai_api.domain.presets import ResolvedModel
 from backend.turns.ports.presets import OfferedPreset, PresetSource
 from backend.turns.services.model_catalogue import ModelCatalogue
 from shared.errors import UnknownModel
@@ -21,7 +21,7 @@ class ModelNames:
         self._models = models
         self._presets = presets
 
-    async def meaning(self, caller: Caller, name: str) -> ModelMeaning:
+    async def meaning(self, caller: Caller, name: str) -> ResolvedModel:
         """Return what a name means; an empty one is the default model.
 
         Raises:
@@ -31,7 +31,7 @@ class ModelNames:
         cards = await self._models.all()
         card = _card_in(cards, name)
         if card is not None:
-            return ModelMeaning(card=card)
+            return ResolvedModel(card=card)
         if not name:
             raise UnknownModel("No model is offered; the operator has to configure one.", param="model")
         preset = await self._presets.find(caller, name)
@@ -42,7 +42,7 @@ class ModelNames:
         if card is None:
             gone = f"The agent '{name}' uses the model '{preset.model}', which is not offered any more"
             raise UnknownModel(f"{gone}; give the agent one of {listed(_names(cards))}.", param="model")
-        return ModelMeaning(card=card, preset=preset)
+        return ResolvedModel(card=card, preset=preset)
 
     async def has_lost(self, caller: Caller, refs: Collection[AgentRef]) -> bool:
         """Return whether the caller may no longer use one of these agents.

@@ -5,6 +5,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
+from backend.conversations.domain.history_fingerprint import (
+    Boundary,
+    HistoryFingerprint,
+    boundaries_cooperatively,
+    extended_cooperatively,
+    root_fingerprint,
+    stored_fingerprint,
+    text_with_blank_lines,
+)
 from backend.conversations.domain.item_removal import is_edited
 from backend.conversations.domain.members import ConversationRole, check_role
 from backend.conversations.domain.responses import (
@@ -14,18 +23,9 @@ from backend.conversations.domain.responses import (
     StoredResponse,
     conversation_cache_key,
 )
-from backend.conversations.domain.seen_chain import (
-    Boundary,
-    Chain,
-    boundaries_in_steps,
-    extended_in_steps,
-    root_chain,
-    stored_chain,
-    text_with_blank_lines,
-)
 from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string, read_without_items
 from backend.conversations.services.conversation_access import ConversationAccess
-from backend.foundation.services.steps import beside_others, in_steps
+from backend.foundation.services.steps import run_cooperatively, run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import lane_to_continue
@@ -91,8 +91,8 @@ class OriginReader:
         Nothing is left of the turn before by which its conversation could be recognised; the message with which a
         client's resent history opens stays the same, and so providers send all of its turns to one cache.
         """
-        root = root_chain(caller.tenant, caller.user_id)
-        opening = await in_steps(extended_in_steps(root, new.read.messages[:1])) or root
+        root = root_fingerprint(caller.tenant, caller.user_id)
+        opening = await run_cooperatively(extended_cooperatively(root, new.read.messages[:1])) or root
         cache_key = conversation_cache_key(self._secret, caller.tenant, opening.digest)
         conversation = new.origin.conversation.model_copy(update={"cache_key": cache_key})
         return replace(new, origin=new.origin.model_copy(update={"conversation": conversation}))
@@ -104,7 +104,7 @@ class OriginReader:
         """
         if not new.read.history:
             return None
-        root = root_chain(caller.tenant, caller.user_id)
+        root = root_fingerprint(caller.tenant, caller.user_id)
         found = await self._newest_seen(caller, new, root)
         origin = await self._seen(caller, found.response_id) if found is not None else None
         if found is None or origin is None:
@@ -112,26 +112,26 @@ class OriginReader:
         count = found.boundary.message_count
         rest = new.read.behind(count)
         # Behind an answer only its own words tell what it and its continuation are together.
-        behind = stored_chain(found.boundary.digest)
+        behind = stored_fingerprint(found.boundary.digest)
         before, messages = (behind, rest.messages) if rest.messages else (root, new.read.messages)
         return TurnStart(
             origin=origin,
             request=_without_items(new.request, new.read.ends[count - 1]),
             read=rest,
             waiting=pending_calls(history(origin.log)),
-            seen=await in_steps(extended_in_steps(before, messages)),
+            seen=await run_cooperatively(extended_cooperatively(before, messages)),
             is_recognised=True,
         )
 
-    async def _newest_seen(self, caller: Caller, new: TurnStart, root: Chain) -> SeenBoundary | None:
+    async def _newest_seen(self, caller: Caller, new: TurnStart, root: HistoryFingerprint) -> SeenBoundary | None:
         """Look up the chains of a history; where its end is not found, also those of the release before."""
-        boundaries = before = await in_steps(boundaries_in_steps(root, new.read.history))
+        boundaries = before = await run_cooperatively(boundaries_cooperatively(root, new.read.history))
         if not boundaries:
             return None
         wanted = await self._digest_of(caller, new)
         known = await self._turns.newest_seen([each.digest for each in boundaries], wanted)
         if boundaries[-1].digest not in known:
-            before = await in_steps(boundaries_in_steps(root, new.read.history, text_with_blank_lines))
+            before = await run_cooperatively(boundaries_cooperatively(root, new.read.history, text_with_blank_lines))
             if before != boundaries:
                 known = {**await self._turns.newest_seen([each.digest for each in before], wanted), **known}
         for boundary, same in zip(reversed(boundaries), reversed(before), strict=True):
@@ -248,10 +248,10 @@ async def started(origin: Origin, request: TurnRequest) -> TurnStart:
     """Read the input of a turn that begins at an origin."""
     waiting = pending_calls(history(origin.log))
     count = 1 if isinstance(request.input, str) else len(request.input)
-    read = await beside_others(count, lambda: _read(request, waiting))
+    read = await run_in_thread_if_large(count, lambda: _read(request, waiting))
     # What several people have said, no client resends as a history of its own.
     is_kept = request.is_stored and not origin.conversation.people.is_shared
-    seen = await in_steps(extended_in_steps(origin.seen, read.messages)) if is_kept else None
+    seen = await run_cooperatively(extended_cooperatively(origin.seen, read.messages)) if is_kept else None
     return TurnStart(origin=origin, request=_in_order_read(request, read), read=read, waiting=waiting, seen=seen)
 
 

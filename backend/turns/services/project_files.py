@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.placed_blocks import CLASSIC
+from backend.knowledge.domain.file_indexes import FileIndex, FileIndexState, IndexedFile, file_index_of_agent
 from backend.knowledge.domain.knowledge import Document
-from backend.knowledge.domain.shelves import Shelf, ShelfState, ShelvedFile, shelf_of_agent
 from backend.openai_api.domain.presets import Preset
 from backend.prompt.domain.document_numbers import first_shown_number, next_number
 from backend.turns.ports.files_by_id import FilesOfAgents
@@ -26,8 +26,8 @@ MAX_KEPT_CHARACTERS = 8_000_000
 """How much text of agents' files a process keeps, so that it is not read from the database in each turn."""
 
 _STATES = {
-    ShelfState.BEING_READ: "its text is still being extracted",
-    ShelfState.DELETED: "deleted",
+    FileIndexState.BEING_READ: "its text is still being extracted",
+    FileIndexState.DELETED: "deleted",
 }
 
 
@@ -59,8 +59,8 @@ class ProjectFiles:
         """
         if self._files is None or preset is None or not preset.file_ids:
             return NO_PROJECT
-        shelf = shelf_of_agent(tenant, preset.id)
-        files = await self._files.files(shelf, preset.file_ids)
+        file_index = file_index_of_agent(tenant, preset.id)
+        files = await self._files.files(file_index, preset.file_ids)
         limit_tokens = card.input_budget_tokens * SHOWN_PERCENT // 100
         if sum(file.tokens for file in files) < limit_tokens:
             texts = await self._texts(files)
@@ -69,9 +69,9 @@ class ProjectFiles:
             text = await asyncio.to_thread(_shown, files, texts, numbered)
             if await asyncio.to_thread(estimate_tokens, text) < limit_tokens:
                 return ProjectInTurn(text)
-        return _searched(shelf, preset, files)
+        return _searched(file_index, preset, files)
 
-    async def _texts(self, files: Sequence[ShelvedFile]) -> dict[str, str]:
+    async def _texts(self, files: Sequence[IndexedFile]) -> dict[str, str]:
         """Return the texts of those files that have one, by their ids."""
         texts = dict[str, str]()
         for file in files:
@@ -94,7 +94,7 @@ class ProjectFiles:
 
 
 class _KeptTexts:
-    """The texts of documents that were used last; a document on a shelf never changes."""
+    """The texts of documents that were used last; a document in a file index never changes."""
 
     def __init__(self) -> None:
         self._texts = OrderedDict[str, str]()
@@ -114,7 +114,7 @@ class _KeptTexts:
             self._characters -= len(self._texts.popitem(last=False)[1])
 
 
-def _shown(files: Sequence[ShelvedFile], texts: dict[str, str], log: Sequence[Entry]) -> str:
+def _shown(files: Sequence[IndexedFile], texts: dict[str, str], log: Sequence[Entry]) -> str:
     """Render the files with the numbers that the log shows them under, or with the next ones."""
     others = [_listed(file) for file in files if file.file_id not in texts]
 
@@ -133,12 +133,12 @@ def _shown(files: Sequence[ShelvedFile], texts: dict[str, str], log: Sequence[En
     return text if before.text.endswith(text) else rendered(next_number(log))
 
 
-def _searched(shelf: Shelf, preset: Preset, files: Sequence[ShelvedFile]) -> ProjectInTurn:
-    base = KnowledgeBaseRef(id=shelf.id, name=f"Files of {preset.name}", access_mode=AccessMode.FULL)
-    return ProjectInTurn(searched_files(shelf.id, [_listed(file) for file in files]), base)
+def _searched(file_index: FileIndex, preset: Preset, files: Sequence[IndexedFile]) -> ProjectInTurn:
+    base = KnowledgeBaseRef(id=file_index.id, name=f"Files of {preset.name}", access_mode=AccessMode.FULL)
+    return ProjectInTurn(searched_files(file_index.id, [_listed(file) for file in files]), base)
 
 
-def _listed(file: ShelvedFile) -> ListedFile:
+def _listed(file: IndexedFile) -> ListedFile:
     reason = file.error.message if file.error is not None else "it has no text that can be read"
-    state = "" if file.state is ShelfState.READ else _STATES.get(file.state, reason)
+    state = "" if file.state is FileIndexState.READ else _STATES.get(file.state, reason)
     return ListedFile(file.name, file.file_id, file.tokens, state)

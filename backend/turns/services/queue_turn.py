@@ -7,12 +7,12 @@ from typing import NamedTuple
 from backend.conversations.domain.responses import Conversation, StoredResponse
 from backend.conversations.domain.waiting_turns import MOST_WAITING, IfRunning, WaitingTurn
 from backend.foundation.domain.idempotency import KeyClaim
-from backend.foundation.services.steps import beside_others
+from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import encode_labels
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.turns.domain.asked_later import AskedLater, read_asked, request_json, stored_asked
 from backend.turns.domain.lanes import lane_to_continue
+from backend.turns.domain.queued_request import QueuedRequest, read_queued, request_json, write_queued
 from backend.turns.services.item_references import ResolvedInput
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
@@ -117,23 +117,23 @@ async def _asked(caller: Caller, resolved: ResolvedInput, request_id: str, messa
     request = resolved.request
     count = 1 if isinstance(request.input, str) else len(request.input)
     labels = {item_id: encoded for item_id, each in resolved.labels.items() if (encoded := encode_labels(each))}
-    later = AskedLater(
+    later = QueuedRequest(
         caller=caller,
         request_id=request_id,
-        request=await beside_others(count, lambda: request_json(request)),
+        request=await run_in_thread_if_large(count, lambda: request_json(request)),
         labels=labels,
         messages=messages,
     )
-    return stored_asked(later)
+    return write_queued(later)
 
 
-def asked_of(waiting: WaitingTurn) -> AskedLater:
+def asked_of(waiting: WaitingTurn) -> QueuedRequest:
     """Read what is stored of a waiting turn.
 
     Raises:
         InternalError: it cannot be read; another release may have stored it.
     """
     try:
-        return read_asked(waiting.asked)
+        return read_queued(waiting.asked)
     except ValueError as error:
         raise InternalError("The request of this turn cannot be read any more.") from error

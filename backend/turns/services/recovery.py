@@ -7,7 +7,7 @@ from functools import partial
 from backend.conversations.domain.leases import TakenTurn
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import result_or_error
-from backend.turns.services.take_over import TakeOver
+from backend.turns.services.recover_turn import RecoverTurn
 from backend.turns.services.turn_ports import JoinedTurn, Turn, TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import Draining, TurnTaken, Unavailable
@@ -33,7 +33,7 @@ class Recovery:
     over its own turns, too, of whose beginning or takeover it never heard.
     """
 
-    def __init__(self, ports: TurnPorts, take_over: TakeOver, registry: TurnRegistry, admission: Admission) -> None:
+    def __init__(self, ports: TurnPorts, take_over: RecoverTurn, registry: TurnRegistry, admission: Admission) -> None:
         self._ports = ports
         self._take_over = take_over
         self._registry = registry

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_object import Ending, failed
-from backend.streams.services.until_stored import FINISH_PAUSES_SECONDS
+from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.executions import Executions
@@ -33,7 +33,7 @@ SIGNAL_PAUSE_SECONDS = 1.0
 """Pause between attempts to listen for a stop signal while the carrier of signals is unavailable."""
 
 
-class Gates(NamedTuple):
+class TurnSignals(NamedTuple):
     """`opened` is set once the turn's first events can be read; who sets `interrupted` stops the turn.
 
     Who sets `boundary` ends the execution that runs before its next model call, and a further one goes on from there.
@@ -53,7 +53,7 @@ class HandedOver(NamedTuple):
 async def run_turn(
     ports: TurnPorts,
     turn: Turn,
-    gates: Gates,
+    gates: TurnSignals,
     checkpoints: CheckpointWriter,
     finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
 ) -> StoredResponse | None:
@@ -70,7 +70,7 @@ async def run_turn(
 
 
 async def _run(
-    ports: TurnPorts, turn: Turn, gates: Gates, checkpoints: CheckpointWriter, writer: TurnWriter
+    ports: TurnPorts, turn: Turn, gates: TurnSignals, checkpoints: CheckpointWriter, writer: TurnWriter
 ) -> StoredResponse | None:
     outcome = await result_or_error(_converse(ports, turn, writer, gates, checkpoints))
     if isinstance(outcome, HandedOver):
@@ -89,7 +89,7 @@ async def _run(
 
 
 async def _converse(
-    ports: TurnPorts, turn: Turn, writer: TurnWriter, gates: Gates, checkpoints: CheckpointWriter
+    ports: TurnPorts, turn: Turn, writer: TurnWriter, gates: TurnSignals, checkpoints: CheckpointWriter
 ) -> Ending | HandedOver:
     async with asyncio.TaskGroup() as group:
         reader = ExecutionReader(ports, group)
@@ -132,7 +132,7 @@ def _observe_start(ports: TurnPorts, turn: Turn) -> None:
         ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
 
 
-async def _heed_signals(ports: TurnPorts, gates: Gates, reader: ExecutionReader, writer: TurnWriter) -> None:
+async def _heed_signals(ports: TurnPorts, gates: TurnSignals, reader: ExecutionReader, writer: TurnWriter) -> None:
     """Stop the turn, have it pause, or note that others wait for its end, as signals say.
 
     Events that have arrived by the time of a stop are still written.

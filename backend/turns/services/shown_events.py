@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from backend.conversations.domain.responses import FinishedTurn, StoredResponse
 from backend.openai_api.domain.response_events import LoggedEvent
-from backend.streams.services.until_stored import until_stored
+from backend.streams.services.retry_while_unavailable import retry_while_unavailable
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import BallastError, Conflict, Unavailable
 
@@ -84,4 +84,4 @@ async def _stored_end(ports: TurnPorts, ended: FinishedTurn, pauses_seconds: Seq
         stored = await ports.turns.find(ended.response.id)
         return None if stored is not None and not stored.status.is_terminal else stored or ended.response
 
-    return await until_stored(stored_end, pauses_seconds)
+    return await retry_while_unavailable(stored_end, pauses_seconds)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from backend.conversations.domain.responses import Conversation, NewTurn, StoredResponse
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.steps import beside_others
+from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.openai_api.domain.response_object import ResponseBody
@@ -136,7 +136,7 @@ class StartLanes:
         for place, start in enumerate(starts):
             with _naming_place(place):
                 draft = await self._drafting.draft(asked, start, request_id)
-                lanes.append(await beside_others(start.size, partial(assembled, draft)))
+                lanes.append(await run_in_thread_if_large(start.size, partial(assembled, draft)))
         whole = join_assembled(self._drafting.new_response_id(asked), lanes, asked.resolved.request, before)
         with ExitStack() as stack:
             for record in whole.records:

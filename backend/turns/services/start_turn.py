@@ -3,7 +3,7 @@
 from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.steps import beside_others
+from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.openai_api.domain.turn_request import TurnRequest
@@ -114,7 +114,7 @@ class StartTurn:
         self, asked: AskedTurn, start: TurnStart, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
         draft = await self._drafting.draft(asked, start, request_id)
-        turn, new_turn = await beside_others(start.size, lambda: assembled(draft))
+        turn, new_turn = await run_in_thread_if_large(start.size, lambda: assembled(draft))
         with self._registry.owning(turn.response.id):
             if turn.is_stored:
                 claimed = claim.of(turn.response.id) if claim is not None else None

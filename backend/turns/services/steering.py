@@ -3,7 +3,7 @@
 import asyncio
 
 from backend.conversations.domain.waiting_turns import WaitingTurn
-from backend.turns.domain.asked_later import AskedLater
+from backend.turns.domain.queued_request import QueuedRequest
 from backend.turns.services.queue_turn import asked_of
 from backend.turns.services.turn_ports import Turn, TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
@@ -34,12 +34,12 @@ class Steering:
             return True
         return False
 
-    async def _found(self) -> list[tuple[WaitingTurn, AskedLater]]:
+    async def _found(self) -> list[tuple[WaitingTurn, QueuedRequest]]:
         try:
             found = await self._waiting.steering(self._turn.response)
         except (Unavailable, CorruptRecord):
             return []
-        entering: list[tuple[WaitingTurn, AskedLater]] = []
+        entering: list[tuple[WaitingTurn, QueuedRequest]] = []
         for waiting in found:
             asked = await self._asked(waiting)
             if asked is not None:
@@ -47,7 +47,7 @@ class Steering:
             await asyncio.sleep(0)  # others run between two of them
         return entering
 
-    async def _asked(self, waiting: WaitingTurn) -> AskedLater | None:
+    async def _asked(self, waiting: WaitingTurn) -> QueuedRequest | None:
         """Return what is stored of a message that may enter; None where it may not."""
         try:
             asked = asked_of(waiting)

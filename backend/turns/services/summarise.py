@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple, Protocol
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.prompt.domain.left_out import Omission, summary_limit_tokens
+from backend.prompt.domain.truncation import Truncation, summary_limit_tokens
 from backend.prompt.domain.turn_calls import SummaryCall
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.turns.domain.summary_request import (
@@ -111,7 +111,7 @@ class Summarise:
         self._card = card
         self._may_be_longer = may_be_longer
 
-    async def __call__(self, request: ExecutionRequest, left_out: Omission) -> Summary:
+    async def __call__(self, request: ExecutionRequest, left_out: Truncation) -> Summary:
         """Summarise what `request`, the next of the turn, is going to leave out."""
         limit = summary_limit_tokens(self._card)
         excerpts = excerpts_of(left_out, summary_room_tokens(request, self._card), limit)
@@ -151,7 +151,7 @@ class Summarise:
             self._record.add_summary(call)
         return answer
 
-    def _judged(self, answer: _Answer, left_out: Omission, limit_tokens: int) -> Summary:
+    def _judged(self, answer: _Answer, left_out: Truncation, limit_tokens: int) -> Summary:
         tokens = estimate_tokens(answer.text)
         if answer.failed_with == DeadlineExceeded.__name__:
             return Summary(None, CompactionOutcome.TIMED_OUT)

@@ -26,8 +26,8 @@ from backend.conversations.domain.responses import (
 )
 from backend.conversations.domain.withheld import labels_in
 from backend.knowledge.domain.access import strictest_mode
+from backend.knowledge.domain.file_indexes import file_index_of_agent
 from backend.knowledge.domain.labels import Label, Labels, joined_labels
-from backend.knowledge.domain.shelves import shelf_of_agent
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
 from backend.openai_api.domain.requested_settings import model_parameters
 from backend.openai_api.domain.response_object import new_body
@@ -342,12 +342,12 @@ def _knowledge(draft: TurnDraft, expires_at: datetime, log: Sequence[Entry]) -> 
 def _label(draft: TurnDraft) -> Labels:
     """Label the turn with the bases whose text it may hold: its own, and those of the turns that its model gets.
 
-    The files of its agent, shown or searched, are one of them: who may use the agent may read their shelf.
+    The files of its agent, shown or searched, are one of them: who may use the agent may read their file index.
     """
     own = [Label(binding.base.id, binding.role.access_mode) for binding in draft.bindings]
     agent = draft.blocks.agent
     if agent is not None and (draft.blocks.project_files or draft.project_base is not None):
-        own.append(Label(shelf_of_agent(draft.caller.tenant, agent.id).id, AccessMode.FULL))
+        own.append(Label(file_index_of_agent(draft.caller.tenant, agent.id).id, AccessMode.FULL))
     withheld = frozenset(draft.epoch.reset.withheld)
     sent = labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])
     return joined_labels([*own, *draft.given, *sent])

@@ -4,19 +4,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from backend.conversations.domain.attached_files import check_read
+from backend.conversations.domain.history_fingerprint import HistoryFingerprint
 from backend.conversations.domain.placed_blocks import NO_BLOCKS, PlacedBlocks
 from backend.conversations.domain.responses import (
     ConversationSettings,
     PresetUse,
     StoredResponse,
 )
-from backend.conversations.domain.seen_chain import Chain
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Labels
 from backend.openai_api.domain.client_left import BY_API, DisconnectPolicy
-from backend.openai_api.domain.presets import ModelMeaning
+from backend.openai_api.domain.presets import ResolvedModel
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.context_policy import BaseText
 from backend.prompt.domain.epochs import Epoch
@@ -77,9 +77,9 @@ class TurnDraft:
     base_texts: tuple[BaseText, ...]
     dynamic_blocks: tuple[DynamicBlock, ...]
     epoch: Epoch
-    meaning: ModelMeaning
+    meaning: ResolvedModel
     needs_log_end: bool
-    seen: Chain | None
+    seen: HistoryFingerprint | None
     given: Labels = ()
     preset_use: PresetUse | None = None
     blocks: PlacedBlocks = NO_BLOCKS

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 from backend.conversations.domain.authors import authored
-from backend.conversations.domain.conversation_log import newest_reset, summary_of
+from backend.conversations.domain.conversation_log import newest_epoch_state, summary_of
 from backend.conversations.domain.passed_over import IGNORED_KEY, PassedOver
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.conversations.domain.responses import (
@@ -19,7 +19,7 @@ from backend.conversations.domain.responses import (
 )
 from backend.conversations.domain.waiting_turns import IfRunning
 from backend.foundation.domain.json_objects import scanned
-from backend.foundation.services.steps import beside_others, in_steps
+from backend.foundation.services.steps import run_cooperatively, run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
@@ -27,8 +27,8 @@ from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import decode_labels
 from backend.openai_api.domain.client_left import unstored_id
 from backend.openai_api.domain.presets import (
-    ModelMeaning,
     Preset,
+    ResolvedModel,
     blocks_of,
     only_usable,
     with_defaults,
@@ -44,14 +44,14 @@ from backend.openai_api.domain.requested_settings import (
     own_settings,
 )
 from backend.openai_api.domain.response_object import new_body
-from backend.openai_api.domain.turn_request import TurnRequest, turn_request_in_steps
+from backend.openai_api.domain.turn_request import TurnRequest, turn_request_cooperatively
 from backend.prompt.domain.block_policy import agents_stated
 from backend.prompt.domain.epochs import CallerAccess, plan_epoch, with_unknown_tools
 from backend.prompt.domain.listed_files import has_unshown
 from backend.prompt.domain.settings_digest import settings_digest
 from backend.prompt.domain.system_message import PromptForm, prompt_form
-from backend.turns.domain.asked_later import AskedLater, check_may_enter
 from backend.turns.domain.file_room import files_room
+from backend.turns.domain.queued_request import QueuedRequest, check_may_enter
 from backend.turns.domain.turn_origin import TurnStart, at_unknown_end
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.carried_summaries import CarriedSummaries
@@ -88,7 +88,7 @@ class AskedTurn:
 class _AskedSettings(NamedTuple):
     """What a turn asks for: its model, its request with a preset's defaults, its own settings and those joined."""
 
-    meaning: ModelMeaning
+    meaning: ResolvedModel
     request: TurnRequest
     own: ConversationSettings
     joined: ConversationSettings
@@ -104,7 +104,7 @@ class QueuedDraft(NamedTuple):
 class _KnownSettings(NamedTuple):
     """What a turn runs with: its model, the preset with its skills, its request, settings, and the bases in scope."""
 
-    meaning: ModelMeaning
+    meaning: ResolvedModel
     preset: Preset | None
     request: TurnRequest
     own: ConversationSettings
@@ -136,12 +136,12 @@ class TurnDrafting:
         """
         return await self._separated(caller, await self.resolved(caller, request))
 
-    async def asked_again(self, later: AskedLater, waited: StoredResponse) -> AskedTurn:
+    async def asked_again(self, later: QueuedRequest, waited: StoredResponse) -> AskedTurn:
         """Return the request of a turn that has waited, as `asked` does."""
         metadata = cast("dict[str, str]", waited.body["metadata"])
         # What was passed over at first is not in the request any more; the response was shown with it.
         passed_over = PassedOver(metadata.get(IGNORED_KEY, ""))
-        again = await in_steps(turn_request_in_steps(scanned(later.request.encode()), passed_over))
+        again = await run_cooperatively(turn_request_cooperatively(scanned(later.request.encode()), passed_over))
         request = again.model_copy(update={"metadata": metadata})
         labels = {item_id: decode_labels(encoded) for item_id, encoded in later.labels.items()}
         return replace(await self._separated(later.caller, ResolvedInput(request, labels)), waited=waited)
@@ -203,7 +203,7 @@ class TurnDrafting:
             message = "What enters a running turn names no stored items that come from knowledge; let it queue."
             raise InvalidRequest(message, param="input")
         author = start.origin.conversation.people.author_of(asked.caller.user_id)
-        read = await beside_others(start.size, lambda: authored(start.read, author))
+        read = await run_in_thread_if_large(start.size, lambda: authored(start.read, author))
         now, zone = self._clock.now(), self._policy.time_zone
         said = [each for each in read.messages if isinstance(each, UserMessage)]
         check_may_enter(said)
@@ -251,7 +251,7 @@ class TurnDrafting:
         room = partial(files_room, start, settings, meaning.card, texts)
         given = await self._files.put_into(caller, start.read, asked.files, room)
         author = origin.conversation.people.author_of(caller.user_id)
-        read = await beside_others(start.size, lambda: authored(given, author))
+        read = await run_in_thread_if_large(start.size, lambda: authored(given, author))
         blocks = blocks.model_copy(update={"project_files": project.text, "files": read.files})
         access = await self._access(caller, start, bindings, meaning)
         facts = self._facts(asked, start, settings, now)
@@ -310,7 +310,7 @@ class TurnDrafting:
         asked = await self._asked(caller, start)
         return settings_digest(asked.joined, blocks_of(with_skills(asked.meaning.preset, asked.joined.served)))
 
-    def _form(self, caller: Caller, meaning: ModelMeaning) -> PromptForm:
+    def _form(self, caller: Caller, meaning: ResolvedModel) -> PromptForm:
         values = {
             "user.name": caller.user_id,
             "user.id": caller.user_id,
@@ -321,11 +321,11 @@ class TurnDrafting:
         return prompt_form(blocks_of(meaning.preset), self._policy.system_prompt, values)
 
     async def _access(
-        self, caller: Caller, start: TurnStart, bindings: tuple[Binding, ...], meaning: ModelMeaning
+        self, caller: Caller, start: TurnStart, bindings: tuple[Binding, ...], meaning: ResolvedModel
     ) -> CallerAccess:
         log = start.origin.log
         known = frozenset([meaning.preset.ref] if meaning.preset is not None else list[AgentRef]())
-        reset = newest_reset(log)
+        reset = newest_epoch_state(log)
         others = agents_stated(log, reset) - known
         withheld = await self._context.withheld(caller, log)
         for summary in summary_of(log, reset):
@@ -358,7 +358,7 @@ class TurnDrafting:
 
 
 def _use(
-    response_id: str, meaning: ModelMeaning, own: ConversationSettings, settings: ConversationSettings
+    response_id: str, meaning: ResolvedModel, own: ConversationSettings, settings: ConversationSettings
 ) -> PresetUse | None:
     if meaning.preset is None:
         return None

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.conversation_log import Entry
+from backend.conversations.domain.history_fingerprint import HistoryFingerprint
 from backend.conversations.domain.model_calls import TailMessage
 from backend.conversations.domain.placed_blocks import ANCHORED, Placement
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import StoredResponse
-from backend.conversations.domain.seen_chain import Chain
 from backend.conversations.domain.waiting_turns import Entered
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.ports.waiting_turns import WaitingTurnStore
@@ -58,7 +58,7 @@ class TurnPorts:
 
 
 @dataclass(frozen=True)
-class Begun:
+class ResumeState:
     """What another process has done of a turn: what clients were shown, and the usage of the model calls before.
 
     `entered` are the messages that have entered it. `summaries` counts those of the calls that made a summary.
@@ -97,8 +97,8 @@ class Turn:
     starts_epoch: bool
     keeps_context: bool = False
     sent: SentPrompt | None = None
-    begun: Begun | None = None
-    seen: Chain | None = None
+    begun: ResumeState | None = None
+    seen: HistoryFingerprint | None = None
     moved: tuple[MovedBlock, ...] = ()
     placement: Placement = ANCHORED
     keeps_skills: bool = False

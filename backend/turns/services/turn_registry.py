@@ -11,10 +11,10 @@ from typing import Self
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_object import total_tokens
-from backend.streams.services.until_stored import FINISH_PAUSES_SECONDS
+from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
 from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
 from backend.turns.services.join_lanes import join_lanes
-from backend.turns.services.run_turn import Gates, run_turn
+from backend.turns.services.run_turn import TurnSignals, run_turn
 from backend.turns.services.turn_ports import JoinedTurn, Turn, TurnPorts
 from shared.errors import Unavailable
 
@@ -252,7 +252,7 @@ class TurnRegistry:
             await self._drop(turn.response.id)
 
     async def _ended(self, turn: Turn | JoinedTurn, running: RunningTurn) -> StoredResponse | None:
-        gates = Gates(running.opened, running.interrupted, running.boundary, running.waited_for)
+        gates = TurnSignals(running.opened, running.interrupted, running.boundary, running.waited_for)
         outcome = await result_or_error(self._run_or_join(turn, gates))
         self.disown(turn.response.id)
         if outcome is None:
@@ -261,7 +261,7 @@ class TurnRegistry:
             self._ports.observer.turn_broke(turn.response.id, outcome)
         return outcome if isinstance(outcome, StoredResponse) else None
 
-    async def _run_or_join(self, turn: Turn | JoinedTurn, gates: Gates) -> StoredResponse | None:
+    async def _run_or_join(self, turn: Turn | JoinedTurn, gates: TurnSignals) -> StoredResponse | None:
         checkpoints, pauses_seconds = self._checkpoints, self._finish_pauses_seconds
         if isinstance(turn, JoinedTurn):
             return await join_lanes(self._ports, turn, gates, checkpoints, pauses_seconds)

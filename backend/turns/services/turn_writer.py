@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
+from backend.conversations.domain.history_fingerprint import answer_seen, extended
 from backend.conversations.domain.model_calls import CallsMade, TailMessage
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
@@ -16,7 +17,6 @@ from backend.conversations.domain.responses import (
     StoredResponse,
     numbered_items,
 )
-from backend.conversations.domain.seen_chain import answer_seen, extended
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.openai_api.domain.response_events import LoggedEvent
@@ -25,7 +25,7 @@ from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
 from backend.prompt.domain.turn_entries import with_entered
 from backend.restricted.services.outgoing_scan import OutgoingScan
-from backend.streams.services.until_stored import FINISH_PAUSES_SECONDS, until_stored
+from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS, retry_while_unavailable
 from backend.turns.services.delta_meter import DELTAS, DeltaMeter
 from backend.turns.services.shown_events import ShownEvents
 from backend.turns.services.turn_ports import Turn, TurnPorts
@@ -348,7 +348,9 @@ class TurnWriter:
             entries=tuple(entries), output=settled.output, last_event=settled.number, calls=calls, steered_by=steered_by
         )
         length, append = self._stored_length, self._ports.turns.append
-        await until_stored(lambda: append(self._turn.response.hold, length, exchange), self._finish_pauses_seconds)
+        await retry_while_unavailable(
+            lambda: append(self._turn.response.hold, length, exchange), self._finish_pauses_seconds
+        )
         self._stored_length = length + len(entries)
         self._settled = settled
         self._calls.note_stored(calls)

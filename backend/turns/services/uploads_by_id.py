@@ -4,25 +4,25 @@ from collections.abc import Mapping, Sequence
 
 from backend.files.services import Files
 from backend.identity.domain import Caller
-from backend.knowledge.domain.shelves import ShelvedFile, shelf_of_user
-from backend.vector_stores.services.shelves import Shelves
+from backend.knowledge.domain.file_indexes import IndexedFile, file_index_of_user
+from backend.vector_stores.services.file_indexes import FileIndexes
 from shared.errors import NotFound
 
 
 class UploadsById:
-    """The uploaded files of callers, with the texts that stand on the shelf of each."""
+    """The uploaded files of callers, with the texts that stand in the file index of each."""
 
-    def __init__(self, files: Files, shelves: Shelves) -> None:
+    def __init__(self, files: Files, file_indexes: FileIndexes) -> None:
         self._files = files
-        self._shelves = shelves
+        self._file_indexes = file_indexes
 
-    async def find(self, caller: Caller, file_ids: Sequence[str]) -> Mapping[str, ShelvedFile]:
+    async def find(self, caller: Caller, file_ids: Sequence[str]) -> Mapping[str, IndexedFile]:
         """Return by id those of the files that the caller has."""
         his = [file_id for file_id in file_ids if await self._has(caller, file_id)]
-        found = await self._shelves.files(shelf_of_user(caller.tenant, caller.user_id), his)
+        found = await self._file_indexes.files(file_index_of_user(caller.tenant, caller.user_id), his)
         return {file.file_id: file for file in found}
 
-    async def text(self, file: ShelvedFile) -> str:
+    async def text(self, file: IndexedFile) -> str:
         """Return the text of a file that was read.
 
         Raises:
@@ -30,7 +30,7 @@ class UploadsById:
         """
         if file.document is None:
             raise NotFound("There is no such file.", param="file_id")
-        return await self._shelves.text(file.document)
+        return await self._file_indexes.text(file.document)
 
     async def _has(self, caller: Caller, file_id: str) -> bool:
         try:

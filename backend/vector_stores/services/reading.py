@@ -36,7 +36,7 @@ MAX_ATTEMPTS = 4
 """A file with which processes ended so often is read no more."""
 
 
-class ReadingBell:
+class WakeSignal:
     """Wakes the readers of this process when it queues a file."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class AttachedFileReading:
     def __init__(
         self,
         ports: ReadingPorts,
-        bell: ReadingBell,
+        bell: WakeSignal,
         *,
         is_only_replica: bool,
         waits: ReadingWaits = ReadingWaits(),  # noqa: B008 -- never changed

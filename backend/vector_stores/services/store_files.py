@@ -18,7 +18,7 @@ from backend.knowledge.domain.attachments import (
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.search.domain.filters import Attributes
-from backend.vector_stores.services.reading import ReadingBell
+from backend.vector_stores.services.reading import WakeSignal
 from backend.vector_stores.services.store_access import find_store
 from shared.clock import Clock
 from shared.errors import NotFound
@@ -40,7 +40,7 @@ class StoreFilePorts(NamedTuple):
     knowledge: KnowledgeStore
     attachments: AttachmentStore
     files: Files
-    bell: ReadingBell
+    bell: WakeSignal
     clock: Clock
 
 

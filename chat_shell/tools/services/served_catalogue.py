@@ -20,7 +20,7 @@ FIRST_LISTS_SECONDS = 3.0
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class _Shelf:
+class _CachedTools:
     """What is known of one server."""
 
     def __init__(self, entry: ServerEntry, server: ToolServer) -> None:
@@ -41,7 +41,9 @@ class ToolServerCatalogue:
         observer: ToolServerObserver,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._shelves = sorted((_Shelf(entry, server) for entry, server in servers), key=lambda each: each.entry.name)
+        self._cached = sorted(
+            (_CachedTools(entry, server) for entry, server in servers), key=lambda each: each.entry.name
+        )
         self._skills = tuple(sorted(skills, key=lambda skill: skill.name))
         self._observer = observer
         self._sleep = sleep
@@ -50,49 +52,49 @@ class ToolServerCatalogue:
         """Return what is known; a server that is away keeps the list that it gave last."""
         try:
             async with asyncio.timeout(FIRST_LISTS_SECONDS):
-                for shelf in self._shelves:
-                    await shelf.asked.wait()
+                for cached in self._cached:
+                    await cached.asked.wait()
         except TimeoutError:
             pass  # what is not known yet is marked so
         servers = tuple(
-            ServerTools(server=shelf.entry.name, is_known=shelf.tools is not None, tools=shelf.tools or ())
-            for shelf in self._shelves
+            ServerTools(server=cached.entry.name, is_known=cached.tools is not None, tools=cached.tools or ())
+            for cached in self._cached
         )
         return OfferedTools(servers=servers, skills=self._skills)
 
     async def run(self) -> None:
         """Keep the servers and their lists until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for shelf in self._shelves:
-                group.create_task(shelf.server.run())
-                group.create_task(self._keep_fresh(shelf))
+            for cached in self._cached:
+                group.create_task(cached.server.run())
+                group.create_task(self._keep_fresh(cached))
 
-    async def _keep_fresh(self, shelf: _Shelf) -> None:
+    async def _keep_fresh(self, cached: _CachedTools) -> None:
         pause_seconds = FIRST_PAUSE_SECONDS
         while True:
             try:
-                await self._ask(shelf)
+                await self._ask(cached)
                 pause_seconds = FIRST_PAUSE_SECONDS
                 next_seconds = REFRESH_SECONDS
             except ToolServerFailed as failed:
-                self._note_failure(shelf, failed.failure)
+                self._note_failure(cached, failed.failure)
                 next_seconds, pause_seconds = pause_seconds, min(2 * pause_seconds, REFRESH_SECONDS)
             finally:
-                shelf.asked.set()
+                cached.asked.set()
             await self._sleep(next_seconds)
 
-    async def _ask(self, shelf: _Shelf) -> None:
+    async def _ask(self, cached: _CachedTools) -> None:
         try:
             async with asyncio.timeout(LISTING_SECONDS):
-                listed = await shelf.server.list_tools()
+                listed = await cached.server.list_tools()
         except TimeoutError:
             raise ToolServerFailed(CallFailure.TOO_SLOW) from None
-        checked = await asyncio.to_thread(checked_list, shelf.entry, listed)
-        if checked.tools != shelf.tools:
-            self._observer.tools_listed(shelf.entry.name, len(checked.tools), checked.dropped)
-        shelf.tools, shelf.is_failing = checked.tools, False
+        checked = await asyncio.to_thread(checked_list, cached.entry, listed)
+        if checked.tools != cached.tools:
+            self._observer.tools_listed(cached.entry.name, len(checked.tools), checked.dropped)
+        cached.tools, cached.is_failing = checked.tools, False
 
-    def _note_failure(self, shelf: _Shelf, failure: CallFailure) -> None:
-        if not shelf.is_failing:
-            self._observer.listing_failed(shelf.entry.name, failure)
-        shelf.is_failing = True
+    def _note_failure(self, cached: _CachedTools, failure: CallFailure) -> None:
+        if not cached.is_failing:
+            self._observer.listing_failed(cached.entry.name, failure)
+        cached.is_failing = True

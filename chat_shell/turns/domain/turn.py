@@ -81,7 +81,7 @@ class RunTools:
 
 
 @dataclass(frozen=True, slots=True)
-class HandBack:
+class YieldForCompaction:
     """Stop before a model call, whose prompt would have so many tokens; the backend lets the turn go on."""
 
     prompt_tokens: int
@@ -114,7 +114,7 @@ class ToolsAnswered:
     results: tuple[ToolMessage, ...]
 
 
-Step = CallModel | RunTools | HandBack | Finish
+Step = CallModel | RunTools | YieldForCompaction | Finish
 Observation = ModelAnswered | ToolsAnswered
 
 
@@ -129,7 +129,7 @@ def decide(state: TurnState) -> Step:
             client=tuple(call for call in calls if call.name in state.client_functions),
         )
     if _is_too_long(state.prompt_tokens, state.hand_back_tokens):
-        return HandBack(state.prompt_tokens or 0)
+        return YieldForCompaction(state.prompt_tokens or 0)
     number = state.model_calls + 1
     return CallModel(number, state.messages, _tool_choice(state, number), _reminder(state, number))
 

@@ -13,7 +13,7 @@ from shared.models.events import (
     TextDelta,
     TurnEnd,
 )
-from shared.rounds import Rounds
+from shared.wakeup_batcher import WakeupBatcher
 
 MAX_EVENTS = 64
 """When so many events wait, the turn waits for the writer. Written together they cost about as much as one."""
@@ -30,7 +30,7 @@ class EventBuffer:
     goes at once, and so does the first delta of an answer.
     """
 
-    def __init__(self, rounds: Rounds, max_events: int = MAX_EVENTS) -> None:
+    def __init__(self, rounds: WakeupBatcher, max_events: int = MAX_EVENTS) -> None:
         self._rounds = rounds
         self._events = BatchBuffer[ExecutionEvent](max_events)
         self._last: ExecutionEvent | None = None

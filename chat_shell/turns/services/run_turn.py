@@ -23,10 +23,10 @@ from chat_shell.turns.domain.repetition import EarlierCalls
 from chat_shell.turns.domain.turn import (
     CallModel,
     Finish,
-    HandBack,
     RunTools,
     ToolsAnswered,
     TurnState,
+    YieldForCompaction,
     decide,
     left_out_of,
     record,
@@ -154,7 +154,7 @@ class RunTurn:
             yield TurnFailed(error=report_of(error), usage=turn.state.usage)
 
     async def _steps(self, turn: _Turn) -> AsyncGenerator[ExecutionEvent]:
-        while not isinstance(step := decide(turn.state), Finish | HandBack):
+        while not isinstance(step := decide(turn.state), Finish | YieldForCompaction):
             added_before = len(turn.state.added)
             events = self._call_model(turn, step) if isinstance(step, CallModel) else self._run_tools(turn, step)
             async with aclosing(events):
@@ -163,7 +163,7 @@ class RunTurn:
             added = turn.state.added[added_before:]
             if added:
                 yield MessagesAdded(messages=tuple(one for one in added if one.role != "user"))
-        if isinstance(step, HandBack):
+        if isinstance(step, YieldForCompaction):
             yield TurnHandedBack(prompt_tokens=step.prompt_tokens, usage=turn.state.usage)
         elif isinstance(step.outcome, BallastError):
             raise step.outcome

@@ -17,7 +17,7 @@ from shared.models.events import ExecutionEvent, ModelCard, TurnFailed, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
-from shared.rounds import Rounds
+from shared.wakeup_batcher import WakeupBatcher
 
 log = structlog.get_logger("chat_shell.turns")
 
@@ -59,7 +59,7 @@ class TurnService:
         self._clock = clock
         self._admission = admission
         self._deadline_grace_seconds = deadline_grace_seconds
-        self._rounds = Rounds()
+        self._rounds = WakeupBatcher()
 
     @property
     def accepting(self) -> bool:

@@ -19,7 +19,7 @@ from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding
-from backend.openai_api.domain.presets import ModelMeaning
+from backend.openai_api.domain.presets import ResolvedModel
 from backend.openai_api.domain.requested_settings import asked_model, own_settings
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.context_policy import BaseText
@@ -170,7 +170,7 @@ class _Stage:
             base_texts=_rendered(turn.bindings),
             dynamic_blocks=turn.blocks,
             epoch=_epoch(turn, origin, settings),
-            meaning=ModelMeaning(card=self._card(settings.model)),
+            meaning=ResolvedModel(card=self._card(settings.model)),
             needs_log_end=False,
             seen=None,
             blocks=turn.placed,

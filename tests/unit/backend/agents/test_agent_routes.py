@@ -76,13 +76,13 @@ async def test_what_an_agent_no_longer_has_leaves_its_shelf(crew: Members) -> No
     await crew.owner.put(AGENT, json={"file_ids": [kept, left]})
     for _ in range(2):
         await crew.house.reading.step()
-    (shelf_id,) = [base_id for base_id in crew.house.knowledge.base_ids if base_id.startswith("shelf_")]
-    found = await crew.house.knowledge.all_documents([shelf_id])
+    (file_index_id,) = [base_id for base_id in crew.house.knowledge.base_ids if base_id.startswith("shelf_")]
+    found = await crew.house.knowledge.all_documents([file_index_id])
     assert {document.file_id for document in found} == {kept, left}
     await crew.owner.put(AGENT, json={"file_ids": [kept]})
-    assert [document.file_id for document in await crew.house.knowledge.all_documents([shelf_id])] == [kept]
+    assert [document.file_id for document in await crew.house.knowledge.all_documents([file_index_id])] == [kept]
     await crew.owner.delete(AGENT)
-    assert shelf_id not in crew.house.knowledge.base_ids
+    assert file_index_id not in crew.house.knowledge.base_ids
 
 
 async def test_who_may_do_what(crew: Members) -> None:

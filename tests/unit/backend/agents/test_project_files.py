@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind
+from backend.knowledge.domain.file_indexes import FileIndexState
 from backend.knowledge.domain.labels import Label
-from backend.knowledge.domain.shelves import ShelfState
 from backend.knowledge.domain.tickets import verify_ticket
 from backend.turns.services.project_files import SHOWN_PERCENT
 from shared.models.events import (
@@ -140,8 +140,8 @@ async def test_a_little_less_is_shown_whole() -> None:
     ("text", "state"),
     [
         (None, "deleted"),
-        (FakeText("a.pdf", "", ShelfState.BEING_READ), "its text is still being extracted"),
-        (FakeText("a.pdf", "it is locked.", ShelfState.UNREADABLE), "it is locked."),
+        (FakeText("a.pdf", "", FileIndexState.BEING_READ), "its text is still being extracted"),
+        (FakeText("a.pdf", "it is locked.", FileIndexState.UNREADABLE), "it is locked."),
     ],
 )
 async def test_a_file_without_text_is_listed_with_the_reason(text: FakeText | None, state: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from backend.conversations.domain.conversation_log import ContextState, Entry, EntryKind, Reset
+from backend.conversations.domain.conversation_log import ContextState, Entry, EntryKind, EpochState
 from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.knowledge.domain.tickets import SearchOptions
 from shared.models.events import ModelCard
@@ -51,7 +51,7 @@ def void() -> Said:
 
 
 def log_of(
-    *turns: Sequence[Said], epoch: int = 0, reset: Reset | None = None, after: Sequence[Entry] = ()
+    *turns: Sequence[Said], epoch: int = 0, reset: EpochState | None = None, after: Sequence[Entry] = ()
 ) -> tuple[Entry, ...]:
     """Write turns of one epoch behind a log, the first one with `reset`; the n-th of them all is `turn_n`, from 0."""
     before = len({entry.turn_id for entry in after})

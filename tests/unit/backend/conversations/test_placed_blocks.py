@@ -1,12 +1,19 @@
 """What a turn states of its agent's instructions and project files, and what later requests hold of it."""
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset, sent_entries, user_words
+from backend.conversations.domain.conversation_log import (
+    Entry,
+    EntryKind,
+    EpochReason,
+    EpochState,
+    sent_entries,
+    user_words,
+)
 from backend.conversations.domain.placed_blocks import BlockMark, PlacedBlocks, text_digest, words_digest
 from backend.prompt.domain.block_policy import BlockStatement, block_statements, stated_blocks
 from shared.prompts.placed_texts import FILES_GONE, FILES_REPLACED, INSTRUCTIONS_GONE, INSTRUCTIONS_REPLACED
 from tests.unit.backend.conversations.logs import Said, answer, log_of, user, void
 
-FIRST = Reset(reason=EpochReason.NEW_CONVERSATION)
+FIRST = EpochState(reason=EpochReason.NEW_CONVERSATION)
 CA = EntryKind.CUSTOM_INSTRUCTIONS
 P = EntryKind.PROJECT_FILES
 

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, Reset
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, EpochState
 from backend.conversations.domain.placed_blocks import AgentRef, BlockMark
 from backend.conversations.sql.codec import entry_parameters, to_entries
 from shared.models.messages import UserMessage
@@ -16,7 +16,9 @@ OF_USERS = sorted(set(EntryKind) - {EntryKind.ASSISTANT, EntryKind.TOOL_RESULT, 
 
 @pytest.mark.parametrize("kind", OF_USERS)
 def test_rows_hold_kinds_and_fields_that_the_release_before_reads(kind: EntryKind) -> None:
-    reset = Reset(reason=EpochReason.NEW_CONVERSATION, blocks_from=2, opening="Hi", opening_of="d", placement="classic")
+    reset = EpochState(
+        reason=EpochReason.NEW_CONVERSATION, blocks_from=2, opening="Hi", opening_of="d", placement="classic"
+    )
     message = UserMessage(content="Text")
     plain = Entry(position=0, epoch=0, turn_id="t", kind=kind, message=message, created_at=T0, reset=reset)
     agents = (AgentRef(name="helper", id="agent_1"),) if kind is EntryKind.SUMMARY else ()
@@ -28,7 +30,7 @@ def test_rows_hold_kinds_and_fields_that_the_release_before_reads(kind: EntryKin
 
 
 def test_a_plain_reset_has_no_additions() -> None:
-    reset = Reset(reason=EpochReason.MODEL_CHANGED, says_from=3)
+    reset = EpochState(reason=EpochReason.MODEL_CHANGED, says_from=3)
     entry = Entry(position=0, epoch=0, turn_id="t", kind=EntryKind.VOID, message=None, created_at=T0, reset=reset)
     (row,) = entry_parameters("conv_1", [entry])
     assert (row["reset_additions"], row["placed"]) == (None, None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.conversations.domain.conversation_log import EntryKind, EpochReason, Reset, sent_entries
+from backend.conversations.domain.conversation_log import EntryKind, EpochReason, EpochState, sent_entries
 from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from shared.models.events import ModelCallStarted
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
@@ -18,7 +18,7 @@ def calling(**names: str) -> Said:
 
 
 def results(version: int, *turns: list[Said], elides_below: int = 0) -> list[object]:
-    reset = Reset(
+    reset = EpochState(
         reason=EpochReason.NEW_CONVERSATION, placement="classic", template_version=version, elides_below=elides_below
     )
     sent = sent_entries(log_of(*turns, reset=reset), reset)
@@ -48,7 +48,7 @@ def test_a_compaction_leaves_skills_out_like_all_results() -> None:
 def test_the_next_prompt_is_compared_up_to_the_newest_message_of_the_user_with_skills_that_stay(
     fixed: int, *, keeps_skills: bool
 ) -> None:
-    reset = Reset(reason=EpochReason.NEW_CONVERSATION, placement="classic")
+    reset = EpochState(reason=EpochReason.NEW_CONVERSATION, placement="classic")
     sent = sent_entries(log_of(READING, [user()], reset=reset), reset)
     history = tuple(entry.message for entry in sent if entry.message is not None)
     request = full_request().model_copy(

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import pytest
 
-from backend.conversations.domain.conversation_log import WITHHELD, EpochReason, Reset, newest_reset
+from backend.conversations.domain.conversation_log import WITHHELD, EpochReason, EpochState, newest_epoch_state
 from backend.prompt.domain.epochs import CallerAccess, plan_epoch
 from shared.models.canonical import canonical_parts
 from shared.models.execution import AccessMode
@@ -41,11 +41,11 @@ def test_the_newest_text_leaves_citing_and_the_names_of_tools_to_the_tail() -> N
 
 @pytest.mark.parametrize("version", KNOWLEDGE_SECTIONS)
 def test_a_running_epoch_keeps_the_text_that_it_began_with(version: int) -> None:
-    reset = Reset(reason=EpochReason.NEW_CONVERSATION, template_version=version)
+    reset = EpochState(reason=EpochReason.NEW_CONVERSATION, template_version=version)
     epoch = plan_epoch(conversation(), log_of([user(), answer()], epoch=3, reset=reset), SETTINGS, FULL)
     prompt = SETTINGS.system_prompt(epoch.reset)
     assert (epoch.starts, prompt) == (False, f"{SETTINGS.instructions}\n\n{KNOWLEDGE_SECTIONS[version]}")
 
 
 def test_a_log_from_before_all_epochs_keeps_the_first_text() -> None:
-    assert newest_reset(log_of([user(), answer()])).template_version == min(KNOWLEDGE_SECTIONS)
+    assert newest_epoch_state(log_of([user(), answer()])).template_version == min(KNOWLEDGE_SECTIONS)

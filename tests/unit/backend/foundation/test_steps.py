@@ -3,7 +3,7 @@
 import threading
 
 from backend.foundation.domain.json_objects import Pause, Steps
-from backend.foundation.services.steps import in_steps
+from backend.foundation.services.steps import run_cooperatively
 
 
 def noting(pause: Pause | None) -> Steps[list[int]]:
@@ -16,10 +16,10 @@ def noting(pause: Pause | None) -> Steps[list[int]]:
 
 
 async def test_short_steps_run_on_the_event_loop() -> None:
-    assert set(await in_steps(noting(None))) == {threading.get_ident()}
+    assert set(await run_cooperatively(noting(None))) == {threading.get_ident()}
 
 
 async def test_a_long_step_and_what_follows_run_in_a_thread() -> None:
-    before, *behind = await in_steps(noting(Pause.BEFORE_LONG))
+    before, *behind = await run_cooperatively(noting(Pause.BEFORE_LONG))
     assert before == threading.get_ident()
     assert threading.get_ident() not in behind

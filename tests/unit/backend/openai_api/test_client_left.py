@@ -51,7 +51,7 @@ CASES = [
 ]
 
 
-class Leaving:
+class UserErasure:
     """A client that asks for a turn and closes the connection when `is_time`; `received` is what came before."""
 
     def __init__(self, door: Door, path: str, **fields: Any) -> None:
@@ -102,7 +102,7 @@ async def test_which_turns_end_with_their_client(case: Left) -> None:
     gate = asyncio.Event()
     count = case.fields.get("n") or len(case.fields.get("models", [None]))
     async with open_door(*[[TextDelta(text="Half"), gate, *answer("Whole")]] * count) as door:
-        client = Leaving(door, case.path, **case.fields)
+        client = UserErasure(door, case.path, **case.fields)
         await reached(door, count)
         leaving = asyncio.create_task(client.leave())
         if case.ends:
@@ -118,7 +118,7 @@ async def test_which_turns_end_with_their_client(case: Left) -> None:
 
 async def test_a_conversation_goes_on_after_a_stream_that_was_closed() -> None:
     async with open_door([TextDelta(text="Half"), asyncio.Event()], answer("Fine.")) as door:
-        client = Leaving(door, CHAT, stream=True)
+        client = UserErasure(door, CHAT, stream=True)
         await reached(door, 1)
         assert b"[DONE]" not in await client.leave()
         await idle(door)
@@ -130,7 +130,7 @@ async def test_a_conversation_goes_on_after_a_stream_that_was_closed() -> None:
 
 async def test_a_client_that_closes_as_the_turn_ends_cancels_nothing() -> None:
     async with open_door(answer("Whole")) as door:
-        client = Leaving(door, CHAT, stream=True)
+        client = UserErasure(door, CHAT, stream=True)
         store = door.turns.turns
         finish = store.finish
 
@@ -147,7 +147,7 @@ async def test_a_client_that_closes_as_the_turn_ends_cancels_nothing() -> None:
 
 async def test_a_follower_that_leaves_stops_nothing_and_one_that_stays_hears_the_end() -> None:
     async with open_door([TextDelta(text="Half"), asyncio.Event()]) as door:
-        client = Leaving(door, CHAT, stream=True)
+        client = UserErasure(door, CHAT, stream=True)
         await reached(door, 1)
         path = f"{RESPONSES}/{await client.response_id()}?stream=true"
         staying = asyncio.create_task(door.http.get(path))
@@ -169,7 +169,7 @@ async def test_a_turn_that_waits_ends_unbegun_when_the_client_of_its_stream_leav
         await reached(door, 1)
         assert first.conversation is not None
         fields = {"conversation": first.conversation.id, "if_running": "queue", "stream": True}
-        client = Leaving(door, RESPONSES, stream_options=CANCEL, **fields)
+        client = UserErasure(door, RESPONSES, stream_options=CANCEL, **fields)
         waiting = await client.response_id()
         await client.leave()
         gate.set()
@@ -182,7 +182,7 @@ async def test_a_turn_that_waits_ends_unbegun_when_the_client_of_its_stream_leav
 async def test_a_turn_that_is_not_stored_is_cancelled_by_its_id_by_its_user_alone(models: list[str] | None) -> None:
     count = len(models or [None])
     async with open_door(*[[TextDelta(text="Half"), asyncio.Event()]] * count) as door:
-        client = Leaving(door, RESPONSES, store=False, stream=True, models=models)
+        client = UserErasure(door, RESPONSES, store=False, stream=True, models=models)
         await reached(door, count)
         response_id = await client.response_id()
         path = f"{RESPONSES}/{response_id}"

@@ -12,7 +12,7 @@ from backend.conversations.domain.conversation_log import (
     Entry,
     EntryKind,
     EpochReason,
-    Reset,
+    EpochState,
     messages_of,
     pending_calls,
     sent_entries,
@@ -27,7 +27,7 @@ from shared.prompts.attached_files import attached_file
 from shared.tokens import message_tokens
 from tests.unit.backend.conversations.logs import Said, answer, card, context, log_of, notice, result, user, void
 
-FIRST = Reset(reason=EpochReason.NEW_CONVERSATION)
+FIRST = EpochState(reason=EpochReason.NEW_CONVERSATION)
 RUNNING = Epoch(number=0, reset=FIRST, starts=False)
 LOAD = Load(system_prompt="s" * 400, current="Hi", needs_end=False, tools_tokens=200)
 BUDGET = 3_000
@@ -271,7 +271,9 @@ def test_an_agents_words_stay_through_a_cut_and_are_counted_once_each() -> None:
 def test_files_of_users_whose_turns_are_withheld_are_not_listed(withholds_users: bool, listed: int) -> None:
     blocks = [attached_file(f"{name}.txt", name * 8, "Text.", file_id=f"file_{name}") for name in "ab"]
     log = log_of(*([(EntryKind.FILE, FileMessage(content=block)), user(), answer()] for block in blocks), [user()])
-    reset = Reset(reason=EpochReason.COMPACTION, begins_at=6, withheld=("turn_0",), withholds_users=withholds_users)
+    reset = EpochState(
+        reason=EpochReason.COMPACTION, begins_at=6, withheld=("turn_0",), withholds_users=withholds_users
+    )
     found = left_out_files(log, reset)
     assert len(found) == listed
     assert ("a.txt" in str(found), "b.txt" in str(found)) == (not withholds_users, True)

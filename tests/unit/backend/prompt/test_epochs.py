@@ -8,11 +8,11 @@ from backend.conversations.domain.conversation_log import (
     WITHHELD,
     ContextState,
     EpochReason,
-    Reset,
+    EpochState,
     announced_cut,
     broken_at,
     history,
-    newest_reset,
+    newest_epoch_state,
     sent_entries,
     stated_context,
 )
@@ -37,7 +37,7 @@ from tests.unit.backend.conversations.logs import (
 )
 
 FULL = CallerAccess(mode=AccessMode.FULL, withheld=(), modes={})
-FIRST = Reset(reason=EpochReason.NEW_CONVERSATION)
+FIRST = EpochState(reason=EpochReason.NEW_CONVERSATION)
 LOG = log_of([context(), user(), answer()], epoch=3, reset=FIRST)
 WEATHER = ToolDefinition(name="weather", description="", parameters={"type": "object"}, strict=None)
 RETIRED_VERSION = max(KNOWLEDGE_SECTIONS) + 1
@@ -48,9 +48,9 @@ def settings(**changes: Any) -> Any:
     return SETTINGS.model_copy(update=changes)
 
 
-def began(**fields: Any) -> Reset:
+def began(**fields: Any) -> EpochState:
     """Return what an epoch began with that started for access."""
-    return Reset(reason=EpochReason.ACCESS_CHANGED, **fields)
+    return EpochState(reason=EpochReason.ACCESS_CHANGED, **fields)
 
 
 def test_a_turn_like_the_one_before_goes_on() -> None:
@@ -152,7 +152,7 @@ def test_what_was_cut_stays_cut_in_every_later_epoch() -> None:
 
 def test_the_newest_reset_counts() -> None:
     log = log_of([user()], epoch=4, reset=began(withheld=("turn_0",)), after=LOG)
-    assert newest_reset(log).withheld == ("turn_0",)
+    assert newest_epoch_state(log).withheld == ("turn_0",)
 
 
 def test_an_epoch_leaves_out_context_of_others_and_void_turns() -> None:
@@ -213,7 +213,7 @@ def test_a_message_that_fits_no_request_is_refused_with_the_figures() -> None:
 def test_a_void_turn_has_told_nothing_of_the_cut_that_it_began() -> None:
     cut = began(begins_at=len(LOG))
     void_one = log_of([notice("Cut."), context(), user("Lost"), void()], epoch=4, reset=cut, after=LOG)
-    assert (newest_reset(void_one).begins_at, announced_cut(void_one)) == (len(LOG), 0)
+    assert (newest_epoch_state(void_one).begins_at, announced_cut(void_one)) == (len(LOG), 0)
     texts = [message.content for message in history(void_one) if isinstance(message, UserMessage)]
     assert not {"Cut.", "Lost"}.intersection(texts)
     told = log_of([notice("Cut."), user(), answer()], epoch=4, reset=cut, after=LOG)

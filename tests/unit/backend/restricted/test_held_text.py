@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.shared_runs import holds_any, joined_runs
-from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, HeldText, OwnWords, PendingCheck
+from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, OwnWords, PendingCheck, StreamFilterBuffer
 from shared.prompts.knowledge_base import CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 from tests.examples import examples
 
@@ -21,7 +21,7 @@ FIGURES = ("47 minutes", "eleven hundred days", "3.5 %", "2")
 
 def said(text: str, size: int, own: OwnWords = NOBODY) -> tuple[list[PendingCheck], list[str]]:
     """Say a text in pieces of a size; return what was asked, and what was shown, piece by piece."""
-    held, checks, gone = HeldText(own), list[PendingCheck](), list[str]()
+    held, checks, gone = StreamFilterBuffer(own), list[PendingCheck](), list[str]()
     for start in range(0, len(text), size):
         held.add(text[start : start + size])
         check = held.pending_check(at_end=False)
@@ -81,13 +81,13 @@ def test_the_users_own_run_is_not_asked_about_and_one_that_goes_beyond_it_is() -
 
 
 def test_nothing_goes_before_so_much_is_held() -> None:
-    held = HeldText(NOBODY)
+    held = StreamFilterBuffer(NOBODY)
     held.add("word " * (HELD_WORDS - 1))
     assert held.pending_check(at_end=False) is None
     held.add("word ")
     assert held.pending_check(at_end=False) is not None
     assert "".join(held.take(at_end=False)) == "word " * 8
-    held = HeldText(NOBODY)
+    held = StreamFilterBuffer(NOBODY)
     held.add("字" * (HELD_CJK - 1))
     assert held.pending_check(at_end=False) is None
     held.add("字")
@@ -134,7 +134,7 @@ def test_figures_alone_need_not_wait_for_words() -> None:
 
 
 def test_a_word_that_is_interrupted_is_read_whole() -> None:
-    held = HeldText(NOBODY)
+    held = StreamFilterBuffer(NOBODY)
     checks: list[PendingCheck] = []
     for character in "duty engineer and ends with the vault keeper at":
         held.add(character)
@@ -146,7 +146,7 @@ def test_a_word_that_is_interrupted_is_read_whole() -> None:
 
 
 def test_a_run_goes_on_behind_an_end() -> None:
-    held = HeldText(NOBODY)
+    held = StreamFilterBuffer(NOBODY)
     held.add("duty engineer and ends")
     assert held.pending_check(at_end=True) is not None
     held.take(at_end=True)
@@ -170,7 +170,7 @@ TEXT = st.text(st.sampled_from(list("ab 1，字句%\n")) | st.characters(codec="
 @examples(200)
 @given(pieces=st.lists(TEXT, max_size=12), ends=st.integers(0, 2**12))
 def test_all_goes_once_in_order_and_nothing_goes_unasked(pieces: list[str], ends: int) -> None:
-    held, gone, count = HeldText(NOBODY), "", 0
+    held, gone, count = StreamFilterBuffer(NOBODY), "", 0
     for place, piece in enumerate(pieces):
         held.add(piece)
         at_end = bool(ends >> place & 1)
@@ -190,7 +190,7 @@ def test_all_goes_once_in_order_and_nothing_goes_unasked(pieces: list[str], ends
 def test_however_it_is_cut_a_passage_is_asked_about(cuts: list[int], ends: int) -> None:
     text = f"Well then, {PASSAGE[10:80]}; {CHINESE[2:19]} done"
     places = sorted({0, *(cut for cut in cuts if cut < len(text)), len(text)})
-    held, checks = HeldText(NOBODY), list[PendingCheck]()
+    held, checks = StreamFilterBuffer(NOBODY), list[PendingCheck]()
     for number, (start, end) in enumerate(pairwise(places)):
         held.add(text[start:end])
         at_end = bool(ends >> number & 1)
@@ -206,7 +206,7 @@ def test_however_it_is_cut_a_passage_is_asked_about(cuts: list[int], ends: int) 
 
 @pytest.mark.parametrize("numeral", ["一", "三百五十", "111 ", "one "])
 def test_a_row_of_numerals_is_let_go_as_it_comes(numeral: str) -> None:
-    held = HeldText(OwnWords(numeral * 5_000))
+    held = StreamFilterBuffer(OwnWords(numeral * 5_000))
     text = (numeral * 400)[:400]
     gone = 0
     for at in range(0, len(text), 4):

@@ -251,16 +251,16 @@ async def test_the_files_of_an_agent_are_searched_as_long_as_the_user_may_use_it
     await members.owner.put("/v1/agents/tea", json={"file_ids": [file_id]})
     await members.owner.put("/v1/agents/tea/members/rae", json={"role": "reader"})
     await members.house.reading.step()
-    (shelf_id,) = [base_id for base_id in members.house.knowledge.base_ids if base_id.startswith("shelf_")]
-    ticket = await ticket_of_files(members, "rae", base_ids=(shelf_id,))
+    (file_index_id,) = [base_id for base_id in members.house.knowledge.base_ids if base_id.startswith("shelf_")]
+    ticket = await ticket_of_files(members, "rae", base_ids=(file_index_id,))
     found = (await ask(members, "search", ticket, query="tea")).json()
     assert [hit["file_id"] for hit in found["data"]] == [file_id]
     assert (await ask(members, "read", ticket, file_id=file_id)).json()["text"].endswith("Tea is green.")
-    strange = await ticket_of_files(members, "sam", base_ids=(shelf_id,))
+    strange = await ticket_of_files(members, "sam", base_ids=(file_index_id,))
     await members.owner.delete("/v1/agents/tea/members/rae")
     for lost in (ticket, strange):
         assert (await ask(members, "search", lost, query="tea")).status_code == 403
         assert (await ask(members, "documents", lost)).status_code == 403
         assert (await ask(members, "read", lost, file_id=file_id)).status_code == 403
-    assert (await members.reader.get(f"/v1/knowledge_bases/{shelf_id}")).status_code == 404
-    assert (await members.owner.get(f"/v1/vector_stores/{shelf_id}")).status_code == 404
+    assert (await members.reader.get(f"/v1/knowledge_bases/{file_index_id}")).status_code == 404
+    assert (await members.owner.get(f"/v1/vector_stores/{file_index_id}")).status_code == 404

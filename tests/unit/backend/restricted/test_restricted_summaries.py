@@ -12,7 +12,7 @@ from backend.conversations.domain.conversation_log import WITHHELD, Entry, Entry
 from backend.foundation.domain.json_objects import result_of, scanned
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.restricted.domain.canaries import document_canary
-from backend.turns.domain.input_requests import compact_request_in_steps
+from backend.turns.domain.input_requests import compact_request_cooperatively
 from shared.errors import PermissionDenied
 from shared.models.events import ExecutionEvent
 from shared.models.execution import AccessMode, ExecutionRequest, Purpose
@@ -54,7 +54,7 @@ async def compacted(house: TurnHouse, **first: Any) -> str:
 
 async def carried(house: TurnHouse, response_id: str, **fields: Any) -> Sequence[JsonObject]:
     """Have a conversation compacted on request; return what its client carries."""
-    asked = compact_request_in_steps(scanned(orjson.dumps({"previous_response_id": response_id, **fields})))
+    asked = compact_request_cooperatively(scanned(orjson.dumps({"previous_response_id": response_id, **fields})))
     return (await house.services.compact(ADA, result_of(asked), "req_1", asyncio.Event())).output
 
 

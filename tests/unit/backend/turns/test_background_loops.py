@@ -22,16 +22,16 @@ from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.retention.domain import RetentionTerms
 from backend.retention.services.sweeping import Retention
-from backend.retention.wiring import RetentionRoom
+from backend.retention.wiring import RetentionPackage
 from backend.streams.redis.event_log import RedisEventLog
 from backend.streams.redis.presence import RedisPresence
 from backend.streams.redis.stop_signals import RedisStopSignals
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.lease import TurnLease
+from backend.turns.services.recover_turn import RecoverTurn
 from backend.turns.services.recovery import Recovery
-from backend.turns.services.take_over import TakeOver
 from backend.use_cases import Backend
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from shared.errors import BallastError
 from tests.contract.event_cases import make_events
 from tests.fakes.clock import FakeClock
@@ -123,14 +123,14 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         meaning=broken,
         files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, (), make_supervisor(failures)))),
         vector_stores=cast(
-            Any, SimpleNamespace(reading=AttachedFileReading(reading, ReadingBell(), is_only_replica=False))
+            Any, SimpleNamespace(reading=AttachedFileReading(reading, WakeSignal(), is_only_replica=False))
         ),
         active_bases=active_bases,
         lookups=broken,
-        recovery=Recovery(ports, TakeOver(ports, "secret"), house.registry, house.admission),
+        recovery=Recovery(ports, RecoverTurn(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
-        caretaking=broken.fail,
-        retention=RetentionRoom(
+        maintenance=broken.fail,
+        retention=RetentionPackage(
             Retention(broken, broken, RetentionTerms(timedelta(days=1), None), clock, broken), broken, broken, broken
         ),
         embedding=EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock),

@@ -11,7 +11,7 @@ from backend.conversations.domain.conversation_log import WITHHELD
 from backend.foundation.domain.json_objects import result_of, scanned
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
-from backend.turns.domain.input_requests import compact_request_in_steps
+from backend.turns.domain.input_requests import compact_request_cooperatively
 from backend.turns.services.compact_input import CompactedInput
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, ModelUnavailable
 from shared.models.execution import Purpose
@@ -38,7 +38,7 @@ SUMMARY = UserMessage(content=framed_summary("Both are colours."))
 async def compacted(
     house: TurnHouse, caller: Caller = ADA, left: asyncio.Event | None = None, **fields: Any
 ) -> CompactedInput:
-    asked = result_of(compact_request_in_steps(scanned(orjson.dumps(fields))))
+    asked = result_of(compact_request_cooperatively(scanned(orjson.dumps(fields))))
     return await house.services.compact(caller, asked, "req_1", left or asyncio.Event())
 
 

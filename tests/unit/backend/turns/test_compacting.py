@@ -24,8 +24,8 @@ from tests.fakes.openai_house import ADA, TurnHouse
 from tests.fakes.openai_types import check_item, check_response
 from tests.unit.backend.turns.placing import put_agent
 from tests.unit.backend.turns.test_input_files import files_in, user
+from tests.unit.backend.turns.test_recover_turn import check_events
 from tests.unit.backend.turns.test_stored_files import part, stored
-from tests.unit.backend.turns.test_take_over import check_events
 
 LONG = "word " * 800
 """About a thousand tokens."""

@@ -13,9 +13,9 @@ from tests.fakes.chat_shell_talking import TalkingChatShell, facts_in, whole_pro
 from tests.fakes.openai_house import ADA, TurnHouse
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_compacting import LONG
+from tests.unit.backend.turns.test_recover_turn import Killed, bytes_of, check_events
 from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.test_served_tools import put_agent
-from tests.unit.backend.turns.test_take_over import Killed, bytes_of, check_events
 
 
 class GatedChatShell(TalkingChatShell):

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.conversations.domain.seen_chain import boundaries_in_steps, extended, root_chain, text_with_blank_lines
+from backend.conversations.domain.history_fingerprint import (
+    boundaries_cooperatively,
+    extended,
+    root_fingerprint,
+    text_with_blank_lines,
+)
 from backend.foundation.domain.json_objects import result_of
 from shared.models.messages import AssistantMessage, UserMessage
 from tests.fakes.chat_shell_scripted import answer
@@ -77,8 +82,8 @@ async def test_what_the_release_before_has_stored_is_recognised_and_goes_on_in_a
             *[UserMessage(content="A"), AssistantMessage(text="One.")],
             *[UserMessage(content="B"), AssistantMessage(text="Two\nlines.")],
         ]
-        root = root_chain(ADA.tenant, ADA.user_id)
-        *_, newest = result_of(boundaries_in_steps(root, history, text_with_blank_lines))
+        root = root_fingerprint(ADA.tenant, ADA.user_id)
+        *_, newest = result_of(boundaries_cooperatively(root, history, text_with_blank_lines))
         assert newest.digest != house.state.seen[-1][0] == second.seen
         house.state.seen[-1] = (newest.digest, second)
         third = await ask(house, user("A"), said("One."), user("B"), said("Two\nlines."), user("C"))
@@ -91,7 +96,7 @@ async def test_what_the_release_before_has_stored_is_recognised_and_goes_on_in_a
 def test_all_divisions_of_an_answer_make_one_chain(text: str, places: list[int], between: str) -> None:
     cuts = [0, *sorted(place % (len(text) + 1) for place in places), len(text)]
     parts = [text[start:end] for start, end in pairwise(cuts)]
-    root = root_chain("tenant", "ann")
+    root = root_fingerprint("tenant", "ann")
     whole, apart, joined = (
         extended(root, [UserMessage(content="A"), *[AssistantMessage(text=said) for said in texts]])
         for texts in ([text], parts, [between.join(parts)])

@@ -21,8 +21,8 @@ from shared.models.values import objects_in
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, open_house
+from tests.unit.backend.turns.test_recover_turn import Replicas, bytes_of, check_events
 from tests.unit.backend.turns.test_running import eventually
-from tests.unit.backend.turns.test_take_over import Replicas, bytes_of, check_events
 
 SPOKEN = USAGE.output_tokens or 0
 HANDED_BACK = TurnHandedBack(prompt_tokens=9_000, usage=USAGE)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.foundation.domain import idempotency
-from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_in_steps
+from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_cooperatively
 from backend.foundation.domain.json_objects import result_of
 from backend.identity.domain import KeyRole
 from backend.identity.services import KeyAdministration
@@ -161,7 +161,7 @@ async def test_conversations_items_and_bases_are_made_once() -> None:
 
 
 def claim_of(request: KeyedRequest, secret: str = "secret") -> KeyClaim:
-    return result_of(claim_in_steps(request, secret, FakeClock().now()))
+    return result_of(claim_cooperatively(request, secret, FakeClock().now()))
 
 
 def requesting(fields: JsonObject) -> KeyedRequest:
@@ -194,7 +194,7 @@ def test_a_fingerprint_is_of_the_sorted_json_text(fields: JsonObject, slice_char
 )
 def test_a_large_body_is_hashed_in_many_steps(fields: JsonObject) -> None:
     written = len(orjson.dumps(fields))
-    steps = sum(1 for _ in claim_in_steps(requesting(fields), "secret", FakeClock().now()))
+    steps = sum(1 for _ in claim_cooperatively(requesting(fields), "secret", FakeClock().now()))
     assert steps >= written // (2 * idempotency.STEP_BYTES)
     assert steps >= 4
 

@@ -10,15 +10,15 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.streams.memory.event_log import MemoryEventLog
 from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP
-from backend.turns.services.take_over_lanes import MAX_TAKEOVERS
+from backend.turns.services.recover_lanes import MAX_TAKEOVERS
 from shared.models.events import ModelCallStarted, TextDelta
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.openai_types import check_joined_response
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.test_lanes import BOTH, statuses, texts
+from tests.unit.backend.turns.test_recover_turn import Killed, Replicas, check_events
 from tests.unit.backend.turns.test_running import eventually
-from tests.unit.backend.turns.test_take_over import Killed, Replicas, check_events
 
 HALF = answer("Half ", "an answer")[:2]
 SILENT = [ModelCallStarted(call=1)]

@@ -14,7 +14,7 @@ from tests.fakes.chat_shell_talking import facts_in, prompt_tokens, usual_events
 from tests.fakes.json_paths import at
 from tests.unit.backend.turns.placing import put_agent
 from tests.unit.backend.turns.test_compacting import LONG, items_of, shell_of, talking
-from tests.unit.backend.turns.test_take_over import check_events
+from tests.unit.backend.turns.test_recover_turn import check_events
 
 TOO_LONG = TurnFailed(error=report_of(ModelContextOverflow("Too long.")), usage=Usage())
 

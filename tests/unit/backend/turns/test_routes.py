@@ -15,7 +15,7 @@ from openai import APIError, APIStatusError, AsyncOpenAI, NotFoundError
 
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.turns.http.event_stream import EventStream
-from backend.turns.http.routes import ResponsesWording
+from backend.turns.http.routes import ResponsesFormat
 from shared.errors import ModelRateLimited
 from shared.models.events import ErrorReport, ModelCallStarted, TextDelta, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
@@ -250,7 +250,7 @@ async def test_silence_is_filled_with_comments() -> None:
             gate.set()
 
     async with asyncio.timeout(PATIENCE_SECONDS):
-        wording = ResponsesWording()
+        wording = ResponsesFormat()
         broken = partial(wording.broken, {})
         await EventStream(wording.frames(batches()), broken, heartbeat_seconds=0.001)({}, receive, send)
     body = b"".join(sent)

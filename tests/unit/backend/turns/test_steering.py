@@ -7,7 +7,7 @@ import pytest
 
 from backend.conversations.domain.conversation_log import history
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.turns.domain.asked_later import MOST_STEERING_CHARACTERS, MOST_STEERING_PARTS
+from backend.turns.domain.queued_request import MOST_STEERING_CHARACTERS, MOST_STEERING_PARTS
 from shared.errors import InvalidRequest
 from shared.models.messages import AssistantMessage, UserMessage
 from shared.models.values import objects_in
@@ -16,8 +16,8 @@ from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, TurnHouse, open_house
 from tests.unit.backend.turns.test_executions import answered, exchange, searched
 from tests.unit.backend.turns.test_members import add_base, searching
+from tests.unit.backend.turns.test_recover_turn import Replicas, bytes_of, check_events
 from tests.unit.backend.turns.test_running import eventually
-from tests.unit.backend.turns.test_take_over import Replicas, bytes_of, check_events
 from tests.unit.backend.turns.test_waiting import SUFFIX, ended, run_waiting
 
 

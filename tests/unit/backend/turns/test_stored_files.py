@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind, EpochReason
+from backend.knowledge.domain.file_indexes import FileIndexState
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.knowledge.domain.shelves import ShelfState
 from backend.knowledge.domain.tickets import Ticket, verify_ticket
 from shared.errors import ContextTooLong
 from shared.models.execution import AccessMode, ExecutionRequest, Purpose
@@ -17,7 +17,7 @@ from tests.fakes.attached_files import FakeAttachedFiles, FakeText
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import ADA, SECRET, TurnHouse, open_house
 from tests.unit.backend.turns.test_input_files import file, files_in, user
-from tests.unit.backend.turns.test_take_over import Replicas
+from tests.unit.backend.turns.test_recover_turn import Replicas
 
 LONG = "Barrel upon barrel holds wine.\n" * 14_000
 """About 110,000 tokens; the window of the fake model has 128,000."""
@@ -82,8 +82,12 @@ async def test_a_conversation_that_begins_with_a_long_file_has_one_epoch() -> No
 @pytest.mark.parametrize(
     ("text", "said", "reads_files"),
     [
-        (FakeText("scan.pdf", "", ShelfState.BEING_READ), BEING_READ, True),
-        (FakeText("scan.pdf", "it holds pictures alone.", ShelfState.UNREADABLE), "it holds pictures alone.", False),
+        (FakeText("scan.pdf", "", FileIndexState.BEING_READ), BEING_READ, True),
+        (
+            FakeText("scan.pdf", "it holds pictures alone.", FileIndexState.UNREADABLE),
+            "it holds pictures alone.",
+            False,
+        ),
     ],
 )
 async def test_a_file_without_text_is_said_so_and_the_turn_goes_on(

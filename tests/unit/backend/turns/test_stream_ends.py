@@ -12,14 +12,14 @@ from backend.openai_api.domain.chat_request import parse_chat_request
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.memory.event_log import MemoryEventLog
 from backend.turns.http.event_stream import DONE, EventBatches, EventStream
-from backend.turns.http.routes import ResponsesWording
-from backend.turns.http.routes_chat import ChatWording
-from backend.turns.http.turn_answers import TurnDoor, Wording
+from backend.turns.http.routes import ResponsesFormat
+from backend.turns.http.routes_chat import ChatFormat
+from backend.turns.http.turn_answers import ApiFormat, TurnEndpoint
 from shared.errors import BallastError, Unavailable
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_chunk, check_event
-from tests.unit.backend.openai_api.test_client_left import CHAT, Leaving, idle, reached
+from tests.unit.backend.openai_api.test_client_left import CHAT, UserErasure, idle, reached
 from tests.unit.backend.turns.test_routes import open_door
 
 SAID = '{"messages": [{"role": "user", "content": "Hi"}]}'
@@ -36,11 +36,11 @@ ERRORS: list[Exception] = [*(each("It went wrong.", param="input") for each in e
 DEFECTS: list[Exception] = [KeyError(SECRET), TimeoutError(), OSError(SECRET)]
 
 
-def wordings() -> list[Wording]:
-    return [ResponsesWording(), ChatWording(cast(TurnDoor, None), parse_chat_request(SAID.encode()))]
+def wordings() -> list[ApiFormat]:
+    return [ResponsesFormat(), ChatFormat(cast(TurnEndpoint, None), parse_chat_request(SAID.encode()))]
 
 
-async def sent_by(wording: Wording, batches: EventBatches, body: Any) -> bytes:
+async def sent_by(wording: ApiFormat, batches: EventBatches, body: Any) -> bytes:
     sent: list[bytes] = []
 
     async def receive() -> dict[str, Any]:
@@ -61,11 +61,11 @@ async def broken(batches: list[tuple[LoggedEvent, ...]], error: Exception) -> Ev
     raise error
 
 
-def checked(stream: bytes, wording: Wording) -> dict[str, Any]:
+def checked(stream: bytes, wording: ApiFormat) -> dict[str, Any]:
     """Check that a stream is whole and its events are what their types say; return the last one."""
     assert stream.endswith(b"\n\n" + DONE)
     bodies = [frame.rpartition(b"data: ")[2] for frame in stream.removesuffix(b"\n\n" + DONE).split(b"\n\n")]
-    if isinstance(wording, ResponsesWording):
+    if isinstance(wording, ResponsesFormat):
         events = [check_event(body) for body in bodies]
         assert [event["sequence_number"] for event in events] == list(range(len(events)))
         assert events[0]["type"] == "response.created"
@@ -129,12 +129,12 @@ async def test_a_stream_whose_waiting_turn_is_deleted_ends_as_cancelled() -> Non
         first = await door.openai.responses.create(input="Hi", background=True)
         await reached(door, 1)
         assert first.conversation is not None
-        client = Leaving(door, "/v1/responses", conversation=first.conversation.id, if_running="queue", stream=True)
+        client = UserErasure(door, "/v1/responses", conversation=first.conversation.id, if_running="queue", stream=True)
         waiting = await client.response_id()
         assert (await door.http.delete(f"/v1/responses/{waiting}")).status_code == 200
         await client.asking
         stream = b"".join(message.get("body", b"") for message in client.received)
-        last = checked(stream, ResponsesWording())
+        last = checked(stream, ResponsesFormat())
         assert (last["type"], last["response"]["status"]) == ("response.incomplete", "cancelled")
         gate.set()
         await idle(door)

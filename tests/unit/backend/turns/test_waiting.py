@@ -14,7 +14,7 @@ from backend.conversations.domain.waiting_turns import MOST_WAITING, WaitingTurn
 from backend.foundation.services.admission import Admission
 from backend.identity.services import holders_of
 from backend.openai_api.domain.turn_request import parse_turn_request
-from backend.turns.domain.asked_later import request_json
+from backend.turns.domain.queued_request import request_json
 from shared.errors import (
     CorruptRecord,
     InvalidRequest,

@@ -5,7 +5,7 @@ import grpc.aio
 import pytest
 
 from backend.chat_shell_client.grpc_client import ERROR_TRAILER, error_of_call
-from backend.chat_shell_client.refusals import NotTaken, error_of_report
+from backend.chat_shell_client.refusals import ReplicaDraining, error_of_report
 from chat_shell.servers.grpc import statuses as grpc_statuses
 from chat_shell.servers.http import errors as http_errors
 from shared.errors import (
@@ -50,7 +50,7 @@ def test_every_error_is_raised_again_on_the_other_side(kind: type[BallastError])
     if issubclass(kind, Unauthenticated | PermissionDenied):
         assert type(error) is InternalError
     elif issubclass(kind, Unavailable):
-        assert type(error) is (NotTaken if kind is Draining else ChatShellUnavailable)
+        assert type(error) is (ReplicaDraining if kind is Draining else ChatShellUnavailable)
     else:
         assert (type(error), error.message, error.param) == (kind, "words", "input")
 

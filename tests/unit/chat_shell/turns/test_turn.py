@@ -12,11 +12,11 @@ from chat_shell.turns.domain.turn import (
     TOO_MANY_CALLS,
     CallModel,
     Finish,
-    HandBack,
     ModelAnswered,
     RunTools,
     ToolsAnswered,
     TurnState,
+    YieldForCompaction,
     decide,
     left_out_of,
     record,
@@ -220,7 +220,7 @@ def test_every_turn_ends_and_no_call_is_left_without_its_result(
 ):
     turn = state(max_model_calls, tool_choice)
     unused = iter(said)
-    while not isinstance(step := decide(turn), Finish | HandBack):
+    while not isinstance(step := decide(turn), Finish | YieldForCompaction):
         prefix = turn.messages
         observation = next(unused) if isinstance(step, CallModel) else results_for(step)
         turn = record(turn, observation)

@@ -18,7 +18,7 @@ from shared.errors import Draining, UnknownModel
 from shared.models.coalescing import coalesced
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
 from shared.models.execution import ExecutionRequest
-from shared.rounds import Rounds
+from shared.wakeup_batcher import WakeupBatcher
 from tests.fakes.certificates import no_certificates
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
@@ -51,7 +51,7 @@ def test_what_is_joined_has_a_size():
 
 
 async def test_a_full_buffer_makes_the_writer_wait():
-    buffer = EventBuffer(Rounds(), max_events=2)
+    buffer = EventBuffer(WakeupBatcher(), max_events=2)
     await buffer.put(ModelCallStarted(call=1))
     await buffer.put(ModelCallStarted(call=2))
     async with asyncio.TaskGroup() as group:
@@ -64,7 +64,7 @@ async def test_a_full_buffer_makes_the_writer_wait():
 
 
 async def test_final_events_find_room_in_a_full_buffer():
-    buffer = EventBuffer(Rounds(), max_events=1)
+    buffer = EventBuffer(WakeupBatcher(), max_events=1)
     await buffer.put(ModelCallStarted(call=1))
     buffer.end(final_events=(FINISHED,))
     assert await buffer.take() == (ModelCallStarted(call=1), FINISHED)
@@ -73,14 +73,14 @@ async def test_final_events_find_room_in_a_full_buffer():
 
 
 async def test_a_refusal_is_raised_to_the_reader():
-    buffer = EventBuffer(Rounds())
+    buffer = EventBuffer(WakeupBatcher())
     buffer.end(refusal=UnknownModel("No model of that name."))
     with pytest.raises(UnknownModel):
         await buffer.take()
 
 
 async def test_a_taker_that_was_cancelled_loses_nothing():
-    buffer = EventBuffer(Rounds())
+    buffer = EventBuffer(WakeupBatcher())
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await buffer.take()
@@ -201,7 +201,7 @@ class StoppedTimer:
     ids=["first of all", "first of a call", "first of the answer"],
 )
 async def test_the_first_delta_waits_for_no_round(before: tuple[ExecutionEvent, ...]):
-    rounds = Rounds(timer=StoppedTimer())
+    rounds = WakeupBatcher(timer=StoppedTimer())
     rounds.join(lambda: None)
     buffer = EventBuffer(rounds)
     for event in (*before, TEXT):
@@ -211,7 +211,7 @@ async def test_the_first_delta_waits_for_no_round(before: tuple[ExecutionEvent, 
 
 
 async def test_a_later_delta_waits_for_the_round_and_any_other_event_takes_it_along():
-    rounds = Rounds(timer=StoppedTimer())
+    rounds = WakeupBatcher(timer=StoppedTimer())
     rounds.join(lambda: None)
     buffer = EventBuffer(rounds)
     await buffer.put(TEXT)
@@ -227,7 +227,7 @@ async def test_a_later_delta_waits_for_the_round_and_any_other_event_takes_it_al
 
 
 async def test_a_full_buffer_waits_for_no_round():
-    rounds = Rounds(timer=StoppedTimer())
+    rounds = WakeupBatcher(timer=StoppedTimer())
     rounds.join(lambda: None)
     buffer = EventBuffer(rounds, max_events=1)
     await buffer.put(TEXT)

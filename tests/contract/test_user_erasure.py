@@ -24,11 +24,11 @@ from backend.knowledge.sql.tables import knowledge_member
 from backend.migrations import tables as all_tables
 from backend.restricted.sql.tables import restricted_member
 from backend.retention.domain import Person
-from backend.retention.services.leaving import Leaving, PersonPorts
+from backend.retention.services.user_erasure import PersonPorts, UserErasure
 from backend.retention.sql.people import SqlPersonStore
 from backend.turns.services.tool_catalogue import ToolCatalogue
-from backend.vector_stores.services.reading import ReadingBell
-from backend.vector_stores.services.shelves import ShelfPorts, Shelves
+from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
+from backend.vector_stores.services.reading import WakeSignal
 from tests.contract.store_cases import T0, database_url, migrated
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock
@@ -108,22 +108,22 @@ class Kit(NamedTuple):
     """The use case over the stores of one database, and what deletes files behind it."""
 
     database: Database
-    leaving: Leaving
+    leaving: UserErasure
     clearing: FileClearing
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Kit]:
     async with migrated(database_url(request.param, request, tmp_path)) as database:
-        clock, bell, house = FakeClock(), ReadingBell(), TurnHouse()
+        clock, bell, house = FakeClock(), WakeSignal(), TurnHouse()
         knowledge, store = SqlKnowledgeStore(database, clock), SqlFileStore(database, clock)
-        shelves = Shelves(ShelfPorts(knowledge, SqlAttachmentStore(database, clock), store, bell, clock))
-        agent_files = AgentFiles(Files(store, clock, FileQuota()), shelves)
+        file_indexes = FileIndexes(FileIndexPorts(knowledge, SqlAttachmentStore(database, clock), store, bell, clock))
+        agent_files = AgentFiles(Files(store, clock, FileQuota()), file_indexes)
         named = NamedParts(house.services.models, ToolCatalogue(FakeModelLister(), clock))
         agents = AgentCatalogue(SqlAgentStore(database), knowledge, named, agent_files, clock)
         conversations = SqlConversationStore(database)
         people = SqlPersonStore(database, conversations, clock)
-        leaving = Leaving(PersonPorts(people, conversations, knowledge, agents, house.services.responses))
+        leaving = UserErasure(PersonPorts(people, conversations, knowledge, agents, house.services.responses))
         clearing = FileClearing(store, clock, (knowledge.withdraw_file,), make_supervisor(RecordingFailures()))
         yield Kit(database, leaving, clearing)
 

@@ -18,7 +18,7 @@ class Claimant(NamedTuple):
     user_id: str
 
 
-class FairPlaces:
+class FairSemaphore:
     """`count` places. Users take turns, and none has more than all but one, so that nobody waits for one user alone.
 
     At most `queue_length` wait for each tenant, and `whole_queue_length` in all.

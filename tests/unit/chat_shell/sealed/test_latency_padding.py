@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from chat_shell.sealed.latency_padding import FIRST_SECONDS, KEPT_TIMES, LatencyPadding
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult
 from chat_shell.sealed.summary_prompt import Messages
-from chat_shell.sealed.usual_time import FIRST_SECONDS, KEPT_TIMES, UsualTime
 from chat_shell.sealed.verdicts import Refused
 from shared.models.safe_summary import Failure, PolicyRefusal, SummaryVersions
 from tests.examples import first_of
@@ -180,11 +180,11 @@ async def test_a_search_that_took_longer_than_usual_does_not_wait():
     async def wait(seconds: float) -> None:
         waits.append(seconds)
 
-    usual = UsualTime(wait, max)
+    usual = LatencyPadding(wait, max)
     usual.record(2.0)
     usual.record(1.0)
     for passed in (0.5, 5.0):
-        await usual.fill_up(passed, 20.0)
+        await usual.pad(passed, 20.0)
     assert waits == [1.5, 0.0]
 
 
@@ -194,10 +194,10 @@ async def test_only_the_newest_times_are_kept():
     async def wait(seconds: float) -> None:
         waits.append(seconds)
 
-    usual = UsualTime(wait, min)
+    usual = LatencyPadding(wait, min)
     for seconds in range(KEPT_TIMES + 5):
         usual.record(float(seconds))
-    await usual.fill_up(0.0, 1_000.0)
+    await usual.pad(0.0, 1_000.0)
     assert waits == [5.0]
 
 

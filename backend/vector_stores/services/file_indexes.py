@@ -1,6 +1,7 @@
-"""Shelves: uploaded files are read once, and their texts are there for messages and agents.
+"""File indexes: uploaded files are read once, and their texts are there for messages and agents.
 
-A shelf is filled by the readers of attached files: a process that is killed while it reads leaves the file to another.
+A file index is filled by the readers of attached files: a process that is killed while it reads leaves the file to
+another.
 """
 
 import asyncio
@@ -10,12 +11,12 @@ from typing import NamedTuple
 
 from backend.files.ports import FileStore
 from backend.knowledge.domain.attachments import AttachedFile, AttachedQuery, AttachedStatus, Attachment
+from backend.knowledge.domain.file_indexes import SHELF_OWNER, FileIndex, FileIndexState, IndexedFile
 from backend.knowledge.domain.knowledge import Document
-from backend.knowledge.domain.shelves import SHELF_OWNER, Shelf, ShelfState, ShelvedFile
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.document_text import text_page
-from backend.vector_stores.services.reading import ReadingBell
+from backend.vector_stores.services.reading import WakeSignal
 from shared.clock import Clock
 
 WAIT_SECONDS = 20.0
@@ -27,42 +28,42 @@ FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 0.02, 0.5
 FILES_AT_ONCE = 100
 
 _STATES = {
-    AttachedStatus.IN_PROGRESS: ShelfState.BEING_READ,
+    AttachedStatus.IN_PROGRESS: FileIndexState.BEING_READ,
     # Its document was not there before, or was deleted since.
-    AttachedStatus.COMPLETED: ShelfState.DELETED,
-    AttachedStatus.FAILED: ShelfState.UNREADABLE,
-    AttachedStatus.CANCELLED: ShelfState.UNREADABLE,
+    AttachedStatus.COMPLETED: FileIndexState.DELETED,
+    AttachedStatus.FAILED: FileIndexState.UNREADABLE,
+    AttachedStatus.CANCELLED: FileIndexState.UNREADABLE,
 }
 
 
-class ShelfPorts(NamedTuple):
-    """What shelves need."""
+class FileIndexPorts(NamedTuple):
+    """What file indexes need."""
 
     knowledge: KnowledgeStore
     attachments: AttachmentStore
     files: FileStore
-    bell: ReadingBell
+    bell: WakeSignal
     clock: Clock
 
 
-class Shelves:
+class FileIndexes:
     """Uploaded files with their texts. Who may see a file is decided by who asks for it here."""
 
-    def __init__(self, ports: ShelfPorts) -> None:
+    def __init__(self, ports: FileIndexPorts) -> None:
         self._ports = ports
 
-    async def put(self, shelf: Shelf, file_ids: Sequence[str]) -> None:
-        """Have files read in the background; those that are on the shelf already are not read again.
+    async def put(self, file_index: FileIndex, file_ids: Sequence[str]) -> None:
+        """Have files read in the background; those that are in the file index already are not read again.
 
         Raises:
             Unavailable: the database is away. Retryable.
         """
         find = self._ports.attachments.find_attached
-        await self._queue(shelf, [key for key in file_ids if await find(shelf.id, key) is None])
+        await self._queue(file_index, [key for key in file_ids if await find(file_index.id, key) is None])
 
     async def files(
-        self, shelf: Shelf, file_ids: Sequence[str], wait_seconds: float = WAIT_SECONDS
-    ) -> tuple[ShelvedFile, ...]:
+        self, file_index: FileIndex, file_ids: Sequence[str], wait_seconds: float = WAIT_SECONDS
+    ) -> tuple[IndexedFile, ...]:
         """Return files in the order of their ids; files that nobody has put yet are put, and waited for.
 
         A file that takes longer is returned as one that is being read.
@@ -70,12 +71,12 @@ class Shelves:
         Raises:
             Unavailable: the database is away. Retryable.
         """
-        found = await self._read_files(shelf, file_ids)
+        found = await self._read_files(file_index, file_ids)
         missing = [file_id for file_id in file_ids if file_id not in found]
         if missing:
-            await self.put(shelf, missing)
-            others = await self._waited_for(shelf, missing, wait_seconds)
-            found = {**others, **await self._read_files(shelf, file_ids)}
+            await self.put(file_index, missing)
+            others = await self._waited_for(file_index, missing, wait_seconds)
+            found = {**others, **await self._read_files(file_index, file_ids)}
         return tuple(found[file_id] for file_id in file_ids)
 
     async def text(self, document: Document) -> str:
@@ -86,66 +87,66 @@ class Shelves:
         """
         return (await text_page(self._ports.knowledge, document, 0, sys.maxsize)).text
 
-    async def keep_only(self, shelf: Shelf, file_ids: Sequence[str]) -> None:
-        """Take all other files from a shelf; searches no longer find them."""
+    async def keep_only(self, file_index: FileIndex, file_ids: Sequence[str]) -> None:
+        """Take all other files from a file index; searches no longer find them."""
         kept = frozenset(file_ids)
-        for file in await self._all(shelf):
+        for file in await self._all(file_index):
             if file.id not in kept:
-                await self._take_away(shelf, file)
+                await self._take_away(file_index, file)
 
-    async def _all(self, shelf: Shelf) -> list[AttachedFile]:
+    async def _all(self, file_index: FileIndex) -> list[AttachedFile]:
         found: list[AttachedFile] = []
-        query = AttachedQuery(shelf.id, FILES_AT_ONCE, descending=False)
+        query = AttachedQuery(file_index.id, FILES_AT_ONCE, descending=False)
         while page := (await self._ports.attachments.attached(query))[:FILES_AT_ONCE]:
             found += page
             query = query._replace(after=page[-1].id)
         return found
 
-    async def _take_away(self, shelf: Shelf, file: AttachedFile) -> None:
-        await self._ports.attachments.drop_attachment(shelf.id, file.id)
+    async def _take_away(self, file_index: FileIndex, file: AttachedFile) -> None:
+        await self._ports.attachments.drop_attachment(file_index.id, file.id)
         # It may have become a document at the last moment.
-        left = await self._ports.attachments.find_attached(shelf.id, file.id)
+        left = await self._ports.attachments.find_attached(file_index.id, file.id)
         if left is not None and left.document_name is not None:
-            await self._ports.knowledge.delete_document(shelf.id, left.document_name)
+            await self._ports.knowledge.delete_document(file_index.id, left.document_name)
 
-    async def clear(self, shelf: Shelf) -> None:
-        """Delete a shelf with the texts on it."""
-        await self._ports.knowledge.delete_base(shelf.id)
+    async def clear(self, file_index: FileIndex) -> None:
+        """Delete a file index with the texts on it."""
+        await self._ports.knowledge.delete_base(file_index.id)
 
-    async def _read_files(self, shelf: Shelf, file_ids: Sequence[str]) -> Mapping[str, ShelvedFile]:
+    async def _read_files(self, file_index: FileIndex, file_ids: Sequence[str]) -> Mapping[str, IndexedFile]:
         """Return by id those files that have been read."""
         documents = {
             document.file_id: document
             for document in await self._ports.knowledge.documents_from(file_ids)
-            if document.knowledge_base_id == shelf.id and document.file_id is not None
+            if document.knowledge_base_id == file_index.id and document.file_id is not None
         }
         if not documents:
             return {}
         counts = await self._ports.knowledge.token_counts([document.id for document in documents.values()])
         return {
-            file_id: ShelvedFile(file_id, one.title, ShelfState.READ, counts.get(one.id, 0), one)
+            file_id: IndexedFile(file_id, one.title, FileIndexState.READ, counts.get(one.id, 0), one)
             for file_id, one in documents.items()
         }
 
-    async def _look_at(self, shelf: Shelf, file_id: str) -> ShelvedFile:
+    async def _look_at(self, file_index: FileIndex, file_id: str) -> IndexedFile:
         """Return a file by its state in the queue; one that was read is found as a document."""
-        attached = await self._ports.attachments.find_attached(shelf.id, file_id)
+        attached = await self._ports.attachments.find_attached(file_index.id, file_id)
         stored = await self._ports.files.find(file_id)
         name = stored.filename if stored is not None else file_id
         if attached is None or stored is None:
-            return ShelvedFile(file_id, name, ShelfState.DELETED)
-        return ShelvedFile(file_id, name, _STATES[attached.status], error=attached.error)
+            return IndexedFile(file_id, name, FileIndexState.DELETED)
+        return IndexedFile(file_id, name, _STATES[attached.status], error=attached.error)
 
-    async def _queue(self, shelf: Shelf, file_ids: Sequence[str]) -> None:
+    async def _queue(self, file_index: FileIndex, file_ids: Sequence[str]) -> None:
         files = [await self._ports.files.find(file_id) for file_id in file_ids]
         now = self._ports.clock.now()
         new = [
             Attachment(
-                knowledge_base_id=shelf.id,
+                knowledge_base_id=file_index.id,
                 file_id=file.id,
-                tenant=shelf.tenant,
-                # Users take turns in the queue: a shelf is a user of its own, whose files wait for no vector store.
-                user_id=shelf.id,
+                tenant=file_index.tenant,
+                # In the queue, where users take turns, a file index is one of its own: it waits for no vector store.
+                user_id=file_index.id,
                 filename=file.filename,
                 attributes={},
                 created_at=now,
@@ -154,22 +155,24 @@ class Shelves:
             if file is not None
         ]
         if new:
-            await self._ports.knowledge.ensure_base(shelf.as_base(now), SHELF_OWNER)
+            await self._ports.knowledge.ensure_base(file_index.as_base(now), SHELF_OWNER)
             await self._ports.attachments.attach(new)
             self._ports.bell.ring()
 
-    async def _waited_for(self, shelf: Shelf, file_ids: Sequence[str], wait_seconds: float) -> dict[str, ShelvedFile]:
+    async def _waited_for(
+        self, file_index: FileIndex, file_ids: Sequence[str], wait_seconds: float
+    ) -> dict[str, IndexedFile]:
         """Look at files until none of them is being read, but for no longer than this."""
         pause_seconds, loop = FIRST_LOOK_SECONDS, asyncio.get_running_loop()
         until = loop.time() + wait_seconds
-        found: dict[str, ShelvedFile] = {}
+        found: dict[str, IndexedFile] = {}
         while True:
-            found |= {key: await self._look_at(shelf, key) for key in file_ids if _may_change(found.get(key))}
+            found |= {key: await self._look_at(file_index, key) for key in file_ids if _may_change(found.get(key))}
             if not any(map(_may_change, found.values())) or loop.time() + pause_seconds > until:
                 return found
             await asyncio.sleep(pause_seconds)
             pause_seconds = min(2 * pause_seconds, LAST_LOOK_SECONDS)
 
 
-def _may_change(file: ShelvedFile | None) -> bool:
-    return file is None or file.state is ShelfState.BEING_READ
+def _may_change(file: IndexedFile | None) -> bool:
+    return file is None or file.state is FileIndexState.BEING_READ

@@ -19,7 +19,7 @@ STRANGERS = "strangers"
 """All whose key is not known; a name of their own would cost them nothing."""
 
 
-class HeldRefusals:
+class RefusalThrottle:
     """Holds each refusal back as long as the pace of its reason asks for.
 
     It leaves after the application is done and has let go of the request, and nothing more of the body is read

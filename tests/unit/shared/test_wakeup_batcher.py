@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from shared.rounds import ROUND_SECONDS, Rounds
+from shared.wakeup_batcher import ROUND_SECONDS, WakeupBatcher
 
 
 class HandTimer:
@@ -29,7 +29,7 @@ class HandTimer:
 
 def test_a_lone_stream_waits_for_nothing():
     timer, seen = HandTimer(), list[float]()
-    rounds = Rounds(timer=timer)
+    rounds = WakeupBatcher(timer=timer)
     for _ in range(3):
         rounds.join(lambda: seen.append(timer.now))
         timer.go_on(ROUND_SECONDS)
@@ -38,7 +38,7 @@ def test_a_lone_stream_waits_for_nothing():
 
 def test_all_that_come_between_two_rounds_go_in_one_and_none_waits_longer_than_a_round():
     timer, seen = HandTimer(), list[tuple[str, float]]()
-    rounds = Rounds(timer=timer)
+    rounds = WakeupBatcher(timer=timer)
     rounds.join(lambda: seen.append(("leads", timer.now)))
     timer.go_on(0.001)
     rounds.join(lambda: seen.append(("one", timer.now)))
@@ -52,7 +52,7 @@ def test_all_that_come_between_two_rounds_go_in_one_and_none_waits_longer_than_a
 
 def test_who_joins_twice_is_called_once():
     timer, seen = HandTimer(), list[int]()
-    rounds = Rounds(timer=timer)
+    rounds = WakeupBatcher(timer=timer)
     rounds.join(lambda: None)
 
     def act() -> None:

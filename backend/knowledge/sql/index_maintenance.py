@@ -29,7 +29,7 @@ GATHER_SECONDS = 0.2
 _segment = tables.index_segment
 
 
-class Caretaker:
+class IndexMaintenance:
     """Deletes what ended processes left behind, and merges the segments of bases that have changed."""
 
     def __init__(self, database: Database, clock: Clock, slice_seconds: float) -> None:

@@ -15,8 +15,8 @@ from backend.conversations.domain.responses import Conversation, NewTurn, Opened
 from backend.conversations.ports.conversations import ConversationStore
 from backend.foundation.services.admission import Admission
 from backend.turns.domain.lost_turn import UNSEEN_GAP
+from backend.turns.services.recover_turn import MAX_TAKEOVERS, RecoverTurn
 from backend.turns.services.recovery import Recovery
-from backend.turns.services.take_over import MAX_TAKEOVERS, TakeOver
 from shared.errors import CorruptRecord, Unavailable
 from shared.models.events import (
     FinishReason,
@@ -424,7 +424,7 @@ async def test_a_takeover_waits_for_the_database() -> None:
     lost = await replicas.killed([])
     house = replicas.make(answer("Late."))
 
-    class Shaky(TakeOver):
+    class Shaky(RecoverTurn):
         failures = 1
 
         async def __call__(self, taken: Any) -> Any:
@@ -477,7 +477,7 @@ async def test_a_defect_of_one_takeover_leaves_the_others_alone() -> None:
     broken, lost = await replicas.killed([]), await replicas.killed([])
     house = replicas.make(answer("So."))
 
-    class Broken(TakeOver):
+    class Broken(RecoverTurn):
         async def __call__(self, taken: Any) -> Any:
             if taken.response.id == broken.id:
                 raise CorruptRecord("The item at position 0 cannot be read.")
@@ -585,7 +585,7 @@ async def test_a_defect_of_a_takeover_is_met_once() -> None:
     lost = await replicas.killed([])
     house = replicas.make()
 
-    class Broken(TakeOver):
+    class Broken(RecoverTurn):
         async def __call__(self, taken: Any) -> Any:
             raise CorruptRecord("The item at position 0 cannot be read.")
 

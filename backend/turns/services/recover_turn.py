@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import newest_reset
+from backend.conversations.domain.conversation_log import newest_epoch_state
 from backend.conversations.domain.leases import TakenTurn
 from backend.conversations.domain.responses import Exchange, FinishedTurn, OpenedConversation, StoredResponse
 from backend.conversations.domain.waiting_turns import Entered
@@ -22,8 +22,8 @@ from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, ShownSoFar, closed_turn
 from backend.turns.domain.turn_plan import TurnPlan, continued_request, moved_in
 from backend.turns.ports.observer import TakeoverOutcome
-from backend.turns.services.take_over_lanes import MAX_TAKEOVERS, joined_again
-from backend.turns.services.turn_ports import Begun, JoinedTurn, Turn, TurnPorts
+from backend.turns.services.recover_lanes import MAX_TAKEOVERS, joined_again
+from backend.turns.services.turn_ports import JoinedTurn, ResumeState, Turn, TurnPorts
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, TurnTaken, Unavailable
 from shared.ids import new_id
 from shared.models.events import ModelCard, Usage, add_usage
@@ -31,7 +31,7 @@ from shared.models.execution import AccessMode
 from shared.models.values import objects_in
 
 
-class Lost(NamedTuple):
+class OrphanedTurn(NamedTuple):
     """A turn that was taken over, and all that is known of it.
 
     `log` is None where it cannot be read, `plan` where there is none or it cannot be read. `is_kept` says that the
@@ -54,7 +54,7 @@ class Lost(NamedTuple):
     texts: Mapping[str, str]
 
 
-class TakeOver:
+class RecoverTurn:
     """Continues turns that this process has taken over; `secret` signs their tickets anew."""
 
     def __init__(self, ports: TurnPorts, secret: str) -> None:
@@ -87,7 +87,7 @@ class TakeOver:
         self._ports.observer.turn_taken_over(lost.response, TakeoverOutcome.RUN_AGAIN)
         return turn
 
-    async def _show_missing(self, lost: Lost) -> None:
+    async def _show_missing(self, lost: OrphanedTurn) -> None:
         """Bring the events in step with the log: those of the newest exchange may have died with the process."""
         response, shown = lost.response, lost.shown
         output = objects_in(response.body["output"])
@@ -99,7 +99,7 @@ class TakeOver:
             settled = Exchange(entries=(), output=tuple(output), last_event=shown.next_number - 1)
             await self._ports.turns.append(response.hold, len(lost.opened.log), settled)
 
-    async def _read(self, taken: TakenTurn) -> Lost:
+    async def _read(self, taken: TakenTurn) -> OrphanedTurn:
         response = taken.response
         shown = ShownOutput(objects_in(response.body["output"]))
         is_closed = not await self._are_sealed(response, shown)
@@ -118,7 +118,7 @@ class TakeOver:
         texts = await self._ports.turns.placed_texts(response.conversation_id, digests)
         summaries = sum(call.summary_of is not None for call in calls)
         left_out = tuple(what for call in calls for what in call.left_out)
-        return Lost(
+        return OrphanedTurn(
             response, plan, opened, shown, is_kept, is_closed, settled, usage, entered, summaries, left_out, texts
         )
 
@@ -140,14 +140,14 @@ class TakeOver:
         except CorruptRecord:
             return None
 
-    async def _card(self, lost: Lost) -> ModelCard | None:
+    async def _card(self, lost: OrphanedTurn) -> ModelCard | None:
         """Return what is known of the model; without it the turn runs, but nothing can be left out of it."""
         name = lost.opened.conversation.model if lost.opened is not None else None
         with suppress(ChatShellUnavailable):
             return next((card for card in await self._ports.chat_shell.models() if card.name == name), None)
         return None
 
-    def _continued(self, lost: Lost, card: ModelCard | None) -> Turn | None:
+    def _continued(self, lost: OrphanedTurn, card: ModelCard | None) -> Turn | None:
         """Build the turn to run; None where what is stored of it does not make a request."""
         response, plan, opened = lost.response, lost.plan, lost.opened
         if plan is None or opened is None:
@@ -160,7 +160,7 @@ class TakeOver:
             turn_id=response.id,
             base_ids=tuple(base.id for base in plan.bases),
             search=conversation.search,
-            file_ids=stored_files_in(log) if newest_reset(log).reads_files else (),
+            file_ids=stored_files_in(log) if newest_epoch_state(log).reads_files else (),
             charged_to=plan.charged_to,
             expires_at=plan.deadline,
         )
@@ -182,18 +182,18 @@ class TakeOver:
             is_stored=True,
             with_results=plan.with_results,
             received_at=response.created_at,
-            epoch_reason=newest_reset(log).reason,
+            epoch_reason=newest_epoch_state(log).reason,
             starts_epoch=any(entry.reset is not None for entry in own if entry.turn_id == response.id),
             keeps_context=plan.keeps_context,
             sent=conversation.sent,
-            begun=Begun(lost.shown, lost.usage, lost.entered, lost.summaries, lost.left_out),
+            begun=ResumeState(lost.shown, lost.usage, lost.entered, lost.summaries, lost.left_out),
             card=card,
             moved=moved_in(log, plan.places, moved),
-            placement=newest_reset(log).placement,
-            keeps_skills=newest_reset(log).keeps_skills,
+            placement=newest_epoch_state(log).placement,
+            keeps_skills=newest_epoch_state(log).keeps_skills,
         )
 
-    async def _end(self, lost: Lost) -> None:
+    async def _end(self, lost: OrphanedTurn) -> None:
         ended, last_events = await self._closed(lost)
         if not await self._ports.turns.finish(ended):
             self._ports.events.leave(lost.response.id)
@@ -201,7 +201,7 @@ class TakeOver:
         await self._tell(ended.response.id, last_events if lost.is_kept else ())
         self._ports.observer.turn_taken_over(ended.response, TakeoverOutcome(ended.response.status.value))
 
-    async def _closed(self, lost: Lost) -> tuple[FinishedTurn, Sequence[LoggedEvent]]:
+    async def _closed(self, lost: OrphanedTurn) -> tuple[FinishedTurn, Sequence[LoggedEvent]]:
         response = lost.response
         projection = ResponseProjection(response.body, new_id, with_results=bool(lost.plan and lost.plan.with_results))
         if not lost.is_kept:
@@ -213,7 +213,7 @@ class TakeOver:
         told = ShownSoFar(projection, lost.usage, lost.entered)
         return closed_turn(response, log, newest[0] if newest else None, told, now)
 
-    async def _remaining_log(self, lost: Lost) -> RemainingLog:
+    async def _remaining_log(self, lost: OrphanedTurn) -> RemainingLog:
         if lost.opened is not None:
             return RemainingLog(lost.opened.log, len(lost.opened.log))
         found = await self._ports.conversations.find(lost.response.conversation_id)
@@ -235,7 +235,7 @@ def _plan_in(taken: TakenTurn) -> TurnPlan | None:
         return None
 
 
-def _may_run_again(lost: Lost) -> bool:
+def _may_run_again(lost: OrphanedTurn) -> bool:
     """Say whether the model call that ended with the process may run again.
 
     Clients must have got nothing of it. The outgoing scan of a restricted turn remembers what was said in earlier

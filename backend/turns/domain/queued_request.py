@@ -13,7 +13,7 @@ MOST_STEERING_CHARACTERS = 4_000_000
 """Together they are read within some 20 ms, during which the event loop does nothing else."""
 
 
-class AskedLater(Value):
+class QueuedRequest(Value):
     """A request for a turn, and who made it.
 
     `request` is the JSON of the request, with the stored items in the places of those that name them. `labels` are the
@@ -28,7 +28,7 @@ class AskedLater(Value):
     messages: tuple[UserMessage, ...] = ()
 
 
-def stored_asked(later: AskedLater) -> str:
+def write_queued(later: QueuedRequest) -> str:
     """Write a request with all that belongs to it: its JSON stands behind a line with the rest, as it is.
 
     So it is read without being parsed, whatever its size.
@@ -36,14 +36,14 @@ def stored_asked(later: AskedLater) -> str:
     return f"{later.model_copy(update={'request': ''}).model_dump_json()}\n{later.request}"
 
 
-def read_asked(stored: str) -> AskedLater:
-    """Read what `stored_asked` wrote.
+def read_queued(stored: str) -> QueuedRequest:
+    """Read what `write_queued` wrote.
 
     Raises:
         ValueError: it cannot be read.
     """
     rest, _, request = stored.partition("\n")
-    return AskedLater.model_validate_json(rest).model_copy(update={"request": request})
+    return QueuedRequest.model_validate_json(rest).model_copy(update={"request": request})
 
 
 def check_may_enter(messages: Sequence[UserMessage]) -> None:

@@ -2,22 +2,22 @@
 
 import pytest
 
-from backend.chat_shell_client.refusals import NotTaken, error_of_report
-from backend.chat_shell_client.taken_calls import PAUSE_SECONDS, TRIES, TakenCalls
+from backend.chat_shell_client.failover import PAUSE_SECONDS, TRIES, FailoverChatShell
+from backend.chat_shell_client.refusals import ReplicaDraining, error_of_report
 from shared.errors import ChatShellUnavailable
 from shared.models.events import ErrorReport, ExecutionEvent, ModelCallStarted
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 
-GOING = NotTaken("The model runner is shutting down.")
+GOING = ReplicaDraining("The model runner is shutting down.")
 
 
 async def events_of(client: ScriptedChatShell, slept: list[float]) -> list[ExecutionEvent]:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    return [event async for batch in TakenCalls(client, sleep).execute(full_request()) for event in batch]
+    return [event async for batch in FailoverChatShell(client, sleep).execute(full_request()) for event in batch]
 
 
 async def test_a_refused_call_is_made_again_until_a_replica_takes_it() -> None:
@@ -43,7 +43,7 @@ async def test_a_lost_connection_is_not_made_again() -> None:
     assert len(client.requests) == 1
 
 
-@pytest.mark.parametrize(("kind", "raised"), [("Draining", NotTaken), ("Unavailable", ChatShellUnavailable)])
+@pytest.mark.parametrize(("kind", "raised"), [("Draining", ReplicaDraining), ("Unavailable", ChatShellUnavailable)])
 def test_only_a_replica_that_goes_has_run_nothing(kind: str, raised: type[ChatShellUnavailable]) -> None:
     report = ErrorReport(type=kind, code="server_error", message="x", param=None, retryable=True)
     assert type(error_of_report(report)) is raised

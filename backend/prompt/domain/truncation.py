@@ -8,8 +8,8 @@ from backend.conversations.domain.conversation_log import (
     Entry,
     EntryKind,
     EpochReason,
-    Reset,
-    newest_reset,
+    EpochState,
+    newest_epoch_state,
     part_of,
     sent_before,
     sent_entries,
@@ -35,15 +35,15 @@ _Sized = tuple[Entry, int]
 """An entry and the estimated tokens of its message."""
 
 
-class Omission(Value):
+class Truncation(Value):
     """The entries that a compaction leaves out, as requests held them before, and the reset that leaves them out.
 
     `sent_by` is the reset under which they were sent. `begins_epoch` says that no entry of the log has `reset` yet.
     """
 
     entries: tuple[Entry, ...]
-    sent_by: Reset
-    reset: Reset
+    sent_by: EpochState
+    reset: EpochState
     begins_epoch: bool
 
     @property
@@ -52,7 +52,7 @@ class Omission(Value):
         return sum(message_tokens(entry.message) for entry in self.entries if entry.message is not None)
 
 
-class PromptRoom(NamedTuple):
+class PromptPackage(NamedTuple):
     """What a request of a turn may hold, and what of each is no part of the log: its system message and its tools.
 
     `prompt_tokens` is the size of the prompt that is too long, as its provider counts.
@@ -74,11 +74,11 @@ def summary_limit_tokens(card: ModelCard) -> int:
     return max(1, min(bound, card.max_output_tokens))
 
 
-def left_out_by_input(log: Sequence[Entry], turn_id: str) -> Omission | None:
+def left_out_by_input(log: Sequence[Entry], turn_id: str) -> Truncation | None:
     """Return what the epoch that a turn's input began has left out, where no summary stands in its place yet."""
     first = next((entry.position for entry in log if entry.turn_id == turn_id), len(log))
-    own = newest_reset(log[first:])
-    before = newest_reset(log[:first])
+    own = newest_epoch_state(log[first:])
+    before = newest_epoch_state(log[:first])
     if own.begins_at <= before.begins_at or own.summary_at != before.summary_at:
         return None
     sent_by = before
@@ -87,10 +87,10 @@ def left_out_by_input(log: Sequence[Entry], turn_id: str) -> Omission | None:
         changed = {"begins_at": before.begins_at, "summary_at": before.summary_at, "elides_below": before.elides_below}
         sent_by = own.model_copy(update=changed)
     entries = sent_before(sent_entries(log[:first], sent_by), own.begins_at)
-    return Omission(entries=entries, sent_by=sent_by, reset=own, begins_epoch=False)
+    return Truncation(entries=entries, sent_by=sent_by, reset=own, begins_epoch=False)
 
 
-def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptRoom) -> Omission | None:
+def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptPackage) -> Truncation | None:
     """Return what is left out so that a turn can go on; None where nothing more can be left out.
 
     Earlier turns go first, at the beginning of a user's turn; then the results of the running turn's tools, the oldest
@@ -99,7 +99,7 @@ def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptRoom) ->
     Raises:
         ContextTooLong: it does not fit even so.
     """
-    reset = newest_reset(log)
+    reset = newest_epoch_state(log)
     # A long log takes milliseconds to measure, so it is measured once.
     sent = [(entry, message_tokens(entry.message)) for entry in sent_entries(log, reset) if entry.message is not None]
     first = next((entry.position for entry, _ in sent if entry.turn_id == turn_id), len(log))
@@ -111,11 +111,11 @@ def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptRoom) ->
         return None
     changed = {"reason": EpochReason.COMPACTION, "begins_at": begins_at, "elides_below": elides_below}
     entries = sent_before([entry for entry, _ in sent], begins_at) if begins_at > reset.begins_at else ()
-    return Omission(entries=entries, sent_by=reset, reset=reset.model_copy(update=changed), begins_epoch=True)
+    return Truncation(entries=entries, sent_by=reset, reset=reset.model_copy(update=changed), begins_epoch=True)
 
 
 def summary_entry(
-    left_out: Omission, text: str | None, log: Sequence[Entry], response: StoredResponse, now: datetime
+    left_out: Truncation, text: str | None, log: Sequence[Entry], response: StoredResponse, now: datetime
 ) -> tuple[Entry, ...]:
     """Return the entry that stands in the place of what was left out; `text` is None where there is no summary of it.
 
@@ -148,7 +148,7 @@ def summary_entry(
     return (entry,)
 
 
-def _cut(sent: Sequence[_Sized], first: int, reset: Reset, target_tokens: int) -> int:
+def _cut(sent: Sequence[_Sized], first: int, reset: EpochState, target_tokens: int) -> int:
     """Return where requests begin from now on: no later than the turn that begins at the position `first`."""
     stays = sum(size for entry, size in sent if _stays(entry))
     turns = [(entry, elided_tokens(entry, size, first)) for entry, size in sent if not _stays(entry)]
@@ -189,7 +189,7 @@ def _text_of(entry: Entry) -> str:
     return message.content if isinstance(message, UserMessage) and isinstance(message.content, str) else ""
 
 
-def labels_of_omission(left_out: Omission, log: Sequence[Entry]) -> Labels:
+def labels_of_omission(left_out: Truncation, log: Sequence[Entry]) -> Labels:
     """Join the labels of all turns of which a text is left out; a turn has them on its first entries only.
 
     Of what was withheld the summary has been made without its text.
@@ -199,7 +199,7 @@ def labels_of_omission(left_out: Omission, log: Sequence[Entry]) -> Labels:
     return joined_labels(list[Label](found))
 
 
-def _agents(left_out: Omission, shown: Iterable[Entry], asked_by: StoredResponse | None) -> tuple[AgentRef, ...]:
+def _agents(left_out: Truncation, shown: Iterable[Entry], asked_by: StoredResponse | None) -> tuple[AgentRef, ...]:
     """Return the agents whose words a summary may repeat: those of the entries that it was made from.
 
     Those of the turn that asked for it are in the system message where its agent opens that.

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import cast
 
 from backend.chat_shell_client.ports.chat_shell import ChatShell
-from backend.chat_shell_client.refusals import NotTaken
+from backend.chat_shell_client.refusals import ReplicaDraining
 from shared.errors import ChatShellUnavailable
 from shared.models.events import ExecutionEvent, ModelCard
 from shared.models.execution import ExecutionRequest
@@ -18,8 +18,8 @@ TRIES = 12
 """Enough to make a connection to another replica; a replica that goes is no endpoint any more when it refuses calls."""
 
 
-class TakenCalls:
-    """Implements `ChatShell` over a client that raises `NotTaken` for a call of which nothing has run.
+class FailoverChatShell:
+    """Implements `ChatShell` over a client that raises `ReplicaDraining` for a call of which nothing has run.
 
     A replica that goes refuses calls from one moment to the next, and those who send them hear of it a little later.
     """
@@ -41,7 +41,7 @@ class TakenCalls:
                 async with aclosing(stream) as batches:
                     async for batch in batches:
                         yield batch
-            except NotTaken as refusal:
+            except ReplicaDraining as refusal:
                 await self._wait_after(refusal, left)
             else:
                 return
@@ -66,14 +66,14 @@ class TakenCalls:
             left -= 1
             try:
                 return await self._client.run_tool(call)
-            except NotTaken as refusal:
+            except ReplicaDraining as refusal:
                 await self._wait_after(refusal, left)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
-    async def _wait_after(self, refusal: NotTaken, left: int) -> None:
+    async def _wait_after(self, refusal: ReplicaDraining, left: int) -> None:
         if not left:
             raise ChatShellUnavailable(refusal.message) from refusal
         await self._sleep(PAUSE_SECONDS)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from backend.agents.services.agents import AgentCatalogue
 from backend.conversations.ports.conversations import ConversationStore
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.domain.shelves import shelf_of_user
+from backend.knowledge.domain.file_indexes import file_index_of_user
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.retention.domain import Person, PersonalRows, SoleOwnership
 from backend.retention.ports import PersonStore
@@ -28,7 +28,7 @@ class PersonPorts(NamedTuple):
     responses: Responses
 
 
-class Leaving:
+class UserErasure:
     """Deletes persons; each step leaves what the same call goes on with, should it be killed."""
 
     def __init__(self, ports: PersonPorts) -> None:
@@ -55,7 +55,7 @@ class Leaving:
         counts |= await self._leave(person, owned)
         counts["released_results"], counts["restricted_usage"] = await people.delete_usage(person)
         counts |= {kind.value: await people.delete_rows(kind, person) for kind in _AFTER}
-        await self._ports.knowledge.delete_base(shelf_of_user(person.tenant, person.user_id).id)
+        await self._ports.knowledge.delete_base(file_index_of_user(person.tenant, person.user_id).id)
         async for _ in people.running(person):
             raise TurnRunning("A turn of this user has not ended yet; send the same request again.", param="user_id")
         return counts

@@ -36,7 +36,7 @@ TextOfAnswer = Callable[[Sequence[str]], str]
 """What of the texts of one answer goes into a chain."""
 
 
-class Chain(NamedTuple):
+class HistoryFingerprint(NamedTuple):
     """A chain, and whether a model's answer ends it: text that a model says behind it would belong to that answer.
 
     Where that answer is known, `said` is it, and `before` the chain that it follows.
@@ -55,17 +55,19 @@ class Boundary(NamedTuple):
     message_count: int
 
 
-def root_chain(tenant: str, user_id: str) -> Chain:
+def root_fingerprint(tenant: str, user_id: str) -> HistoryFingerprint:
     """Return the chain of a user who has seen nothing; no chain of another user equals one that begins with it."""
-    return Chain(result_of(_hashed_in_steps("", ("root", tenant, user_id))), ends_with_answer=False)
+    return HistoryFingerprint(result_of(_hashed_cooperatively("", ("root", tenant, user_id))), ends_with_answer=False)
 
 
-def stored_chain(digest: str) -> Chain:
+def stored_fingerprint(digest: str) -> HistoryFingerprint:
     """Return a chain that is stored, which an answer ends."""
-    return Chain(digest, ends_with_answer=True)
+    return HistoryFingerprint(digest, ends_with_answer=True)
 
 
-def extended_in_steps(chain: Chain | None, messages: Sequence[HistoryMessage]) -> Steps[Chain | None]:
+def extended_cooperatively(
+    chain: HistoryFingerprint | None, messages: Sequence[HistoryMessage]
+) -> Steps[HistoryFingerprint | None]:
     """Extend a chain by messages; None where what the client has seen is not known.
 
     That is so where messages of a model follow an answer that is not known: all of them are one.
@@ -76,14 +78,14 @@ def extended_in_steps(chain: Chain | None, messages: Sequence[HistoryMessage]) -
             return None
         said = (*chain.said, *run) if is_answer else ()
         before = chain.before if is_answer and chain.said else chain.digest
-        digest = yield from _hashed_in_steps(before, _fields(said or run))
-        chain = Chain(digest, is_answer, before, said)
+        digest = yield from _hashed_cooperatively(before, _fields(said or run))
+        chain = HistoryFingerprint(digest, is_answer, before, said)
     return chain
 
 
-def extended(chain: Chain | None, messages: Sequence[HistoryMessage]) -> Chain | None:
-    """Extend a chain at once; see `extended_in_steps`."""
-    return result_of(extended_in_steps(chain, messages))
+def extended(chain: HistoryFingerprint | None, messages: Sequence[HistoryMessage]) -> HistoryFingerprint | None:
+    """Extend a chain at once; see `extended_cooperatively`."""
+    return result_of(extended_cooperatively(chain, messages))
 
 
 def text_however_divided(texts: Sequence[str]) -> str:
@@ -96,14 +98,14 @@ def text_with_blank_lines(texts: Sequence[str]) -> str:
     return BETWEEN_MESSAGES.join([text for text in texts if text])
 
 
-def boundaries_in_steps(
-    root: Chain, messages: Sequence[HistoryMessage], text_of: TextOfAnswer = text_however_divided
+def boundaries_cooperatively(
+    root: HistoryFingerprint, messages: Sequence[HistoryMessage], text_of: TextOfAnswer = text_however_divided
 ) -> Steps[tuple[Boundary, ...]]:
     """Return the newest places of a history at which a conversation may have been continued, the oldest first."""
     digest, count, pending = root.digest, 0, 0
     found: list[Boundary] = []
     for run in _runs(messages):
-        digest = yield from _hashed_in_steps(digest, _fields(run, text_of))
+        digest = yield from _hashed_cooperatively(digest, _fields(run, text_of))
         count += len(run)
         pending += len(run)
         if isinstance(run[0], AssistantMessage):
@@ -134,13 +136,13 @@ def answer_seen(output: Sequence[ItemBody]) -> AssistantMessage | None:
     return AssistantMessage(text=text, tool_calls=tuple(calls)) if text or calls else None
 
 
-def chain_at_end(opened: OpenedConversation, root: Chain) -> Chain | None:
+def fingerprint_at_end(opened: OpenedConversation, root: HistoryFingerprint) -> HistoryFingerprint | None:
     """Return the chain at the end of a conversation, with the items that were given behind its newest response.
 
     It is None where anything else stands there: a turn that did not end well, an item that was taken out, or a turn
     of a release that keeps no chains.
     """
-    chain = stored_chain(opened.seen.digest) if opened.seen is not None else root
+    chain = stored_fingerprint(opened.seen.digest) if opened.seen is not None else root
     rest = opened.log[opened.seen.log_end if opened.seen is not None else 0 :]
     return extended(chain, _given(rest)) if all(map(_is_given, rest)) else None
 
@@ -194,7 +196,7 @@ def _content_fields(content: Content) -> Iterator[str]:
             yield from ("text", part if isinstance(part, str) else part.text)
 
 
-def _hashed_in_steps(before: str, fields: Iterator[str] | tuple[str, ...]) -> Steps[str]:
+def _hashed_cooperatively(before: str, fields: Iterator[str] | tuple[str, ...]) -> Steps[str]:
     """Hash a chain and the next fields, each with its length in characters, so that no two lists hash alike."""
     whole = hashlib.blake2b(before.encode(), digest_size=DIGEST_BYTES)
     for field in fields:

@@ -14,7 +14,7 @@ FIRST_SECONDS = 3.0
 """The usual time as long as no summary has been made: about what a model needs for so short a text."""
 
 
-class UsualTime:
+class LatencyPadding:
     """The times of the latest summaries.
 
     A wait ends at one of these times, drawn by `choose`, and not at their mean: then waits are spread as the times are.
@@ -30,7 +30,7 @@ class UsualTime:
         """Remember how long a search with a summary took, released or not."""
         self._latest.append(seconds)
 
-    async def fill_up(self, passed_seconds: float, most_seconds: float) -> None:
+    async def pad(self, passed_seconds: float, most_seconds: float) -> None:
         """Wait until a search that has taken `passed_seconds` has taken as long as a summary, or `most_seconds`."""
         usual = self._choose(tuple(self._latest)) if self._latest else FIRST_SECONDS
         await self._sleep(max(0.0, min(usual, most_seconds) - passed_seconds))

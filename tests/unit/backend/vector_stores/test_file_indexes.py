@@ -1,4 +1,4 @@
-"""Shelves: uploaded files are read once by the readers of attached files, and their texts stay."""
+"""File indexes: uploaded files are read once by the readers of attached files, and their texts stay."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -12,10 +12,16 @@ from backend.files.domain import FilePurpose, FileQuota
 from backend.files.services import Files, NewFile
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.attachments import AttachedQuery
-from backend.knowledge.domain.shelves import SHELF_OWNER, Shelf, ShelfState, shelf_of_agent, shelf_of_user
+from backend.knowledge.domain.file_indexes import (
+    SHELF_OWNER,
+    FileIndex,
+    FileIndexState,
+    file_index_of_agent,
+    file_index_of_user,
+)
 from backend.turns.services.uploads_by_id import UploadsById
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingBell, ReadingPorts
-from backend.vector_stores.services.shelves import ShelfPorts, Shelves
+from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from shared.errors import NotFound
 from tests.fakes.attached_files import NotingReader
 from tests.fakes.clock import FakeClock
@@ -28,7 +34,7 @@ from tests.patience import PATIENCE_SECONDS
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
 BOB = Caller(user_id="bob", tenant="default", role=KeyRole.USER)
 RIVERS = b"# Rivers\n\nThe Rhine rises in the Alps."
-SHELF = Shelf("shelf_one", "default")
+SHELF = FileIndex("shelf_one", "default")
 
 
 @dataclass
@@ -39,7 +45,7 @@ class Library:
     files: Files
     reader: NotingReader
     reading: AttachedFileReading
-    shelves: Shelves
+    file_indexes: FileIndexes
 
     async def upload(self, caller: Caller = ADA, name: str = "rivers.md", body: bytes = RIVERS) -> str:
         new = NewFile(name, FilePurpose.FOR_USERS, None, body, sha256(body).hexdigest())
@@ -47,7 +53,7 @@ class Library:
 
 
 def new_library() -> Library:
-    clock, bell, knowledge, store, reader = FakeClock(), ReadingBell(), FakeKnowledge(), FakeFiles(), NotingReader()
+    clock, bell, knowledge, store, reader = FakeClock(), WakeSignal(), FakeKnowledge(), FakeFiles(), NotingReader()
     attachments = FakeAttachments(knowledge, clock)
     ports = ReadingPorts(attachments, store, knowledge, reader, clock)
     return Library(
@@ -57,7 +63,7 @@ def new_library() -> Library:
         Files(store, clock, FileQuota()),
         reader,
         AttachedFileReading(ports, bell, is_only_replica=False),
-        Shelves(ShelfPorts(knowledge, attachments, store, bell, clock)),
+        FileIndexes(FileIndexPorts(knowledge, attachments, store, bell, clock)),
     )
 
 
@@ -79,21 +85,25 @@ async def open_library() -> AsyncGenerator[Library]:
 async def test_a_file_is_read_once_however_often_and_by_how_many_it_is_asked_for() -> None:
     async with open_library() as library:
         file_id = await library.upload()
-        asked = [library.shelves.files(SHELF, [file_id]) for _ in range(5)]
+        asked = [library.file_indexes.files(SHELF, [file_id]) for _ in range(5)]
         found = [file for files in await asyncio.gather(*asked) for file in files]
-        (again,) = await library.shelves.files(SHELF, [file_id])
-        assert {file.state for file in (*found, again)} == {ShelfState.READ}
+        (again,) = await library.file_indexes.files(SHELF, [file_id])
+        assert {file.state for file in (*found, again)} == {FileIndexState.READ}
         assert again.document is not None
         assert (again.name, again.tokens > 5) == ("rivers.md", True)
-        assert await library.shelves.text(again.document) == RIVERS.decode()
+        assert await library.file_indexes.text(again.document) == RIVERS.decode()
         assert library.reader.types == ["text/markdown"]
 
 
 async def test_files_come_in_the_order_of_their_ids_with_their_states() -> None:
     async with open_library() as library:
         good, bad = await library.upload(), await library.upload(name="a.docx", body=b"no archive")
-        found = await library.shelves.files(SHELF, [bad, "file-none", good])
-        assert [file.state for file in found] == [ShelfState.UNREADABLE, ShelfState.DELETED, ShelfState.READ]
+        found = await library.file_indexes.files(SHELF, [bad, "file-none", good])
+        assert [file.state for file in found] == [
+            FileIndexState.UNREADABLE,
+            FileIndexState.DELETED,
+            FileIndexState.READ,
+        ]
         assert found[0].error is not None
         assert "a.docx" in found[0].error.message
 
@@ -101,16 +111,16 @@ async def test_files_come_in_the_order_of_their_ids_with_their_states() -> None:
 async def test_a_turn_does_not_wait_for_ever() -> None:
     library = new_library()
     file_id = await library.upload()
-    (file,) = await library.shelves.files(SHELF, [file_id], wait_seconds=0.05)
-    assert (file.state, file.name) == (ShelfState.BEING_READ, "rivers.md")
+    (file,) = await library.file_indexes.files(SHELF, [file_id], wait_seconds=0.05)
+    assert (file.state, file.name) == (FileIndexState.BEING_READ, "rivers.md")
     await library.reading.step()
-    (file,) = await library.shelves.files(SHELF, [file_id], wait_seconds=0.05)
-    assert file.state is ShelfState.READ
+    (file,) = await library.file_indexes.files(SHELF, [file_id], wait_seconds=0.05)
+    assert file.state is FileIndexState.READ
 
 
 async def test_a_shelf_stands_in_nobodys_list() -> None:
     async with open_library() as library:
-        await library.shelves.files(SHELF, [await library.upload()])
+        await library.file_indexes.files(SHELF, [await library.upload()])
         assert await library.knowledge.bindings("default", ADA.user_id, None) == ()
         assert list(await library.knowledge.members(SHELF.id)) == [SHELF_OWNER]
         assert not SHELF_OWNER.isprintable()
@@ -119,39 +129,39 @@ async def test_a_shelf_stands_in_nobodys_list() -> None:
 async def test_with_a_file_its_text_is_deleted() -> None:
     async with open_library() as library:
         file_id = await library.upload()
-        (file,) = await library.shelves.files(SHELF, [file_id])
+        (file,) = await library.file_indexes.files(SHELF, [file_id])
         await library.files.delete(ADA, file_id)
         await library.knowledge.withdraw_file(file_id)
-        (gone,) = await library.shelves.files(SHELF, [file_id])
-        assert gone.state is ShelfState.DELETED
+        (gone,) = await library.file_indexes.files(SHELF, [file_id])
+        assert gone.state is FileIndexState.DELETED
         assert file.document is not None
         with pytest.raises(NotFound):
-            await library.shelves.text(file.document)
+            await library.file_indexes.text(file.document)
 
 
 async def test_what_an_agent_has_no_more_is_found_no_more() -> None:
     async with open_library() as library:
         kept, left = await library.upload(), await library.upload(name="lakes.md")
-        await library.shelves.files(SHELF, [kept, left])
+        await library.file_indexes.files(SHELF, [kept, left])
         waiting = await library.upload(name="seas.md")
-        await library.shelves.put(SHELF, [waiting])
-        await library.shelves.keep_only(SHELF, [kept])
+        await library.file_indexes.put(SHELF, [waiting])
+        await library.file_indexes.keep_only(SHELF, [kept])
         found = await library.attachments.attached(AttachedQuery(SHELF.id, 10, descending=False))
         assert [file.id for file in found] == [kept]
-        await library.shelves.clear(SHELF)
+        await library.file_indexes.clear(SHELF)
         assert library.knowledge.base_ids == []
 
 
 async def test_two_peoples_files_never_mix() -> None:
     async with open_library() as library:
-        uploads = UploadsById(library.files, library.shelves)
+        uploads = UploadsById(library.files, library.file_indexes)
         file_id = await library.upload()
         assert list(await uploads.find(ADA, [file_id])) == [file_id]
         assert await uploads.find(BOB, [file_id]) == {}
         assert await uploads.find(Caller(user_id="ada", tenant="other", role=KeyRole.USER), [file_id]) == {}
-        assert library.knowledge.base_ids == [shelf_of_user("default", "ada").id]
+        assert library.knowledge.base_ids == [file_index_of_user("default", "ada").id]
 
 
 def test_each_user_and_agent_has_a_shelf_of_his_own() -> None:
     users = [("a", "b"), ("a b", ""), ("", "a b"), ("b", "a")]
-    assert len({shelf_of_user(*user).id for user in users} | {shelf_of_agent("a", "agent_b").id}) == 5
+    assert len({file_index_of_user(*user).id for user in users} | {file_index_of_agent("a", "agent_b").id}) == 5

@@ -20,7 +20,7 @@ class Timer(Protocol):
         ...
 
 
-class Rounds:
+class WakeupBatcher:
     """Calls functions at once when no round has begun for `seconds`, else in the next round, together with all others.
 
     A process in which little happens therefore waits for nothing. The default timer is the running event loop.

@@ -16,7 +16,7 @@ The attempts never stop: a turn without a stored end would block its conversatio
 """
 
 
-async def until_stored(work: Callable[[], Awaitable[Result]], pauses_seconds: Sequence[float]) -> Result:
+async def retry_while_unavailable(work: Callable[[], Awaitable[Result]], pauses_seconds: Sequence[float]) -> Result:
     """Repeat work while the database is unavailable; it must change nothing where it was done already."""
     pauses = chain(pauses_seconds, repeat(pauses_seconds[-1]))
     while True:
