@@ -14,15 +14,15 @@ from functools import partial
 import structlog
 
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.wiring import AgentPackage, build_agents_package
+from backend.agents.wiring import AgentPackage, build_agents
 from backend.chat_shell_client.chosen import connect_chat_shell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
-from backend.conversations.wiring import ConversationPackage, build_conversations_package
+from backend.conversations.wiring import ConversationPackage, build_conversations
 from backend.embeddings.wiring import EmbeddingPackage, build_embeddings
 from backend.extraction.formats.reader import LibraryDocumentReader
-from backend.files.wiring import FilePackage, build_files_package
+from backend.files.wiring import FilePackage, build_files
 from backend.foundation.http.app import create_admin_app, create_app
 from backend.foundation.http.listening import HttpServer, http_server, while_serving
 from backend.foundation.http.services import HttpOptions
@@ -39,7 +39,7 @@ from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
 from backend.identity.services import IdentityServices, KeyAdministration
 from backend.identity.wiring import identity_services
-from backend.knowledge.wiring import KnowledgePackage, build_knowledge_package
+from backend.knowledge.wiring import KnowledgePackage, build_knowledge
 from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
 from backend.limits.telemetry.rates import CountingRateObserver
@@ -65,7 +65,7 @@ from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import TurnSources, turn_context, turn_services
 from backend.use_cases import Backend
-from backend.vector_stores.wiring import LowerPackages, build_vector_stores_package
+from backend.vector_stores.wiring import LowerPackages, build_vector_stores
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
@@ -189,13 +189,11 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     store, admission = await _event_store(settings, database, supervisor, clock, stack)
     knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
-    files = build_files_package(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
-    vector_stores = build_vector_stores_package(_lower_packages(knowledge, files), is_only_replica=is_only_replica)
+    files = build_files(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
+    vector_stores = build_vector_stores(_lower_packages(knowledge, files), is_only_replica=is_only_replica)
     chat_shell, file_indexes = _chat_shell(settings, clock, certificates, stack), vector_stores.file_indexes
-    agents = build_agents_package(
-        database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock
-    )
-    conversations = build_conversations_package(database, agents.labelled, clock, secret)
+    agents = build_agents(database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock)
+    conversations = build_conversations(database, agents.labelled, clock, secret)
     ports = TurnPorts(
         chat_shell=chat_shell,
         conversations=conversations.store,
@@ -261,7 +259,7 @@ def _knowledge(
     meaning = build_embeddings(*providers, admission, clock, stack)
     reader = LibraryDocumentReader()
     stack.push_async_callback(reader.close)
-    knowledge = build_knowledge_package(database, clock, (forget_results_of,), meaning.ports, reader)
+    knowledge = build_knowledge(database, clock, (forget_results_of,), meaning.ports, reader)
     return knowledge, meaning
 
 

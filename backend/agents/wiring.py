@@ -31,7 +31,7 @@ class AgentPackage:
     uploads: UploadAccess
 
 
-def build_agents_package(
+def build_agents(
     database: Database, knowledge: KnowledgeStore, chat_shell: ChatShell, files: AgentFiles, clock: Clock
 ) -> AgentPackage:
     """Build the room."""

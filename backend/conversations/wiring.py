@@ -27,9 +27,7 @@ class ConversationPackage:
     services: ConversationServices
 
 
-def build_conversations_package(
-    database: Database, labelled: LabelAccess, clock: Clock, secret: str
-) -> ConversationPackage:
+def build_conversations(database: Database, labelled: LabelAccess, clock: Clock, secret: str) -> ConversationPackage:
     """Build the room; `secret` keys the cache keys that providers see."""
     store, turns = SqlConversationStore(database), SqlTurnStore(database)
     withheld, access = WithheldText(store, labelled), ConversationAccess(store, turns)

@@ -21,7 +21,7 @@ class FilePackage:
     clearing: FileClearing
 
 
-def build_files_package(
+def build_files(
     database: Database, clock: Clock, max_files: int, withdrawals: Sequence[Withdrawal], supervisor: Supervisor
 ) -> FilePackage:
     """Build the room, in which a user may have `max_files`.

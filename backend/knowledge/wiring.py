@@ -14,7 +14,7 @@ from backend.knowledge.services.embedding_worker import ChangedBases, EmbeddingW
 from backend.knowledge.services.fused_retrieval import FusedRetrieval
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
-from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
+from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge_services
 from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.documents import BaseDeletionHook
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
@@ -42,7 +42,7 @@ class KnowledgePackage:
     embedding: EmbeddingWorker
 
 
-def build_knowledge_package(
+def build_knowledge(
     database: Database,
     clock: Clock,
     base_deletion_hooks: Sequence[BaseDeletionHook],
@@ -64,7 +64,7 @@ def build_knowledge_package(
     ports = KnowledgePorts(store, NotedRetrieval(TimedRetrieval(retrieval), active), reader, clock)
     protected = SqlProtectedKnowledge(database)
     descriptions = SafeDescriptions(protected, words, LoggingDescriptionObserver())
-    services = build_knowledge(ports, descriptions, progress)
+    services = build_knowledge_services(ports, descriptions, progress)
     return KnowledgePackage(
         store, ports, protected, descriptions, services, reader, attachments, active, meaning, embedding
     )

@@ -12,7 +12,7 @@ from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from backend.vector_stores.services.store_files import StoreFilePorts
-from backend.vector_stores.services.use_cases import VectorStoreServices, build_vector_stores
+from backend.vector_stores.services.use_cases import VectorStoreServices, build_vector_store_services
 
 
 class LowerPackages(NamedTuple):
@@ -35,13 +35,13 @@ class VectorStorePackage:
     file_indexes: FileIndexes
 
 
-def build_vector_stores_package(lower: LowerPackages, *, is_only_replica: bool) -> VectorStorePackage:
+def build_vector_stores(lower: LowerPackages, *, is_only_replica: bool) -> VectorStorePackage:
     """Build the room."""
     ports, bell = lower.knowledge, WakeSignal()
     attached = StoreFilePorts(ports.store, lower.attachments, lower.files, bell, ports.clock)
     reading = ReadingPorts(lower.attachments, lower.file_store, ports.store, ports.reader, ports.clock)
     return VectorStorePackage(
-        build_vector_stores(ports, lower.bases, attached, lower.active),
+        build_vector_store_services(ports, lower.bases, attached, lower.active),
         AttachedFileReading(reading, bell, is_only_replica=is_only_replica),
         FileIndexes(FileIndexPorts(ports.store, lower.attachments, lower.file_store, bell, ports.clock)),
     )

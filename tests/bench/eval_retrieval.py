@@ -28,7 +28,7 @@ from backend.knowledge.services.ingest_document import NewDocument
 from backend.knowledge.services.knowledge_bases import Description
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
-from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge
+from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge_services
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
@@ -141,7 +141,9 @@ async def opened(url: str) -> AsyncGenerator[Opened]:
         descriptions = SafeDescriptions(SqlProtectedKnowledge(database), retrieval, LoggingDescriptionObserver())
         tidying = asyncio.create_task(store.maintenance.run(is_only_replica=True))
         yield Opened(
-            build_knowledge(ports, descriptions, KnowledgeProgress(vectors, None, EmbeddingPace())), retrieval, vectors
+            build_knowledge_services(ports, descriptions, KnowledgeProgress(vectors, None, EmbeddingPace())),
+            retrieval,
+            vectors,
         )
         tidying.cancel()
     finally:

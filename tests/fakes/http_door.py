@@ -26,7 +26,7 @@ from backend.identity.services import KeyAdministration, TokenCallers, build_ide
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
 from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
-from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge
+from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge_services
 from backend.mcp.chosen import McpLibrary
 from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLookup
 from backend.mcp.services.use_cases import build_lookups
@@ -41,7 +41,7 @@ from backend.turns.services.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from backend.vector_stores.services.store_files import StoreFilePorts
-from backend.vector_stores.services.use_cases import build_vector_stores
+from backend.vector_stores.services.use_cases import build_vector_store_services
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.chunk_vectors import FakeChunkVectors
 from tests.fakes.meaning import FakeEmbedder, FakeModerator
@@ -106,7 +106,7 @@ class FakeHouse:
         retrieval = NotedRetrieval(self.knowledge, active)
         knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
         files, bell = Files(self.files, self.clock, self.quota), WakeSignal()
-        of_knowledge = build_knowledge(
+        of_knowledge = build_knowledge_services(
             knowledge,
             self.turns.descriptions,
             KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None, EmbeddingPace()),
@@ -139,7 +139,7 @@ class FakeHouse:
             Moderations(self.moderator, MODERATION_MODEL if self.moderator else "", self.admission),
             of_knowledge,
             files,
-            build_vector_stores(knowledge, of_knowledge.bases, attached, active),
+            build_vector_store_services(knowledge, of_knowledge.bases, attached, active),
             build_restricted(
                 RestrictedPorts(self.ledger, self.ledger, self.safe_summaries),
                 knowledge,

@@ -51,7 +51,7 @@ _SWEEP_AN_EMPTY_DATABASE = """
 import asyncio, os, sys
 from backend.foundation.sql.chosen import open_database
 from backend.extraction.formats.reader import LibraryDocumentReader
-from backend.knowledge.wiring import build_knowledge_package
+from backend.knowledge.wiring import build_knowledge
 from backend.embeddings.services.absent import NO_MEANING
 from backend.migrations.migrate import migrate
 from shared.clock import SystemClock
@@ -59,7 +59,7 @@ from shared.clock import SystemClock
 async def sweep():
     database = open_database(os.environ["BACKEND_DATABASE_URL"])
     await migrate(database)
-    maintenance = build_knowledge_package(database, SystemClock(), (), NO_MEANING, LibraryDocumentReader()).store.maintenance
+    maintenance = build_knowledge(database, SystemClock(), (), NO_MEANING, LibraryDocumentReader()).store.maintenance
     await maintenance.sweep(is_only_replica=True)
     await maintenance.tidy()
     await database.close()

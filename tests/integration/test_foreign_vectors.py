@@ -14,7 +14,7 @@ from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
-from backend.knowledge.wiring import build_knowledge_package
+from backend.knowledge.wiring import build_knowledge
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
@@ -59,7 +59,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         reranker = FakeReranker()
         reranker.is_away = True
         reader = LibraryDocumentReader()
-        room = build_knowledge_package(
+        room = build_knowledge(
             database, FakeClock(), (), MeaningPorts(embedder, FakeQuestions(embedder), reranker), reader
         )
         house = FakeHouse()

@@ -36,7 +36,7 @@ class KnowledgeServices:
     progress: KnowledgeProgress
 
 
-def build_knowledge(
+def build_knowledge_services(
     ports: KnowledgePorts, descriptions: SafeDescriptions, progress: KnowledgeProgress
 ) -> KnowledgeServices:
     """Build the use cases."""

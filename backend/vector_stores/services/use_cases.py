@@ -19,7 +19,7 @@ class VectorStoreServices:
     search: SearchStore
 
 
-def build_vector_stores(
+def build_vector_store_services(
     knowledge: KnowledgePorts, catalogue: KnowledgeCatalogue, ports: StoreFilePorts, active: ActiveBases
 ) -> VectorStoreServices:
     """Build the use cases."""

@@ -14,7 +14,7 @@ from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
 from backend.knowledge.services.embedding_worker import LEASE, TEXTS_AT_ONCE
 from backend.knowledge.sql.vectors import SqlChunkVectors
-from backend.knowledge.wiring import build_knowledge_package
+from backend.knowledge.wiring import build_knowledge
 from tests.contract.store_cases import migrated
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import FakeHouse, client_of
@@ -61,7 +61,7 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
         reranker.is_away = True
         meaning = MeaningPorts(embedder, FakeQuestions(embedder), reranker)
         reader, house = LibraryDocumentReader(), FakeHouse()
-        room = build_knowledge_package(database, FakeClock(), (), meaning, reader)
+        room = build_knowledge(database, FakeClock(), (), meaning, reader)
         app = house.app()
         install_services(app, house.options(), *house.services(), room.services)
         async with client_of(app, await house.key("ann")) as ann:
