@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ from sqlalchemy import Connection, insert, text
 from backend.foundation.sql.database import Database
 from backend.knowledge.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
 from backend.knowledge.sql import tables
+from backend.knowledge.sql.indexed_bases import BaseReader
 from backend.knowledge.sql.protected import SqlProtectedKnowledge
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.rows import chunk_parameters
+from backend.knowledge.sql.segment_rows import VisibleSegments
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.search.domain.index_entries import index_entry
 from tests.contract.knowledge_cases import make_base, make_document, put
@@ -124,7 +127,7 @@ async def test_words_of_a_base_are_known_while_its_segments_are_merged(database:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-async def test_a_search_is_three_statements_and_one_more_for_the_lengths_of_new_segments(
+async def test_a_search_is_two_statements_and_two_more_for_what_is_not_kept_of_segments(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with noted_queries() as sent:
@@ -133,7 +136,6 @@ async def test_a_search_is_three_statements_and_one_more_for_the_lengths_of_new_
             await store.create_base(make_base(), "ann")
             protected, said = SqlProtectedKnowledge(database), sequences_of(SAID, MODEL_TEXT_RUNS)
             sizes: list[int] = []
-            read: list[int] = []
             for name in ("00", "01"):
                 await put(store, name, [SAID])
                 for _ in range(2):
@@ -141,14 +143,11 @@ async def test_a_search_is_three_statements_and_one_more_for_the_lengths_of_new_
                     assert await retrieval.search(["kb_a"], "engineer", 7)
                     sizes.append(len(sent))
                     assert await protected.holds_run(["kb_a"], said)
-                    read.append(sum("index_segment.lengths" in query.statement for query in sent))
-    assert sizes == [4, 3, 4, 3]
-    assert read == [1, 0, 1, 0]
+                assert not any("index_segment.lengths" in query.statement for query in sent[sizes[-1] :])
+    assert sizes == [4, 2, 4, 2]
 
 
-async def test_lengths_are_those_of_the_segment_that_has_the_id(
-    database: Database, replicas: list[SqlRetrieval]
-) -> None:
+async def test_what_is_kept_is_of_the_segment_that_has_the_id(database: Database, replicas: list[SqlRetrieval]) -> None:
     """A database that was brought back from a backup gives ids of segments again."""
     clock = FakeClock()
     store, expected = SqlKnowledgeStore(database, clock), FakeKnowledge()
@@ -167,6 +166,28 @@ async def test_lengths_are_those_of_the_segment_that_has_the_id(
     for change in ("UPDATE index_segment SET id = 1", "UPDATE index_page SET id = id & 1048575 | 1048576"):
         await database.write(lambda connection, change=change: connection.execute(text(change)))
     await assert_same(replicas, expected)
+
+
+async def test_what_is_kept_of_all_bases_takes_no_more_than_it_may(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with noted_queries() as sent:
+        async with migrated(database_url("sqlite", request, tmp_path)) as database:
+            store, bases = SqlKnowledgeStore(database, FakeClock()), BaseReader(database.dialect)
+            for base_id in ("kb_a", "kb_b"):
+                await store.create_base(make_base(base_id), "ann")
+                await put(store, "00", ["w1 w2"], base_id=base_id)
+            kept = VisibleSegments(database.dialect, most_bytes=1_500)
+
+            def read(connection: Connection, base_id: str) -> int:
+                (base,) = bases.read(connection, [base_id])
+                sent.clear()
+                assert all(kept.lengths(connection, base.segments).values())
+                assert all(kept.pages(connection, [(one, 0) for one in base.segments]).values())
+                return len(sent)
+
+            asked = ("kb_a", "kb_a", "kb_b", "kb_b", "kb_a")
+            assert [await database.snapshot(partial(read, base_id=one)) for one in asked] == [2, 0, 2, 0, 2]
 
 
 async def assert_no_page_without_segment(database: Database) -> None:

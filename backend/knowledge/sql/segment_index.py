@@ -6,7 +6,7 @@ were deleted, by the ranges of their numbers.
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,8 +20,8 @@ from backend.foundation.sql.statements import Statement
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.indexed_bases import BaseReader, IndexedBase
 from backend.knowledge.sql.legacy_postings import legacy_postings
-from backend.knowledge.sql.search_index import Allowed, Found, FoundByWords, Range
-from backend.knowledge.sql.segment_rows import SegmentLengths
+from backend.knowledge.sql.search_index import Allowed, Found, FoundByWords, IndexSegment, Range
+from backend.knowledge.sql.segment_rows import VisibleSegments, page_key
 from backend.knowledge.sql.word_postings import LegacyPostings, WordPostings, outside
 from backend.search.domain.bm25 import (
     K1,
@@ -36,10 +36,10 @@ from backend.search.domain.bm25 import (
 )
 from backend.search.domain.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
 
-_document, _chunk, _page = tables.document, tables.chunk, tables.index_page
+_document, _chunk = tables.document, tables.chunk
 
-_PAGES_AT_ONCE = 4_000
 _TIES_AT_ONCE = 10_000
+_ReadPages = Callable[[Connection, Iterable[tuple[IndexSegment, int]]], Mapping[int, bytes]]
 
 
 class _Read(NamedTuple):
@@ -77,8 +77,7 @@ class SegmentIndex:
         self._dialect = "postgresql" if dialect == "postgresql" else "sqlite"
         among = partial(is_among, name="ids", dialect=self._dialect)
         self._bases = BaseReader(self._dialect)
-        self._lengths = SegmentLengths(self._dialect)
-        self._pages = Statement(select(_page.c.id, _page.c.postings).where(among(_page.c.id)))
+        self._segments = VisibleSegments(self._dialect)
         plain_order = "C" if self._dialect == "postgresql" else "BINARY"
         is_tied = is_among(_chunk.c.number, "numbers", self._dialect)
         self._first_by_text = Statement(
@@ -102,8 +101,8 @@ class SegmentIndex:
         Unseen chunks are not found and do not change scores.
         """
         bases = self._bases.read(connection, base_ids)
-        read = self._read_words(connection, bases, looked_up_terms(tokens))
-        lengths = self._lengths.of(connection, [segment for base in bases for segment in base.segments])
+        read = self._read_words(connection, bases, looked_up_terms(tokens), self._segments.pages)
+        lengths = self._segments.lengths(connection, (segment for base in bases for segment in base.segments))
         work = partial(_ranked, bases, read._replace(lengths=lengths), limit, allowed)
         ranked = compute_off_event_loop(connection, work)
         tied = self._first_of(connection, ranked.tied, limit) if len(ranked.tied) > limit else ranked.tied
@@ -123,27 +122,22 @@ class SegmentIndex:
     def _corpus(self, connection: Connection, base_id: str, terms: Sequence[str]) -> _Corpus:
         """Read the postings of words in a base, without the lengths of its chunks."""
         bases = self._bases.read(connection, [base_id])
-        read = self._read_words(connection, bases, terms)
+        read = self._read_words(connection, bases, terms, self._segments.unkept_pages)
         return compute_off_event_loop(connection, partial(_corpus_of, bases, read))
 
-    def _read_words(self, connection: Connection, bases: Sequence[IndexedBase], terms: Sequence[str]) -> _Read:
+    def _read_words(
+        self, connection: Connection, bases: Sequence[IndexedBase], terms: Sequence[str], read_pages: _ReadPages
+    ) -> _Read:
         hashes = dict(zip(terms, word_hashes(terms).tolist(), strict=True))
-        keys = {
-            (segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits)
+        asked = (
+            (segment, page_number(hashed, segment.bits))
             for base in bases
             for segment in base.segments
             for hashed in hashes.values()
-        }
-        pages = self._read_pages(connection, sorted(keys))
+        )
+        pages = read_pages(connection, asked)
         legacy = {base.id: legacy_postings(connection, base.id, terms, base.legacy) for base in bases if base.legacy}
         return _Read(hashes, pages, legacy)
-
-    def _read_pages(self, connection: Connection, keys: Sequence[int]) -> dict[int, bytes]:
-        pages: dict[int, bytes] = {}
-        for start in range(0, len(keys), _PAGES_AT_ONCE):
-            asked = {"ids": list_parameter(keys[start : start + _PAGES_AT_ONCE], self._dialect)}
-            pages |= {row["id"]: row["postings"] for row in self._pages.rows(connection, asked)}
-        return pages
 
     def _first_of(self, connection: Connection, tied: Sequence[Found], limit: int) -> list[Found]:
         """Return the first by text among chunks that tie."""
@@ -177,8 +171,8 @@ def _corpus_of(bases: Sequence[IndexedBase], read: _Read) -> _Corpus:
                 of_segment = lengths_in(packed[segment.id])
                 lengths[offset : offset + len(of_segment)] = of_segment
             for word, hashed in hashes.items():
-                page = read.pages.get((segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits))
-                if page is not None and (found := postings_of(page, hashed)) is not None:
+                page = read.pages[page_key(segment, page_number(hashed, segment.bits))]
+                if page and (found := postings_of(page, hashed)) is not None:
                     words.setdefault(word, []).append(WordPostings(found[0].astype(np.int64) + offset, found[1]))
         if base.id in read.legacy:
             _add_legacy(base, read.legacy[base.id], words, lengths if packed is not None else None)
@@ -195,7 +189,7 @@ def _rarest(bases: Sequence[IndexedBase], hashes: Mapping[str, int], pages: Mapp
             chunk_count_of(page, hashed)
             for base in bases
             for segment in base.segments
-            if (page := pages.get((segment.id << tables.PAGE_BITS) + page_number(hashed, segment.bits))) is not None
+            if (page := pages[page_key(segment, page_number(hashed, segment.bits))])
         )
         for word, hashed in hashes.items()
     }

@@ -1,7 +1,8 @@
-"""The rows of segments: writing, hiding and deleting them, and reading their lengths. NumPy is not needed for this."""
+"""The rows of segments: writing, hiding, deleting and reading them. NumPy is not needed for this."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
@@ -21,10 +22,15 @@ _NEXT_PAGES = Statement(
 )
 _LENGTH_BYTES = 2
 _KEPT_BYTES = 16 * 1024 * 1024
-"""The lengths of eight million chunks, more than most installations have, in a tenth of what the process takes."""
+"""A tenth of what the process takes, for all bases: the lengths of a million chunks take 2 MiB of it, the rest is for
+the pages of words that questions often have."""
 
-_BYTES_BESIDE = 512
-"""What keeping the lengths of a segment takes besides them: a base of small documents has many small segments."""
+_BYTES_BESIDE = 640
+"""What keeping lengths or a page takes besides them: a base of small documents has many small segments."""
+
+_AT_ONCE = 4_000
+_Part = tuple[IndexSegment, int | None]
+"""A page of a segment, or its lengths."""
 
 
 class SegmentRows:
@@ -106,29 +112,54 @@ class SegmentRows:
         connection.execute(insert(_gone), {"knowledge_base_id": base_id, **part._asdict()})
 
 
-class SegmentLengths:
-    """The packed lengths of the chunks of visible segments, which every search needs: those of the last are kept."""
+class VisibleSegments:
+    """Reads the lengths of the chunks of visible segments, and their pages; those that searches read last are kept.
+
+    The caller sees one state of the database, in which the segments are visible: all of their pages are there.
+    """
 
     def __init__(self, dialect: Dialect, most_bytes: int = _KEPT_BYTES) -> None:
         self._dialect = dialect
-        are_these = is_among(_segment.c.id, "ids", dialect)
-        self._read = Statement(select(_segment.c.id, _segment.c.lengths).where(are_these))
-        self._kept = Bounded[IndexSegment, bytes](most_bytes, lambda packed: len(packed) + _BYTES_BESIDE)
+        among = partial(is_among, name="ids", dialect=dialect)
+        self._lengths = Statement(select(_segment.c.id, _segment.c.lengths.label("packed")).where(among(_segment.c.id)))
+        self._pages = Statement(select(_page.c.id, _page.c.postings.label("packed")).where(among(_page.c.id)))
+        self._kept = Bounded[_Part, bytes](most_bytes, lambda packed: len(packed) + _BYTES_BESIDE)
         self._lock = threading.Lock()
 
-    def of(self, connection: Connection, segments: Sequence[IndexSegment]) -> Mapping[int, bytes]:
-        """Return the lengths by the ids of the segments, which are visible to the connection."""
+    def lengths(self, connection: Connection, segments: Iterable[IndexSegment]) -> Mapping[int, bytes]:
+        """Return the lengths by the ids of the segments."""
+        return self._kept_or_read(connection, self._lengths, {one.id: (one, None) for one in segments})
+
+    def pages(self, connection: Connection, pages: Iterable[tuple[IndexSegment, int]]) -> Mapping[int, bytes]:
+        """Return pages of segments by the keys of their rows; those without a row are empty."""
+        return self._kept_or_read(connection, self._pages, {page_key(*one): one for one in pages})
+
+    def unkept_pages(self, connection: Connection, pages: Iterable[tuple[IndexSegment, int]]) -> Mapping[int, bytes]:
+        """Return pages of segments as `pages` does, for a reader of so many that those of searches would be lost."""
+        return self._read(connection, self._pages, sorted({page_key(*one) for one in pages}))
+
+    def _kept_or_read(
+        self, connection: Connection, statement: Statement, parts: Mapping[int, _Part]
+    ) -> Mapping[int, bytes]:
         with self._lock:
-            found = {one.id: packed for one in segments if (packed := self._kept.find(one)) is not None}
-        lacking = {one.id: one for one in segments if one.id not in found}
-        if lacking:
-            asked = {"ids": list_parameter(list(lacking), self._dialect)}
-            read = {row["id"]: row["lengths"] for row in self._read.rows(connection, asked)}
-            found |= read
-            with self._lock:
-                for segment_id, packed in read.items():
-                    self._kept.put(lacking[segment_id], packed)
-        return found
+            found = {key: packed for key, part in parts.items() if (packed := self._kept.find(part)) is not None}
+        read = self._read(connection, statement, [key for key in parts if key not in found])
+        with self._lock:
+            for key, packed in read.items():
+                self._kept.put(parts[key], packed)
+        return found | read
+
+    def _read(self, connection: Connection, statement: Statement, keys: Sequence[int]) -> dict[int, bytes]:
+        read = dict.fromkeys(keys, b"")
+        for start in range(0, len(keys), _AT_ONCE):
+            asked = {"ids": list_parameter(keys[start : start + _AT_ONCE], self._dialect)}
+            read |= {row["id"]: row["packed"] for row in statement.rows(connection, asked)}
+        return read
+
+
+def page_key(segment: IndexSegment, page: int) -> int:
+    """Return the key of the row of a page."""
+    return (segment.id << tables.PAGE_BITS) + page
 
 
 def drop_pages(segment_id: int) -> DivisibleWork[None]:
