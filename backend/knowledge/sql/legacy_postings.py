@@ -42,7 +42,7 @@ def _unpacked(found: Mapping[str, NDArray[Any]], among: Sequence[Range]) -> Lega
     together = np.concatenate([np.empty(0, _POSTING), *kept.values()])
     return LegacyPostings(
         {
-            term: WordPostings(rows["number"].astype(np.int64), rows["count"])
+            term: WordPostings(0, rows["number"].astype(np.int64), rows["count"])
             for term, rows in kept.items()
             if len(rows)
         },
@@ -75,4 +75,4 @@ def _from_table(connection: Connection, base_id: str, terms: Sequence[str], amon
 
 def _columns(found: Sequence[tuple[int, int]]) -> WordPostings:
     together = np.fromiter(chain.from_iterable(found), np.int64, 2 * len(found)).reshape(-1, 2)
-    return WordPostings(together[:, 0], together[:, 1].astype(np.uint16))
+    return WordPostings(0, together[:, 0], together[:, 1].astype(np.uint16))

@@ -115,9 +115,7 @@ class SegmentIndex:
     def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:
         """Return the numbers of the chunks in which each token stands."""
         corpus = self._corpus(connection, base_id, tokens)
-        return {
-            word: [number for part in parts for number in part.numbers.tolist()] for word, parts in corpus.words.items()
-        }
+        return {word: [one for part in parts for one in part.places().tolist()] for word, parts in corpus.words.items()}
 
     def _corpus(self, connection: Connection, base_id: str, terms: Sequence[str]) -> _Corpus:
         """Read the postings of words in a base, without the lengths of its chunks."""
@@ -173,7 +171,7 @@ def _corpus_of(bases: Sequence[IndexedBase], read: _Read) -> _Corpus:
             for word, hashed in hashes.items():
                 page = read.pages[page_key(segment, page_number(hashed, segment.bits))]
                 if page and (found := postings_of(page, hashed)) is not None:
-                    words.setdefault(word, []).append(WordPostings(found[0].astype(np.int64) + offset, found[1]))
+                    words.setdefault(word, []).append(WordPostings(offset, *found))
         if base.id in read.legacy:
             _add_legacy(base, read.legacy[base.id], words, lengths if packed is not None else None)
     hidden = [
@@ -201,7 +199,7 @@ def _add_legacy(
     base: IndexedBase, found: LegacyPostings, words: dict[str, list[WordPostings]], lengths: NDArray[np.uint32] | None
 ) -> None:
     for word, part in found.by_word.items():
-        words.setdefault(word, []).append(part._replace(numbers=part.numbers + base.start))
+        words.setdefault(word, []).append(part._replace(start=base.start))
     if lengths is not None:
         lengths[found.numbers + base.start] = found.lengths
 
@@ -217,10 +215,11 @@ def _without(words: Mapping[str, Sequence[WordPostings]], hidden: Sequence[Range
     """Leave out hidden chunks, and words that stand in no other."""
     shown: dict[str, list[WordPostings]] = {}
     for word, parts in words.items():
-        for numbers, counts in parts:
-            is_shown = outside(numbers, hidden)
+        for part in parts:
+            is_shown = outside(part.places(), hidden)
             if is_shown.any():
-                shown.setdefault(word, []).append(WordPostings(numbers[is_shown], counts[is_shown]))
+                some = part._replace(numbers=part.numbers[is_shown], counts=part.counts[is_shown])
+                shown.setdefault(word, []).append(some)
     return shown
 
 
@@ -248,18 +247,19 @@ def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> tuple[NDAr
     """Score the chunks that have a leading word; return their places and their scores."""
     is_led = np.zeros(len(corpus.lengths), bool)
     for part in _parts(corpus, query.leading):
-        is_led[part.numbers] = True
-    fixed, by_length = length_norm(statistics.mean_length)
-    scores = np.zeros(len(corpus.lengths))
-    for word in query.terms:
-        weight = statistics.idf(word) * (K1 + 1)
-        for numbers, counts in corpus.words[word]:
-            led = is_led[numbers]
-            places, times = numbers[led], counts[led].astype(np.float64)
-            norms = fixed + by_length * corpus.lengths[places]
-            scores[places] += weight * (times / (times + norms))
+        is_led[part.start :][part.numbers] = True
     matching = np.flatnonzero(is_led)
-    return matching, scores[matching].round(SCORE_DECIMALS)
+    fixed, by_length = length_norm(statistics.mean_length)
+    norms = fixed + by_length * corpus.lengths[matching]
+    counts = np.zeros(len(corpus.lengths), np.uint16)
+    scores = np.zeros(len(matching))
+    for word in query.terms:
+        for part in corpus.words[word]:
+            counts[part.start :][part.numbers] = part.counts
+        times = counts[matching].astype(np.float64)
+        scores += statistics.idf(word) * (K1 + 1) * (times / (times + norms))
+        counts[matching] = 0  # all that is read of them
+    return matching, scores.round(SCORE_DECIMALS)
 
 
 def _mask(bases: Sequence[IndexedBase], allowed: Mapping[str, Sequence[Range]], length: int) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """Postings of words as columns of numbers, and ranges of numbers among them."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,15 @@ Numbers = NDArray[np.int64]
 
 
 class WordPostings(NamedTuple):
-    """The chunks that have a word: their numbers, and how often the word stands in each."""
+    """The chunks that have a word: their numbers, counted from a start, and how often the word stands in each."""
 
-    numbers: Numbers
+    start: int
+    numbers: NDArray[np.integer[Any]]
     counts: NDArray[np.uint16]
+
+    def places(self) -> Numbers:
+        """Return the numbers, counted from zero."""
+        return np.add(self.numbers, self.start, dtype=np.int64)
 
 
 class LegacyPostings(NamedTuple):

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
+from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +28,9 @@ MAX_SPAN = 0xFFFF
 PAGE_BYTES = 1_800
 """The wished size of a page: PostgreSQL keeps a row of up to 2 kB in one piece."""
 
-_HEAD = np.dtype("<u4")
 _HASH, _NUMBER, _LARGE = np.dtype("<u8"), np.dtype("<u2"), np.dtype("<u4")
-_HEAD_BYTES = 3 * _HEAD.itemsize
+_SIZES = Struct("<3I")
+_HEAD_BYTES = _SIZES.size
 _WORD_BYTES = _HASH.itemsize + _NUMBER.itemsize
 _POSTING_BYTES = _NUMBER.itemsize + 1
 _ESCAPE = 0xFF
@@ -158,7 +159,7 @@ def _page(
     large = np.flatnonzero(counts >= _ESCAPE)
     return b"".join(
         (
-            np.array((len(words), len(numbers), len(large)), _HEAD).tobytes(),
+            _SIZES.pack(len(words), len(numbers), len(large)),
             words.astype(_HASH).tobytes(),
             chunk_counts.astype(_NUMBER).tobytes(),
             numbers.tobytes(),
@@ -171,7 +172,7 @@ def _page(
 
 def postings_in(page: bytes) -> Postings:
     """Read a whole page."""
-    words, postings, large = np.frombuffer(page, _HEAD, 3).tolist()
+    words, postings, large = _SIZES.unpack_from(page)
     hashes = np.frombuffer(page, _HASH, words, _HEAD_BYTES)
     chunk_counts = np.frombuffer(page, _NUMBER, words, _HEAD_BYTES + words * _HASH.itemsize)
     numbers, counts = _slice(page, (words, postings, large), 0, postings)
@@ -180,21 +181,26 @@ def postings_in(page: bytes) -> Postings:
 
 def chunk_count_of(page: bytes, hashed: int) -> int:
     """Return how many chunks have a word."""
-    words = int.from_bytes(page[: _HEAD.itemsize], "little")
-    place = bisect_left(memoryview(page)[_HEAD_BYTES : _HEAD_BYTES + words * _HASH.itemsize].cast("Q"), hashed)
-    start = _HEAD_BYTES + place * _HASH.itemsize
-    if place == words or page[start : start + _HASH.itemsize] != hashed.to_bytes(_HASH.itemsize, "little"):
+    words, _, _ = _SIZES.unpack_from(page)
+    place = _place_of(page, words, hashed)
+    if place is None:
         return 0
     start = _HEAD_BYTES + words * _HASH.itemsize + place * _NUMBER.itemsize
     return int.from_bytes(page[start : start + _NUMBER.itemsize], "little")
 
 
+def _place_of(page: bytes, words: int, hashed: int) -> int | None:
+    """Return which of the words of a page has a hash; of few, this is faster than NumPy."""
+    hashes = memoryview(page)[_HEAD_BYTES : _HEAD_BYTES + words * _HASH.itemsize].cast("Q")
+    place = bisect_left(hashes, hashed)
+    return place if place < words and hashes[place] == hashed else None
+
+
 def postings_of(page: bytes, hashed: int) -> tuple[NDArray[np.uint16], NDArray[np.uint16]] | None:
     """Return the numbers of the chunks that have a word and how often it stands in each; None where none has it."""
-    words, postings, large = np.frombuffer(page, _HEAD, 3).tolist()
-    hashes = np.frombuffer(page, _HASH, words, _HEAD_BYTES)
-    place = int(hashes.searchsorted(np.uint64(hashed)))
-    if place == words or int(hashes[place]) != hashed:
+    words, postings, large = _SIZES.unpack_from(page)
+    place = _place_of(page, words, hashed)
+    if place is None:
         return None
     before = np.frombuffer(page, _NUMBER, place + 1, _HEAD_BYTES + words * _HASH.itemsize)
     chunk_count = int(before[place])
