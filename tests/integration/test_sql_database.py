@@ -512,13 +512,15 @@ async def test_a_frozen_postgres_is_unavailable_in_time_and_used_again(
         assert await database.read(count_replicas) == 1
 
 
-async def test_bursts_open_no_more_connections_than_are_kept(postgres_url: str) -> None:
+async def test_bursts_open_no_more_connections_than_are_kept_and_calls_in_turn_use_the_same(postgres_url: str) -> None:
     def session(connection: Connection) -> int:
         return connection.execute(text("SELECT pg_backend_pid() FROM pg_sleep(0.01)")).scalar_one()
 
     async with migrated(postgres_url) as database:
         sessions = [await asyncio.gather(*(database.write(session) for _ in range(60))) for _ in range(3)]
+        one_by_one = [await database.read(session) for _ in range(4)]
     assert len({session for burst in sessions for session in burst}) <= 20
+    assert len(set(one_by_one)) == 1
 
 
 async def test_a_database_that_only_reads_is_not_writable(postgres_url: str) -> None:

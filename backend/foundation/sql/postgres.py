@@ -150,6 +150,8 @@ def _engine(url: URL, connections: int, wait_seconds: float) -> AsyncEngine:
         url.difference_update_query(_TLS_OPTIONS).set(drivername="postgresql+asyncpg"),
         pool_size=connections,
         max_overflow=0,
+        # The session of the server that was used last has its statements planned and in the caches of a processor.
+        pool_use_lifo=True,
         pool_timeout=wait_seconds,
         pool_recycle=_CONNECTION_AGE_SECONDS,
         connect_args={
