@@ -98,5 +98,5 @@ def advice_on(kinds: Collection[str], path: str = "") -> str | None:
 
 
 def advice_to_analyst(base: str) -> str:
-    """Say to a restricted analyst what he may ask of a base: its answers do not tell why they are what they are."""
+    """Say to a restricted analyst what they may ask of a base: its answers do not tell why they are what they are."""
     return f'You are a restricted analyst of "{base}": {_INSIGHT}.'

@@ -17,9 +17,9 @@ MOST = 0.75
 
 
 class Holder(NamedTuple):
-    """Who takes a part of an amount, and which part of it he may hold at most.
+    """Who takes a part of an amount, and which part of it they may hold at most.
 
-    Whatever his part, who `is_sure_of_least` may hold the least that the budget grants.
+    Whatever their part, who `is_sure_of_least` may hold the least that the budget grants.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Lease:
 
         Raises:
             Unavailable: all is taken. Retryable.
-            TooManyRequests: the holder has his part. Retryable.
+            TooManyRequests: the holder has their part. Retryable.
         """
         self._budget.take(amount, self._holders)
         self._amount += amount
@@ -55,7 +55,7 @@ class Lease:
         """Let it count as held by others from now on; where they have their part, nothing changes.
 
         Raises:
-            TooManyRequests: a new holder has his part. Retryable.
+            TooManyRequests: a new holder has their part. Retryable.
         """
         self._budget.give_back(self._amount, self._holders)
         try:

@@ -45,7 +45,7 @@ class QuestionEmbedding(Protocol):
         """Return the vector of a question; None where there is no embedder, or it is away or too slow.
 
         What is remembered of it serves no question to others than these bases: how long an answer takes tells nobody
-        what is asked of bases that he may not search.
+        what is asked of bases that they may not search.
 
         It never raises for a failure of the provider, and takes no longer than the deadline of a search.
         """

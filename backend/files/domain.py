@@ -28,7 +28,7 @@ class FileQuota(NamedTuple):
         """Check whether a user who has so many files and bytes may have one file more.
 
         Raises:
-            PayloadTooLarge: he would have too many files, or too many bytes in files.
+            PayloadTooLarge: the user would have too many files, or too many bytes in files.
         """
         if files >= self.files:
             raise PayloadTooLarge(

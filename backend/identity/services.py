@@ -48,7 +48,7 @@ def hash_of(key: str) -> str:
     """Return the SHA-256 of a key, under which the key is stored.
 
     A key has 256 random bits, so nobody can guess it, and a slow password hash would only delay each request. The
-    strength of an admin key that an operator chose himself is his responsibility.
+    strength of an admin key that operators choose is their own responsibility.
     """
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -173,7 +173,7 @@ class Authenticate:
         """Look a key up, at once where it was valid before; all others share a few places.
 
         However many wrong keys are tried, they thereby never hold the connections of the right ones; and who does not
-        wait for his answer has none looked up, so that nobody waits behind him.
+        wait for an answer has none looked up, so that nobody waits behind them.
         """
         async with nullcontext() if self._valid.find(key_hash) else self._place_of_stranger():
             if client_left is not None and client_left.is_set():
@@ -350,7 +350,7 @@ def build_identity(store: ApiKeyStore, clock: Clock, tokens: TokenCallers | None
 
 
 def holders_of(caller: Caller) -> tuple[Holder, ...]:
-    """Return whose places his work takes: those of the key, and of each user for whom a service key acts."""
+    """Return whose places a caller's work takes: those of the key, and of each user for whom a service key acts."""
     if caller.role is not KeyRole.SERVICE:
         return (Holder(caller.key_id or f"{caller.tenant}/{caller.user_id}"),)
     return (Holder(f"{caller.key_id}/{caller.user_id}"), Holder(caller.key_id, MOST))

@@ -47,7 +47,7 @@ class PersonStore(Protocol):
         ...
 
     def running(self, person: Person) -> AsyncIterator[str]:
-        """Yield the responses of turns that run for a person or on his conversations."""
+        """Yield the responses of turns that run for a person or on their conversations."""
         ...
 
     def ids(self, kind: Kept, person: Person) -> AsyncIterator[str]:
@@ -59,7 +59,7 @@ class PersonStore(Protocol):
         ...
 
     async def delete_usage(self, person: Person) -> tuple[int, int]:
-        """Delete the results of a person's restricted searches, while these are there, and what he has used of bases.
+        """Delete the results of a person's restricted searches, while these are there, and the usage of bases.
 
         Return how many of each were deleted.
         """
@@ -70,7 +70,7 @@ class PersonStore(Protocol):
         ...
 
     def records(self, person: Person) -> AsyncIterator[JsonObject]:
-        """Yield what is kept about a person beside his texts, each with a `type`: keys, turns that wait, searches …"""
+        """Yield what is kept of a person beside their texts, each with a `type`: keys, turns that wait, searches …"""
         ...
 
     async def shared_with(self, person: Person) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class PersonStore(Protocol):
         ...
 
     async def leave_agents(self, person: Person) -> int:
-        """Take a person from all agents of which he is not the only owner."""
+        """Take a person from all agents of which they are not the only owner."""
         ...
 
     async def agents_of(self, person: Person) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Ask the gate from the command line, as an auditor does before he trusts it.
+"""Ask the gate from the command line, as an auditor does before they trust it.
 
     python -m chat_shell.sealed.judge < cases.jsonl
 

@@ -29,7 +29,7 @@ class _WithBase(click.Command):
 
 @click.group()
 def members() -> None:
-    """Members of a base: list, set, show, delete. A user is named as by the user id of his keys."""
+    """Members of a base: list, set, show, delete. A user is named as by the user id of their keys."""
 
 
 @members.command("list", cls=_WithBase)
@@ -49,7 +49,7 @@ def list_members(context: click.Context, base: str, *, is_json: bool) -> None:
 @json_option
 @click.pass_context
 def set_member(context: click.Context, base: str, user: str, role: str, *, is_json: bool) -> None:
-    """Add a member, or change his role."""
+    """Add a member, or change their role."""
     run = run_of(context, is_json=is_json)
     run.to_its_end(_call(run, "PUT", (base, user), role))
 

@@ -72,7 +72,7 @@ _DOES = re.compile(_ACTS)
 """What stands before a person, a trade or a verb, and what a person does."""
 
 _ASKS = re.compile(".*(?:[问找请由让听派认]|交给)$")
-"""What stands before a person who is turned to, though his family name alone is said."""
+"""What stands before a person who is addressed, though the family name alone is said."""
 
 _TITLED = (re.compile(f"{_NAME}(?:{_TITLES})"),)
 """Before a title: a rare word of the dictionary is a name there."""

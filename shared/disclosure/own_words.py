@@ -1,4 +1,4 @@
-"""What the user wrote himself in a conversation: he learns nothing when it is said again."""
+"""What the user wrote in a conversation: they learn nothing when it is said again."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from shared.disclosure.canonical import Kind, pieces, plain
 from shared.disclosure.english import inflected_bases, parts_of_word, stem_of
 
 MAX_USER_CHARACTERS = 20_000
-"""The newest of the user's words; what he wrote before counts no more."""
+"""The newest of the user's words; what they wrote before counts no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """The user's words in lower case, their stems and regular bases, his Chinese without blanks, special spellings."""
+    """The user's words in lower case, their stems and regular bases, Chinese without blanks, special spellings."""
 
     words: frozenset[str]
     stems: frozenset[str]

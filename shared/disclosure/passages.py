@@ -26,7 +26,7 @@ RUN_LETTERS = 36
 _HALF_RUN = RUN_LETTERS // 2
 
 OWN_WORDS, OWN_CHARACTERS = 4, 6
-"""The shortest stretch of the user's that counts as his own words: shorter ones are anybody's."""
+"""The shortest stretch of the user's that counts as their own words: shorter ones are anybody's."""
 
 ALIGNED_WORDS = 8
 ALIGNED_CHARACTERS = 16
@@ -79,7 +79,7 @@ class _Letters:
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """What the chunks say, and what of it the user said himself, in the forms that are compared."""
+    """What the chunks say, and what of it the user said first, in the forms that are compared."""
 
     words: RunIndex
     characters: RunIndex

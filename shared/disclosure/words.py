@@ -294,9 +294,9 @@ def _telling_parts(name: str, unnamed: str, own: OwnWords) -> Iterator[str]:
     parts = (name[:2], name[2:]) if name[:2] in members("chinese_surnames") else (name[1:],)
     is_family, is_plain = name[0] in members("chinese_families"), chinese.is_function_han(name[0])
     for part in filterfalse(own.holds_han, parts):
-        rank, is_only_his = chinese.han_rank(part), part not in unnamed
-        is_rare = rank > RARE_NAME or (is_only_his and not is_plain)
-        if is_rare if len(part) > 1 else is_only_his and is_family and rank > LONE_RANK:
+        rank, is_name_alone = chinese.han_rank(part), part not in unnamed
+        is_rare = rank > RARE_NAME or (is_name_alone and not is_plain)
+        if is_rare if len(part) > 1 else is_name_alone and is_family and rank > LONE_RANK:
             yield part
 
 

@@ -121,8 +121,8 @@ class KnowledgeBaseRef(Value):
 class Knowledge(Value):
     """The knowledge bases in scope, the strictest of their modes, and the signed ticket for retrieval.
 
-    `user_words` is the newest of what the user himself wrote in the conversation, also in turns that are no longer sent
-    to the model; it is all that may be said to him again whatever a restricted base holds. Other turns do without.
+    `user_words` is the newest of what the user wrote in the conversation, also in turns that are no longer sent
+    to the model; it is all that may be said to them again whatever a restricted base holds. Other turns do without.
     """
 
     bases: tuple[KnowledgeBaseRef, ...]

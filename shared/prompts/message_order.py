@@ -102,10 +102,10 @@ def texts_of_user(content: Content) -> tuple[str, ...]:
 
 
 def words_of_user(content: Content) -> tuple[str, ...]:
-    """Return the texts that the user wrote himself, without those of attached files.
+    """Return the texts that the user wrote, without those of attached files.
 
-    Whoever wrote a file, it is not his message: were its words his own, a file with the passages of a restricted base,
-    or with a dictionary, would let them leave, and a long one would put what he did write out of what is kept of it.
+    Whoever wrote a file, it is not the user's message: did its words count as their own, a file with the passages of a
+    restricted base, or with a dictionary, would let these leave, and a long one would displace what the user did write.
     """
     return tuple(text for text in texts_of_user(content) if not is_attached_file(text))
 

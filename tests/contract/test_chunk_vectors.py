@@ -185,7 +185,7 @@ async def test_an_equal_text_of_the_base_that_another_process_has_taken_is_not_t
 async def test_nothing_tells_whether_a_guessed_text_stands_in_a_foreign_base(
     room: Room, has_secret: bool, is_waiting: bool
 ) -> None:
-    """Whoever uploads a guess into his own base sees the same progress and calls, embedded there or taken."""
+    """Whoever uploads a guess into their own base sees the same progress and calls, embedded there or taken."""
     embedder, guess = FakeEmbedder(), "the secret of another base"
     await put(room.store, "theirs", [guess if has_secret else "what nobody guesses"], base_id="kb_b")
     if is_waiting:

@@ -325,7 +325,7 @@ async def _ids(store: ConversationStore, user_id: str, tenant: str = "acme", **p
     return [each.id for each in await store.listed(tenant, user_id, **query)]
 
 
-async def test_a_user_finds_his_conversations_and_those_that_are_shared_with_him(store: ConversationStore) -> None:
+async def test_a_user_finds_their_conversations_and_those_that_are_shared_with_them(store: ConversationStore) -> None:
     for place, (name, owner, tenant) in enumerate(
         [
             ("a", "ann", "acme"),
@@ -353,7 +353,7 @@ async def test_pages_of_conversations_go_through_all_in_both_directions(store: C
     names = [f"conv_{place}" for place in range(7)]
     for place, name in enumerate(names):  # two have the same instant
         await store.create(make_conversation(name, created_at=T0 + timedelta(seconds=place // 2)), (), ())
-    for number in range(20):  # candidates of which none is his
+    for number in range(20):  # candidates of which none is theirs
         await store.create(make_conversation(f"conv_z{number}", user_id="bob", created_at=T0), (), ())
         await store.set_member(f"conv_z{number}", 'q"ann', ConversationRole.READER, most=9)
     for descending in (False, True):

@@ -260,7 +260,7 @@ async def test_without_terms_nothing_is_swept_nor_told(kit: Kit) -> None:
     assert await kit.sweep(days=None) == {Kept.FILES: 7}
 
 
-async def test_a_deletion_of_a_person_clears_what_another_has_left_and_counts_his_own_alone(kit: Kit) -> None:
+async def test_a_deletion_of_a_person_clears_what_another_has_left_and_counts_their_own_alone(kit: Kit) -> None:
     for name in "abc":
         await finished(kit, f"conv_{name}", f"resp_{name}")
     others = told.conversation.c.id == "conv_c"

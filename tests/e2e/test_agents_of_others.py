@@ -41,7 +41,7 @@ FORMS: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_who_may_not_use_an_agent_reads_none_of_its_words_and_no_model_gets_them_for_him(
+async def test_who_may_not_use_an_agent_reads_none_of_its_words_and_no_model_gets_them(
     pair: Pair, model: FakeModelControl, form: str
 ) -> None:
     name, fields = f"own-{form}", FORMS[form]

@@ -101,7 +101,7 @@ async def test_a_file_that_cannot_fit_is_refused_with_the_figures(pair: Pair) ->
         assert re.search(figures, error["message"])
 
 
-async def test_in_a_restricted_turn_the_users_own_file_is_read_and_is_no_word_of_his(
+async def test_in_a_restricted_turn_the_users_own_file_is_read_and_is_no_word_of_theirs(
     pair: Pair, model: FakeModelControl
 ) -> None:
     base = base_of_ann(pair, "vault", {"vault.md": "The vault opens at nine."})

@@ -95,9 +95,9 @@ async def filled(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         for each in (*names, OTHERS):
             await _add(database, each)
         for table in (conversation, response):
-            his = table.c.id.in_([OTHERS, OTHERS.replace("conv", "resp")])
+            others = table.c.id.in_([OTHERS, OTHERS.replace("conv", "resp")])
             await database.write(
-                lambda c, table=table, his=his: c.execute(update(table).where(his).values(user_id="bob"))
+                lambda c, table=table, others=others: c.execute(update(table).where(others).values(user_id="bob"))
             )
         yield Filled(database, url, tmp_path)
 

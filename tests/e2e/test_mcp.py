@@ -71,7 +71,7 @@ async def second(replicas: tuple[Pair, Pair, str]) -> AsyncIterator[FakeModelCon
 
 @pytest.fixture
 def reserve(replicas: tuple[Pair, Pair, str], request: pytest.FixtureRequest) -> tuple[str, Base]:
-    """A base, and a restricted analyst of his own for the test."""
+    """A base, and a restricted analyst of their own for the test."""
     analyst = f"analyst-{request.node.name}"[:200]
     members: dict[str, Any] = {analyst: "restricted_analyst", "rae": "reader"}
     return analyst, new_base(replicas[0], "reserve", {"reserve-rules.md": RULES}, **members)

@@ -43,7 +43,7 @@ async def put_glaciers(client: httpx2.AsyncClient, base_id: str) -> None:
     assert put.status_code in (200, 201), put.text
 
 
-async def test_a_person_leaves_with_all_that_is_his(pair: Pair, model: FakeModelControl) -> None:
+async def test_a_person_leaves_with_all_that_is_theirs(pair: Pair, model: FakeModelControl) -> None:
     await model.script(Reply(text=("Fine.",)), Reply(text=("Mine.",)))
     async with bare_client(pair, "pia") as pia, bare_client(pair, "ann") as ann:
         conversation, others = await new_conversation(pia), await new_conversation(ann)

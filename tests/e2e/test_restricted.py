@@ -1,4 +1,4 @@
-"""A restricted analyst gets help through the whole pair, and neither he nor his model gets the text."""
+"""A restricted analyst gets help through the whole pair, and neither they nor their model gets the text."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ async def second(house: tuple[Pair, str]) -> AsyncIterator[FakeModelControl]:
 
 @pytest.fixture
 def stocks(pair: Pair, request: pytest.FixtureRequest) -> tuple[str, Base]:
-    """A base in both languages, and a restricted analyst of his own for the test."""
+    """A base in both languages, and a restricted analyst of their own for the test."""
     analyst = f"analyst-{abs(hash(request.node.name))}"
     base = new_base(
         pair, "stocks", {"reserve-rules.md": ENGLISH, "储备规定.md": CHINESE}, **{analyst: "restricted_analyst"}

@@ -174,7 +174,7 @@ class FakeHouse:
         return secret
 
     async def caller(self, user_id: str) -> Caller:
-        """Return a user as his key names him."""
+        """Return a user as their key names them."""
         keys = build_identity(FakeApiKeyStore(self.state), self.clock)
         return await keys.authenticate.user(await self.key(user_id), None)
 

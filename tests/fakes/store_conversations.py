@@ -90,7 +90,7 @@ class FakeConversationStore:
         return found.people if found is not None else None
 
     async def set_member(self, conversation_id: str, user_id: str, role: ConversationRole, most: int) -> bool:
-        """Share the conversation with a user, or change his role; return whether he is new."""
+        """Share the conversation with a user, or change their role; return whether they are new."""
         found = self._state.conversations.get(conversation_id)
         if found is None:
             raise NotFound("The conversation was deleted meanwhile.", param="conversation_id")
@@ -102,7 +102,7 @@ class FakeConversationStore:
         return user_id not in others
 
     async def remove_member(self, conversation_id: str, user_id: str) -> bool:
-        """Take the conversation from a user; False where he had no role in it."""
+        """Take the conversation from a user; False where they had no role in it."""
         found = self._state.conversations.get(conversation_id)
         others = dict(found.members or {}) if found is not None else {}
         if found is None or others.pop(user_id, None) is None:

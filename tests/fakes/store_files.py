@@ -36,12 +36,12 @@ class FakeFiles:
 
     async def page(self, query: FileQuery) -> tuple[StoredFile, ...]:
         """Return a page and one file more."""
-        his = [one for one, _ in self._files.values() if _owner(one) == (query.tenant, query.user_id)]
-        ids = [one.id for one in his]
+        own = [one for one, _ in self._files.values() if _owner(one) == (query.tenant, query.user_id)]
+        ids = [one.id for one in own]
         page = query.page
         if page.after is not None and page.after not in ids:
             raise NotFound("There is no such file.", param="after")
-        ordered = sorted(his, key=lambda one: (one.created_at, one.id), reverse=page.descending)
+        ordered = sorted(own, key=lambda one: (one.created_at, one.id), reverse=page.descending)
         start = next((place for place, one in enumerate(ordered, 1) if one.id == page.after), 0)
         wanted = [one for one in ordered[start:] if query.purpose in (None, one.purpose)]
         return tuple(wanted[: page.limit + 1])

@@ -73,7 +73,7 @@ class Interpreter:
 
 @contextmanager
 def reading(running: Running, folder: Path, given: Mapping[str, str] | None = None) -> Generator["Reader"]:
-    """Lend somebody who reads one page, with `given` variables, and end his shell and his Python with the block."""
+    """Lend somebody who reads one page, with `given` variables; end the shell and Python with the block."""
     reader = Reader(running, folder, given or {})
     try:
         yield reader
@@ -113,7 +113,7 @@ class Reader:
             raise Broken(f"{block.place}\n{block.code}\n{told}\nrefused: {refused}\nmissing: {missing}")
 
     def close(self) -> None:
-        """End what runs for him."""
+        """End what runs for the reader."""
         for interpreter in {*self._interpreters.values()}:
             interpreter.close()
 

@@ -1,4 +1,4 @@
-"""A base that a caller may not read changes no byte of what his searches answer, by words or by meaning."""
+"""A base that a caller may not read changes no byte of what their searches answer, by words or by meaning."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass

@@ -156,7 +156,7 @@ async def test_large_files_are_read_whole(reader: LibraryDocumentReader) -> None
     assert len(await read(reader, pdf_of(("The river rises",)), PDF)) == 1
 
 
-async def test_who_leaves_ends_the_work_of_his_child() -> None:
+async def test_who_leaves_ends_the_work_of_their_child() -> None:
     lone, before = LibraryDocumentReader(LOW, children=1), children_here()
     text = "\n\n".join(f"Barrel {number} holds wine." for number in range(19_000))
     async with lone.read(ReadableFile("acme", "ann", "doc_a", TEXT, text.encode())) as cut:

@@ -170,7 +170,7 @@ def assert_nothing_left(connection: Connection, base_id: str) -> None:
     assert connection.execute(text(orphans)).scalar() == 0
 
 
-async def test_who_waits_for_the_database_gets_his_turn_while_a_document_is_put(database: Database) -> None:
+async def test_who_waits_for_the_database_gets_their_turn_while_a_document_is_put(database: Database) -> None:
     await filled(store_in(database), "kb_a")
     watched = WatchedDatabase(database)
     putting = asyncio.create_task(put(store_in(watched), "new", NEW))

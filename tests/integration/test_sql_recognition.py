@@ -1,4 +1,4 @@
-"""Who resends his history, over a SQL database as over the fakes."""
+"""Who resends their history, over a SQL database as over the fakes."""
 
 from collections.abc import Callable
 from pathlib import Path

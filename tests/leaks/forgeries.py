@@ -210,6 +210,6 @@ def _signed(user: str, base_ids: tuple[str, ...], minutes: int) -> str:
 
 
 def _nothing_excused(base: Base, case: Attack) -> Circumstances:
-    """Count every passage as shown; only the user's words are his own."""
+    """Count every passage as shown; only the user's words are their own."""
     everything = frozenset(passage.chunk_id for passage in base.shelf.passages)
     return Circumstances(everything, case.user_turns, base.owner_texts)

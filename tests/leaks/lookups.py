@@ -1,4 +1,4 @@
-"""Searches without a conversation: a restricted member calls every tool of `/mcp`, and all that he gets is scanned."""
+"""Searches without a conversation: a restricted member calls every tool of `/mcp`, and all that they get is scanned."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple

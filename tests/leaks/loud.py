@@ -1,7 +1,7 @@
 """`python -m tests.leaks.loud backend|chat_shell`: the service with every logger at debug level.
 
-A member may see all of a base, and no refusals pause him: what a model is shown, and what of its reply is released,
-would depend on which of his searches came first.
+A member may see all of a base, and no refusals pause them: what a model is shown, and what of its reply is released,
+would depend on which of these searches came first.
 
 Quiet are only the database's own libraries, which print the rows that they read (those are the excluded tables), and
 the parser of Markdown, which counts lines.

@@ -23,7 +23,7 @@ _SINKS = (
 _ASSUMPTIONS = (
     "budgets, pauses and the circuit are raised: what they would have stopped is tried",
     "a trial is one answer: what many answers together give away is bounded by budgets, and not measured",
-    "the reader knows no more than he says; what he has written himself is his own",
+    "the reader knows no more than they say; what they have written is their own",
     "a model may still choose among allowed words and sentences, and speak in riddles: no program can tell",
     "names and figures are those that were planted; of other text only passages are looked for",
     "the documents are the project's corpus and, where they are there, the shared corpora: English and Chinese prose",

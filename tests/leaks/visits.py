@@ -126,7 +126,7 @@ class Visitor:
             visit.refusals.append(f"{response['status']} {response['error']}")
 
     async def read_back(self, visit: Visit) -> None:
-        """Read everything that the member may read of his conversation."""
+        """Read everything that the member may read of their conversation."""
         if not visit.response_ids:
             return
         read = visit.response_ids if visit.case.setup.read_back else visit.response_ids[-1:]

@@ -13,7 +13,7 @@ from tests.servers.services import Launch, RunningService
 REMOVED_AFTER_SECONDS = 1.0
 PRE_STOP_SECONDS = 5.0
 """When the proxy hears that a pod goes, and when the pod's process does: half the time that the manifests give, which
-is enough for whoever was connected just before, and has yet to finish his handshake on a busy machine."""
+is enough for whoever was connected just before, and has yet to finish their handshake on a busy machine."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def service_environment(settings: Mapping[str, str]) -> dict[str, str]:
 def http_status(url: str) -> int:
     """Return the status of a GET, 0 when nobody answers. Proxies of the environment are not asked.
 
-    Whose certificate it is does not matter to whoever waits for a process that he has started.
+    Whose certificate it is does not matter to whoever waits for a process that they have started.
     """
     unchecked = ssl.create_default_context()
     unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE

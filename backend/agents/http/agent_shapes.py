@@ -9,7 +9,7 @@ from backend.foundation.http.shapes import ListPage, RequestBody, unix_seconds
 
 
 class ShownAgent(AgentDefinition):
-    """An agent, and the caller's role in it; who may not edit it sees only those of its bases that are his, too."""
+    """An agent, and the caller's role in it; who may not edit it sees only those of its bases that are theirs, too."""
 
     id: str
     object: Literal["agent"] = "agent"

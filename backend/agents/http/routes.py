@@ -40,7 +40,7 @@ _MEMBER_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Cre
 async def put_agent(
     name: NewName, request: Request, response: Response, services: AgentsDep, caller: CallerDep
 ) -> ShownAgent:
-    """Create an agent that the caller owns (201), or replace one that he may edit (200)."""
+    """Create an agent that the caller owns (201), or replace one that they may edit (200)."""
     check_media_type(request)
     definition = await run_cooperatively(body_cooperatively(AgentDefinition, await read_json(request), "tools", _TOOL))
     known, is_new = await services.agents.put(caller, name, definition)
@@ -80,7 +80,7 @@ async def list_agent_members(name: str, services: AgentsDep, caller: CallerDep) 
 async def set_agent_member(
     name: str, user_id: AgentUserId, body: SetAgentMember, response: Response, services: AgentsDep, caller: CallerDep
 ) -> ShownAgentMember:
-    """Add a member (201) or change his role (200); for owners. The last owner cannot get another role."""
+    """Add a member (201) or change their role (200); for owners. The last owner cannot get another role."""
     role = AgentRole(body.role)
     is_new = await services.members.set(caller, name, user_id, role)
     response.status_code = 201 if is_new else 200

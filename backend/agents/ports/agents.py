@@ -18,7 +18,7 @@ class AgentStore(Protocol):
     """Agents and members; every method raises Unavailable while the database is away."""
 
     async def find(self, tenant: str, user_id: str, names: Sequence[str]) -> tuple[KnownAgent, ...]:
-        """Return those of a tenant's agents, by name, with the user's role; whether he may use them is not checked."""
+        """Return those of a tenant's agents, by name, with the user's role; who may use them is not checked."""
         ...
 
     async def usable(self, tenant: str, user_id: str) -> tuple[AgentEntry, ...]:
@@ -50,7 +50,7 @@ class AgentStore(Protocol):
         ...
 
     async def set_member(self, agent_id: str, user_id: str, role: AgentRole) -> bool:
-        """Add a member or change his role; return whether he is new.
+        """Add a member or change their role; return whether they are new.
 
         Raises:
             Conflict: the agent would be left without an owner.

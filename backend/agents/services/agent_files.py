@@ -29,7 +29,7 @@ class AgentFiles:
             if file_id in seen:
                 raise InvalidRequest(f"The file '{file_id}' is named twice; name each once.", param=param)
             seen.add(file_id)
-            if file_id not in kept and not await self._is_his(caller, file_id):
+            if file_id not in kept and not await self._is_own(caller, file_id):
                 message = f"You have no file '{file_id}'; upload it, and name it by its id."
                 raise InvalidRequest(message, param=param)
 
@@ -47,7 +47,7 @@ class AgentFiles:
         """Delete the texts of an agent's files."""
         await self.file_indexes.clear(file_index_of_agent(agent.tenant, agent.id))
 
-    async def _is_his(self, caller: Caller, file_id: str) -> bool:
+    async def _is_own(self, caller: Caller, file_id: str) -> bool:
         try:
             await self.files.find(caller, file_id)
         except NotFound:

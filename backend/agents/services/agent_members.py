@@ -40,7 +40,7 @@ class AgentMembers:
         return role
 
     async def set(self, caller: Caller, name: str, user_id: str, role: AgentRole) -> bool:
-        """Add a member or change his role; return whether he is new.
+        """Add a member or change their role; return whether they are new.
 
         Raises:
             NotFound: the caller may not use the agent.

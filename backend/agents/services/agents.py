@@ -17,7 +17,7 @@ from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
 from shared.ids import IdPrefix, new_id
 
 MAX_AGENTS = 1_000
-"""In a tenant: a user's list of models names all that he may use."""
+"""In a tenant: a user's list of models names all that they may use."""
 
 
 class NamedParts(NamedTuple):
@@ -45,12 +45,12 @@ class AgentCatalogue:
         self._clock = clock
 
     async def put(self, caller: Caller, name: str, definition: AgentDefinition) -> tuple[KnownAgent, bool]:
-        """Create an agent that the caller owns, or replace one that he may edit; return whether it is new.
+        """Create an agent that the caller owns, or replace one that they may edit; return whether it is new.
 
         Raises:
             InvalidRequest: the name is that of a model, the model, a tool server, its tool or a skill is not offered,
                 a function or a file is named twice, or a file is not the caller's.
-            NotFound: a base does not exist for the caller, or the name is that of an agent that he may not use.
+            NotFound: a base does not exist for the caller, or the name is that of an agent that they may not use.
             PermissionDenied: the caller may use the agent, but not edit it.
             Conflict: the tenant has as many agents as one may have, or somebody else has just created this one.
         """

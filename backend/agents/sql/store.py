@@ -105,7 +105,7 @@ class SqlAgentStore:
         return await self._database.read(lambda connection: _read_members(connection, agent_id))
 
     async def set_member(self, agent_id: str, user_id: str, role: AgentRole) -> bool:
-        """Add a member or change his role; return whether he is new."""
+        """Add a member or change their role; return whether they are new."""
 
         def work(connection: Connection) -> bool:
             before = _held_members(connection, agent_id)

@@ -12,7 +12,7 @@ from shared.prompts.summary import is_left_out_mark
 def authored(read: ParsedInput, author: str | None) -> ParsedInput:
     """Return an input whose messages of the user name their author; without one they only cannot pretend to.
 
-    What another than the user said in the history that he gives, he says himself.
+    What somebody else said in the history that a user gives counts as said by the user.
     """
     current = None if read.current is None else _authored(read.current, author)
     return read.model_copy(

@@ -28,7 +28,7 @@ FIRST_WITH_SKILLS = 2
 WITHHELD = "[This text came from knowledge that may no longer be read here, and was taken out.]"
 
 MAX_USER_CHARACTERS = 20_000
-"""How much of the user's newest text counts as his own; more would make each turn of a long conversation slower."""
+"""How much of the user's newest text counts as their own; more would make each turn of a long conversation slower."""
 
 
 PART_MARK = "."
@@ -303,7 +303,7 @@ def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
 def user_words(entries: Iterable[Entry], user_id: str) -> str:
     """Return the newest of what the user wrote, in order, without date suffixes, files, and context.
 
-    Where messages name their authors, what others wrote, and what nobody is named for, is not his own.
+    Where messages name their authors, what others wrote, and what nobody is named for, is not their own.
     """
     said = [entry.message for entry in entries if entry.kind is EntryKind.USER]
     contents = [

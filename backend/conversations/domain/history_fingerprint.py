@@ -23,7 +23,7 @@ MAX_BOUNDARIES = 256
 """How many answers of a history are looked up, the newest ones: an edit further back begins a new conversation."""
 
 DIGEST_BYTES = 20
-"""160 bits, as of `conversation_cache_key`; a user could at most make chains of his own equal."""
+"""160 bits, as of `conversation_cache_key`; a user could at most make chains of their own equal."""
 
 STEP_CHARACTERS = 2**20
 """Characters that are hashed in one step, which takes about 2 ms."""

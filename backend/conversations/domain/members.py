@@ -26,7 +26,7 @@ _RANKS = {ConversationRole.READER: 0, ConversationRole.WRITER: 1, ConversationRo
 
 
 class People(Value):
-    """The people of a conversation: who created it owns it for good; `others` is None until he shares it.
+    """The people of a conversation: who created it owns it for good; `others` is None until they share it.
 
     Once shared it stays so: `others` is empty where all of them have been removed.
     """

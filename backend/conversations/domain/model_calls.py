@@ -171,7 +171,7 @@ def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt |
 class WithheldTurns:
     """The turns that a reader may not read; `with_users` says that what users wrote in them is withheld, too.
 
-    Of the turns with an agent of `agents`, which he may not use, its words are withheld.
+    Of the turns with an agent of `agents`, which they may not use, its words are withheld.
     """
 
     ids: frozenset[str]

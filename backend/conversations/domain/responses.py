@@ -95,7 +95,7 @@ class SettingsDigest(NamedTuple):
 
 
 class Conversation(Value):
-    """A dialogue of the user who created it, and of those with whom he shares it.
+    """A dialogue of the user who created it, and of those with whom they share it.
 
     Every append compares `log_length` with the expected length. `instructions`, `model`, `functions`,
     `knowledge_base_ids`, `search` and `served` are those of the newest turn, used by turns that do not set them.

@@ -62,7 +62,7 @@ async def set_conversation_member(
     services: ServicesDep,
     caller: CallerDep,
 ) -> ShownConversationMember:
-    """Add a member (201) or change his role (200); for owners. Who created the conversation stays its owner."""
+    """Add a member (201) or change their role (200); for owners. Who created the conversation stays its owner."""
     role = ConversationRole(body.role)
     is_new = await services.members.set(caller, conversation_id, user_id, role)
     response.status_code = 201 if is_new else 200
@@ -82,6 +82,6 @@ async def retrieve_conversation_member(
 async def remove_conversation_member(
     conversation_id: str, user_id: ConversationUserId, services: ServicesDep, caller: CallerDep
 ) -> Deleted:
-    """Remove a member; for owners. What he has said stays."""
+    """Remove a member; for owners. What they have said stays."""
     await services.members.remove(caller, conversation_id, user_id)
     return Deleted(id=user_id, object="conversation.member.deleted")

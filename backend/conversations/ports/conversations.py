@@ -26,7 +26,7 @@ from backend.knowledge.domain.labels import Labels
 
 
 class ConversationStore(Protocol):
-    """Stores conversations outside of turns. Who calls it checks the role of whom he calls it for."""
+    """Stores conversations outside of turns. The caller of a method checks the role of the user it is called for."""
 
     async def create(
         self,
@@ -71,7 +71,7 @@ class ConversationStore(Protocol):
         ...
 
     async def set_member(self, conversation_id: str, user_id: str, role: ConversationRole, most: int) -> bool:
-        """Share the conversation with a user, or change his role; return whether he is new.
+        """Share the conversation with a user, or change their role; return whether they are new.
 
         Raises:
             Conflict: the conversation is shared with so many people as `most` already.

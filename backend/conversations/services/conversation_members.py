@@ -36,7 +36,7 @@ class ConversationMembers:
         return role
 
     async def set(self, caller: Caller, conversation_id: str, user_id: str, role: ConversationRole) -> bool:
-        """Add a member or change his role; return whether he is new.
+        """Add a member or change their role; return whether they are new.
 
         Raises:
             NotFound: the caller is no member.

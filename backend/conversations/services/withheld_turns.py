@@ -1,4 +1,4 @@
-"""What a caller may read: his own responses, without text from knowledge to which he has lost access."""
+"""What a caller may read: their own responses, without text from knowledge to which they have lost access."""
 
 from collections.abc import Sequence
 

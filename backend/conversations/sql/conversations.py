@@ -200,7 +200,7 @@ class SqlConversationStore:
         return _to_people(row) if row is not None else None
 
     async def set_member(self, conversation_id: str, user_id: str, role: ConversationRole, most: int) -> bool:
-        """Share the conversation with a user, or change his role; return whether he is new."""
+        """Share the conversation with a user, or change their role; return whether they are new."""
 
         def work(connection: Connection) -> bool:
             row = _HOLD_PEOPLE.first(connection, {"where_id": conversation_id})
@@ -217,7 +217,7 @@ class SqlConversationStore:
         return await self._database.write(work)
 
     async def remove_member(self, conversation_id: str, user_id: str) -> bool:
-        """Take the conversation from a user; False where he had no role in it."""
+        """Take the conversation from a user; False where they had no role in it."""
 
         def work(connection: Connection) -> bool:
             row = _HOLD_PEOPLE.first(connection, {"where_id": conversation_id})

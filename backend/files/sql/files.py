@@ -113,9 +113,9 @@ class SqlFileStore:
         return bool(await self._database.write(lambda connection: connection.execute(removed).rowcount))
 
     def _begin(self, connection: Connection, file: StoredFile, quota: FileQuota) -> None:
-        is_his = (_file.c.tenant == file.tenant) & (_file.c.user_id == file.user_id)
+        is_own = (_file.c.tenant == file.tenant) & (_file.c.user_id == file.user_id)
         summed = func.coalesce(func.sum(_file.c.size_bytes), 0)
-        counted = select(func.count(), summed).where(is_his, _file.c.state != tables.REMOVED)
+        counted = select(func.count(), summed).where(is_own, _file.c.state != tables.REMOVED)
         files, size_bytes = connection.execute(counted).one()
         quota.check(files, size_bytes, file.size_bytes)
         state = {"state": tables.STORING, "touched_at": self._clock.now()}

@@ -91,7 +91,7 @@ class _HeldBody:
 
         Raises:
             Unauthenticated: the body is not small, or nobody has room left, and it is not known who sends it.
-            TooManyRequests: the caller has his part of all bytes.
+            TooManyRequests: the caller has their part of all bytes.
             Unavailable: there is no room for more bytes.
         """
         wanted = max(length, self._announced)
@@ -198,7 +198,7 @@ def _announced_bytes(headers: Headers, limit_bytes: int) -> int:
 
 
 async def _owner(state: Mapping[str, str], headers: Headers, holder_of: HolderOf) -> str:
-    """Return who sends a request: his name is known where the request has been authenticated already."""
+    """Return who sends a request: their name is known where the request has been authenticated already."""
     return state.get(KEY_ID) or await holder_of(presented_key(headers))
 
 

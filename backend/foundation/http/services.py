@@ -27,7 +27,7 @@ Service = TypeVar("Service")
 
 
 async def digest_of(presented: str | None) -> str:
-    """Name a caller by what he presents, where nobody can say whether it is a key."""
+    """Name a caller by what they present, where nobody can say whether it is a key."""
     return sha256((presented or "").encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -35,7 +35,7 @@ async def digest_of(presented: str | None) -> str:
 class HttpOptions:
     """An operator's HTTP settings; `service_token` is the bearer token of chat_shell for paths under `/internal`.
 
-    `holder_of` names who presents a key or token, before a large body of his is read. `cors_origins` are the
+    `holder_of` names who presents a key or token, before a large body of theirs is read. `cors_origins` are the
     origins whose scripts may read answers; `*` is any. `needs_certificate` says that these paths take connections with
     a client certificate only. `doors` are middleware that sees a request before anything of its body is read, and
     `refusals` says how fast refusals leave. `sockets` counts the open WebSockets,

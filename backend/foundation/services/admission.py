@@ -53,7 +53,7 @@ class Admission:
 
         Raises:
             Unavailable: all places are taken. Retryable.
-            TooManyRequests: one of the holders has his part of them. Retryable.
+            TooManyRequests: one of the holders has their part of them. Retryable.
         """
         place = self._places.lease(*holders)
         place.grow(1)

@@ -4,7 +4,7 @@ from sqlalchemy import Column, Index, Table, Text
 
 from backend.foundation.sql.schema import Instant, metadata, required
 
-# `id` and `fingerprint` are keyed hashes, of the caller with his key and of the request; `created` names what the
+# `id` and `fingerprint` are keyed hashes, of the caller and their key, and of the request; `created` names what the
 # request has created.
 idempotency_key = Table(
     "idempotency_key",

@@ -16,7 +16,7 @@ from shared.ids import IdPrefix
 SHELF_ID_START = f"{IdPrefix.SHELF}_"
 
 SHELF_OWNER = "\x1fshelf"
-"""The only member of a file index: ids of users are printable, so that no key belongs to him."""
+"""The only member of a file index: ids of users are printable, so that no key belongs to this one."""
 
 _ID_DIGITS = 32
 
@@ -66,7 +66,7 @@ class IndexedFile(NamedTuple):
 
 
 def file_index_of_user(tenant: str, user_id: str) -> FileIndex:
-    """Return the file index for the files that a user attaches to his messages."""
+    """Return the file index for the files that a user attaches to their messages."""
     digest = sha256(f"{len(tenant)} {tenant} {user_id}".encode("utf-8", "surrogatepass")).hexdigest()
     return FileIndex(f"{SHELF_ID_START}user_{digest[:_ID_DIGITS]}", tenant)
 

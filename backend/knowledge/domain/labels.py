@@ -21,7 +21,7 @@ class Label(NamedTuple):
 
 Labels = tuple[Label, ...]
 Access = Mapping[str, AccessMode]
-"""The mode that a reader has today in each base of which he is a member."""
+"""The mode that a reader has today in each base of which they are a member."""
 
 
 def joined_labels(labels: Iterable[Label]) -> Labels:

@@ -97,7 +97,7 @@ async def list_bases(services: ServicesDep, caller: CallerDep, page: Annotated[P
 
 @router.get(BASE, summary="Retrieve a knowledge base")
 async def retrieve_base(base_id: str, services: ServicesDep, caller: CallerDep) -> AnyBase:
-    """Return a base; a restricted member sees id, name, hint, keywords and his role."""
+    """Return a base; a restricted member sees id, name, hint, keywords and their role."""
     return await _shown(services, await services.bases.find(caller, base_id))
 
 
@@ -183,7 +183,7 @@ async def list_members(base_id: str, services: ServicesDep, caller: CallerDep) -
 async def set_member(
     base_id: str, user_id: UserId, body: SetMember, response: Response, services: ServicesDep, caller: CallerDep
 ) -> ShownMember:
-    """Add a member (201) or change his role (200); for owners. The last owner cannot get another role."""
+    """Add a member (201) or change their role (200); for owners. The last owner cannot get another role."""
     role = MemberRole(body.role)
     is_new = await services.members.set(caller, base_id, user_id, role)
     response.status_code = 201 if is_new else 200

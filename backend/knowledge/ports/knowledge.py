@@ -30,9 +30,9 @@ class KnowledgeStore(Protocol):
         ...
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
-        """Return the bases in which the user is a member, with his role, ordered by id.
+        """Return the bases in which the user is a member, with their role, ordered by id.
 
-        With `base_ids` only those; a base of which he is not a member is left out.
+        With `base_ids` only those; a base of which they are not a member is left out.
         """
         ...
 
@@ -52,7 +52,7 @@ class KnowledgeStore(Protocol):
         ...
 
     async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
-        """Add a member or change his role.
+        """Add a member or change their role.
 
         Raises:
             Conflict: the base would be left without an owner.
@@ -184,7 +184,7 @@ class ProtectedKnowledge(Protocol):
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
         """Return the bases of these documents, named by their ids or their files'; a deleted document has none.
 
-        File indexes are none of them: what a user uploads and uses himself does not tell whose text it is.
+        File indexes are none of them: what a user uploads for their own use does not tell whose text it is.
         """
         ...
 

@@ -31,7 +31,7 @@ class LabelAccess:
         self._file_indexes = file_indexes
 
     async def of(self, caller: Caller, labels: Collection[Label]) -> Access:
-        """Return the mode that the caller has today in each of the labelled bases that he may use.
+        """Return the mode that the caller has today in each of the labelled bases that they may use.
 
         Raises:
             Unavailable: the database is away. Retryable.

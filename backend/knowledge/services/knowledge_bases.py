@@ -77,7 +77,7 @@ class KnowledgeCatalogue:
         return shown
 
     async def named(self, caller: Caller, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
-        """Return the named bases, or all of the caller's, with the parts of their descriptions that he may see.
+        """Return the named bases, or all of the caller's, with the parts of their descriptions that they may see.
 
         Raises:
             NotFound: the caller is not a member of a named base; `param` says which of them it is.

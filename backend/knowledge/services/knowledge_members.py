@@ -39,7 +39,7 @@ class KnowledgeMembers:
         return role
 
     async def set(self, caller: Caller, base_id: str, user_id: str, role: MemberRole) -> bool:
-        """Add a member or change his role; return whether the member is new.
+        """Add a member or change their role; return whether the member is new.
 
         Raises:
             NotFound: the caller is not a member.

@@ -1,4 +1,4 @@
-"""A member's own search of bases that he may read."""
+"""A member's own search of bases that they may read."""
 
 from collections.abc import Sequence
 

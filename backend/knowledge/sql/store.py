@@ -126,7 +126,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
         return await self._database.read(lambda connection: _read_members(connection, base_id))
 
     async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
-        """Add a member or change his role."""
+        """Add a member or change their role."""
 
         def work(connection: Connection) -> None:
             hold_base(connection, base_id)
@@ -137,7 +137,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
         await self._database.write(work)
 
     async def remove_member(self, base_id: str, user_id: str) -> bool:
-        """Remove a member; False when he was none."""
+        """Remove a member; False when they were none."""
 
         def work(connection: Connection) -> bool:
             hold_base(connection, base_id)

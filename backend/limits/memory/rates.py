@@ -19,7 +19,7 @@ _KEPT_PARTIES = 10_000
 """From so many on, those of which nothing counts any more are forgotten."""
 
 _FULL_WAIT_SECONDS = 1
-"""How long who has all his turns running is told to wait: nobody knows when one of them ends."""
+"""How long a caller whose turns are all running is told to wait: nobody knows when one of them ends."""
 
 
 class _Counts:

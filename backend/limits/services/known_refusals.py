@@ -23,7 +23,7 @@ LOOK_AGAIN_SECONDS = 1.0
 """So often the shared counts are asked about a party that is surely refused: they may have been lost."""
 
 FULL_WAIT_SECONDS = 1
-"""How long who has all his turns running is told to wait: nobody knows when one of them ends."""
+"""How long a caller whose turns are all running is told to wait: nobody knows when one of them ends."""
 
 
 @dataclass
@@ -160,5 +160,5 @@ class RefusedCallers:
         return caller if self._now() < known_at + LOOK_AGAIN_SECONDS else None
 
     def note(self, presented: bytes, caller: Caller) -> None:
-        """Note whom this names by what has just been looked up, and that he is refused."""
+        """Note the caller that this names, as just looked up, and that they are refused."""
         self._callers.put(presented, (caller, self._now()))

@@ -24,7 +24,7 @@ ANSWER_SECONDS = 0.5
 """How long a request waits for the counts; then it is let through, and its turn is not counted."""
 
 READ_FIRST_SECONDS = 2.0
-"""How long a request of who was refused last waits for another one of his that is read already."""
+"""How long a request of a caller who was refused last waits for their other one that is read already."""
 
 RENEW_SECONDS = 8.0
 MOST_UNSETTLED = 10_000

@@ -59,7 +59,7 @@ class LookupPolicy:
 class RestrictedLookup:
     """Has chat_shell search restricted bases under a ticket, as a turn would whose only message is the query.
 
-    The query is the user's own message: it is pre-screened, and its words are those that may be said to him again. The
+    The query is the user's own message: it is pre-screened, and its words are those that may be said to them again. The
     search is charged, audited and gated as in a turn. What comes back is scanned as what a turn says.
     """
 

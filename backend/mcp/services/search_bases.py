@@ -1,4 +1,4 @@
-"""Searching all bases of a caller: passages where he may read them, a safe summary where he is restricted."""
+"""Searching all bases of a caller: passages where they may read them, a safe summary where they are restricted."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from shared.models.safe_summary import ReleasedSummary
 
 
 class BasesSearch(NamedTuple):
-    """What is searched: the query, the bases or None for all of the caller's, and how many passages he wants."""
+    """What is searched: the query, the bases or None for all of the caller's, and how many passages they want."""
 
     query: str
     base_ids: Sequence[str] | None
@@ -42,7 +42,7 @@ class SearchBases:
         self._restricted = restricted
 
     async def __call__(self, caller: Caller, search: BasesSearch, request_id: str) -> BasesFound:
-        """Search; where no base is named and some that he may read answer, the restricted ones are passed over.
+        """Search; where no base is named and some that they may read answer, the restricted ones are passed over.
 
         Their few searches a day are for questions that need them.
 

@@ -1,4 +1,4 @@
-"""By what the conversations of a user, and those that are shared with him, are listed."""
+"""By what the conversations of a user, and those that are shared with them, are listed."""
 
 import sqlalchemy as sa
 from alembic import op

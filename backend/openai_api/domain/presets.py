@@ -122,7 +122,7 @@ def blocks_of(preset: Preset | None) -> PlacedBlocks:
 def only_usable(
     settings: ConversationSettings, own: ConversationSettings, usable_ids: Collection[str]
 ) -> ConversationSettings:
-    """Leave out the bases of a preset that the caller may not use: nothing that he sees may name them."""
+    """Leave out the bases of a preset that the caller may not use: nothing that they see may name them."""
     kept = {*own.knowledge_base_ids, *usable_ids}
     ids = tuple(base_id for base_id in settings.knowledge_base_ids if base_id in kept)
     return settings.model_copy(update={"knowledge_base_ids": ids})

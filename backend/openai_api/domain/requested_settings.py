@@ -62,7 +62,7 @@ def base_param(request: TurnRequest, base_id: str) -> str | None:
 
 
 def forbid_filters(request: TurnRequest, own: ConversationSettings, joined: ConversationSettings) -> None:
-    """Refuse filters by attributes in a restricted turn, whose user could try out by them what he may not read.
+    """Refuse filters by attributes in a restricted turn, whose user could try out by them what they may not read.
 
     `own` are the settings without those of a preset, `joined` those of the turn.
 

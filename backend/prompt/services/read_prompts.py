@@ -36,7 +36,7 @@ class ReadPrompts:
     async def __call__(self, caller: Caller, response_id: str) -> list[JsonObject]:
         """Return the prompts of a turn in order, of a joined response those of its lanes.
 
-        Texts that the caller may not read, also those of agents that he may not use, are replaced by notices.
+        Texts that the caller may not read, also those of agents that they may not use, are replaced by notices.
 
         Raises:
             NotFound: there is no such response for the caller, or its conversation was deleted.

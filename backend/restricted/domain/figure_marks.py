@@ -24,7 +24,7 @@ _ORDINAL = "第"
 
 
 class OwnFigures:
-    """The figures that the user wrote, and whether he writes Chinese; `keeps_citations` lets markers `[n]` stay."""
+    """The figures that the user wrote, and whether they write Chinese; `keeps_citations` lets markers `[n]` stay."""
 
     def __init__(self, text: str, *, keeps_citations: bool = False) -> None:
         reader = _FigureReader(_Context())

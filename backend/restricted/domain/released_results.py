@@ -1,6 +1,6 @@
 """Keyed hashes (HMAC-SHA256): cache keys of released results, pseudonyms of users, and names of their stretches.
 
-A cache key includes the user. The gate lets through what the user wrote himself (a name, a figure), so a summary that
+A cache key includes the user. The gate lets through what the user wrote (a name, a figure), so a summary that
 was released to one user could reveal that to another.
 """
 
@@ -44,7 +44,7 @@ def user_hash(secret: str, tenant: str, user_id: str) -> str:
 def stretch_id(secret: str, tenant: str, user_id: str, now: datetime) -> str:
     """Return what stands in the place of a conversation's id where a user searches without a conversation.
 
-    It is the same for all searches of a user within a day in UTC, whatever key or connection he uses, so that the
+    It is the same for all searches of a user within a day in UTC, whatever key or connection they use, so that the
     budget of a conversation cannot be had anew.
     """
     whose = f"{tenant}\0{user_id}\0{now.astimezone(UTC).date().isoformat()}"

@@ -51,7 +51,7 @@ class OutgoingScan:
         self._is_ended = False
 
     def hear(self, user_words: str) -> None:
-        """Take what the user has written by now as his own words; call it where no text is held."""
+        """Take what the user has written by now as their own words; call it where no text is held."""
         self._own = OwnWords(user_words, keeps_citations=bool(self._readable_ids))
         self._answer, self._thinking = StreamFilterBuffer(self._own), StreamFilterBuffer(self._own)
 

@@ -45,7 +45,7 @@ class TicketAccess:
         return bindings
 
     async def memberships(self, ticket: Ticket, base_ids: frozenset[str]) -> tuple[Binding, ...]:
-        """Return those of the bases of which the user is a member today, or whose agent he may use."""
+        """Return those of the bases of which the user is a member today, or whose agent they may use."""
         bound = await self._store.bindings(ticket.tenant, ticket.user_id, sorted(base_ids))
         file_index_ids = sorted(base_id for base_id in base_ids if base_id.startswith(SHELF_ID_START))
         return (*bound, *await self._open_file_indexes(ticket, file_index_ids)) if file_index_ids else bound

@@ -15,7 +15,7 @@ WAIT_SECONDS = 5.0
 
 
 class TicketedFiles:
-    """Pages of the files that a user has attached to his messages."""
+    """Pages of the files that a user has attached to their messages."""
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ _FIND_SERVED = Statement(
 
 
 def hold_usage(connection: Connection, search: SealedSearch, base_id: str) -> BaseUsage:
-    """Lock the user's row in a base against other charges; return what he has used so far.
+    """Lock the user's row in a base against other charges; return what they have used so far.
 
     Raises:
         PermissionDenied: there is no such base any more.

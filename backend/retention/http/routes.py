@@ -51,7 +51,7 @@ async def delete_user(
     tenant: PrincipalName = DEFAULT_TENANT,
     owned: Literal["refuse", "delete"] = "refuse",
 ) -> DeletedUser:
-    """Stop the user's turns and delete what is his; 409 where he is the only owner of bases or agents."""
+    """Stop the user's turns and delete what is theirs; 409 where they are the only owner of bases or agents."""
     counts = await people.leaving.remove(Person(tenant, user_id), with_owned=owned == "delete")
     return DeletedUser(id=user_id, tenant=tenant, counts=dict(counts))
 

@@ -1,4 +1,4 @@
-"""Reading all that is a person's, as he himself may read it."""
+"""Reading all that belongs to a person, as far as they may read it."""
 
 import base64
 from collections.abc import AsyncGenerator

@@ -35,7 +35,7 @@ class UserErasure:
         self._ports = ports
 
     async def remove(self, person: Person, *, with_owned: bool) -> Mapping[str, int]:
-        """Stop what runs for a person, delete what is his, and return how much this call has deleted of each kind.
+        """Stop what runs for a person, delete what is theirs, and return how much this call has deleted of each kind.
 
         Keys go first, so that nothing new begins with them. Bases and agents without another owner are deleted
         `with_owned` only.
@@ -94,7 +94,7 @@ _AFTER = (PersonalRows.FILES, PersonalRows.RESTRICTED_SEARCHES)
 
 
 def caller_as(person: Person) -> Caller:
-    """Return a person as one who calls, with his own rights and no others."""
+    """Return a person as one who calls, with their own rights and no others."""
     return Caller(user_id=person.user_id, tenant=person.tenant, role=KeyRole.USER)
 
 

@@ -39,7 +39,7 @@ class _Members(NamedTuple):
     reference: Column[str]
 
     def of(self, person: Person) -> ColumnElement[bool]:
-        """Select a person's memberships in his tenant."""
+        """Select a person's memberships in their tenant."""
         of_tenant = select(self.things.c.id).where(self.things.c.tenant == person.tenant)
         return (self.members.c.user_id == person.user_id) & self.reference.in_(of_tenant)
 

@@ -1,4 +1,4 @@
-"""What is kept about a person beside his texts, as an export shows it."""
+"""What is kept about a person beside their texts, as an export shows it."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The rights of a reader to a response, looked up again while its events are streamed to him."""
+"""The rights of a reader to a response, looked up again while its events are streamed to them."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from shared.models.error_reports import report_of
 from shared.models.events import ErrorReport
 
 RIGHTS_SECONDS = 3.0
-"""How old the last look at a reader's rights may be when events are passed on to him."""
+"""How old the last look at a reader's rights may be when events are passed on to them."""
 
 RIGHTS_LOST = report_of(
     PermissionDenied(
@@ -42,7 +42,7 @@ class RightsOfReaders:
 
 
 class ReaderRights:
-    """Watches the rights of one reader to one response; `reads_text` says that he gets more than its state.
+    """Watches the rights of one reader to one response; `reads_text` says that they get more than its state.
 
     Whoever makes it has just found that the reader has these rights, or found so at `looked_at`.
     """
@@ -77,7 +77,7 @@ class ReaderRights:
             raise PermissionDenied(report.message)
 
     async def lost(self) -> ErrorReport | None:
-        """Return why the reader may read no further, once and for all; None while he may."""
+        """Return why the reader may read no further, once and for all; None while they may."""
         now = asyncio.get_running_loop().time()
         if self._report is None and now - self._looked_at >= self._rights.seconds_between:
             self._looked_at = now

@@ -1,4 +1,4 @@
-"""Refusing who is at a limit before anything of his request is read."""
+"""Refusing callers at a limit before anything of their request is read."""
 
 import asyncio
 from collections.abc import Generator

@@ -15,7 +15,7 @@ class OfferedPreset(NamedTuple):
 
 
 class PresetSource(AgentUse, Protocol):
-    """The presets of callers; a preset that a caller may not use does not exist for him."""
+    """The presets of callers; a preset that a caller may not use does not exist for them."""
 
     async def find(self, caller: Caller, name: str) -> Preset | None:
         """Return the preset of this name; None where there is none for this caller.

@@ -59,7 +59,7 @@ class ContextSources:
         return withheld_turns(log, await self._access.of(caller, labels_in(log)))
 
     async def access(self, caller: Caller, labels: Collection[Label]) -> Access:
-        """Return the caller's mode of today in each of the labelled bases of which he is a member."""
+        """Return the caller's mode of today in each of the labelled bases of which they are a member."""
         return await self._access.of(caller, labels)
 
     async def dynamic_blocks(self, mode: AccessMode, facts: TurnFacts) -> tuple[DynamicBlock, ...]:

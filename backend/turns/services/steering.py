@@ -23,7 +23,7 @@ class Steering:
         """Write the messages that wait; return whether there were any.
 
         A message that cannot be read now runs as a turn of its own later. So does one whose author has lost access to
-        knowledge that the turn may hold: what the model still says would answer him with what he may not read.
+        knowledge that the turn may hold: what the model still says would answer them with what they may not read.
         """
         while self._turn.is_stored and (found := await self._found()):
             messages = [message for _, asked in found for message in asked.messages]

@@ -74,7 +74,7 @@ from shared.prompts.message_order import with_time_suffix
 
 @dataclass(frozen=True)
 class AskedTurn:
-    """Who asks for a turn, his request without references and files, and these files.
+    """Who asks for a turn, their request without references and files, and these files.
 
     Of a turn that has waited, `waited` is the response as it was shown.
     """

@@ -18,8 +18,8 @@ class UploadsById:
 
     async def find(self, caller: Caller, file_ids: Sequence[str]) -> Mapping[str, IndexedFile]:
         """Return by id those of the files that the caller has."""
-        his = [file_id for file_id in file_ids if await self._has(caller, file_id)]
-        found = await self._file_indexes.files(file_index_of_user(caller.tenant, caller.user_id), his)
+        own = [file_id for file_id in file_ids if await self._has(caller, file_id)]
+        found = await self._file_indexes.files(file_index_of_user(caller.tenant, caller.user_id), own)
         return {file.file_id: file for file in found}
 
     async def text(self, file: IndexedFile) -> str:

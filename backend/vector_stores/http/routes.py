@@ -37,7 +37,7 @@ STORE = "/v1/vector_stores/{vector_store_id}"
 
 @router.post("/v1/vector_stores", status_code=201, summary="Create a vector store")
 async def create_store(body: CreateStore, services: ServicesDep, caller: CallerDep, once: OnceDep) -> ShownStore:
-    """Create a store that the caller owns, with files that he has uploaded."""
+    """Create a store that the caller owns, with files that they have uploaded."""
     described = Description(
         name=body.name or DEFAULT_NAME,
         summary=body.description or "",

@@ -28,7 +28,7 @@ NO_FILE = "There is no such file in the vector store."
 
 
 class NewAttachment(NamedTuple):
-    """A file that a caller attaches, and what he says of it."""
+    """A file that a caller attaches, and what they say of it."""
 
     file_id: str
     attributes: Attributes = {}  # noqa: RUF012 -- never changed

@@ -45,7 +45,7 @@ class VectorStores:
     async def create(
         self, caller: Caller, description: Description, file_ids: Sequence[str], claim: KeyClaim | None
     ) -> StoreView:
-        """Create a store that the caller owns, with files of his that are queued in the same transaction.
+        """Create a store that the caller owns, with files of theirs that are queued in the same transaction.
 
         Raises:
             NotFound: the caller has no such file.

@@ -72,7 +72,7 @@ def numbers_in(messages: Iterable[Message]) -> DocumentNumbers:
     """Read the numbered documents from the files of an agent and from the results of our tools.
 
     Results of the client's functions are ignored. A user who writes a message like that about an agent's files gains
-    citations of what he has written. Of results that were elided, or are left out with an earlier part of the
+    citations of what they have written. Of results that were elided, or are left out with an earlier part of the
     conversation, only the numbers are known that answers and summaries still cite: a later document gets none of these,
     because the model reads them as they were meant.
     """

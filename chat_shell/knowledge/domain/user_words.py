@@ -6,7 +6,7 @@ from shared.prompts.message_order import texts_of_user, words_of_user
 
 
 def user_words(request: ExecutionRequest) -> str:
-    """Return what the user wrote himself, as the backend says.
+    """Return what the user wrote, as the backend says.
 
     The messages of a request do not tell it: what the application adds has the user's role as well, and earlier turns
     may have been left out. Of a backend that does not say it yet, the current message alone counts.

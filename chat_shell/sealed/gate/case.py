@@ -44,7 +44,7 @@ def prepare(
 
     Args:
         chunks: All that the secondary model is shown.
-        user_words: What the user wrote himself in this conversation, never what a model wrote for him.
+        user_words: What the user wrote in this conversation, never what a model wrote for them.
         canaries: The tokens planted for this request; those of the documents are in the chunks.
         siblings: Other chunks of the same documents, which the secondary model does not see.
         language: That of the question, which the answer has to have; by default that of the user's words.

@@ -1,4 +1,4 @@
-"""The operator's list of tool servers and his folder of skills, which is checked before anything starts."""
+"""The operator's list of tool servers and their folder of skills, which is checked before anything starts."""
 
 import os
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Work with a server in tasks of its own, so that who waits for it is free at once when he is cancelled."""
+"""Work with a server in tasks of its own, so that who waits for it is free at once when they are cancelled."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

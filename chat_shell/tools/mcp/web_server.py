@@ -29,7 +29,8 @@ HANDSHAKE_PROTOCOL = "legacy"
 class WebToolServer:
     """Implements `ToolServer` for a server behind an address.
 
-    Cookies are not kept and redirects to other origins not followed: the operator's headers go to his address alone.
+    Cookies are not kept and redirects to other origins not followed: the operator's headers go to the one address
+    alone.
     """
 
     def __init__(self, entry: ServerEntry, link: WebServer, proxy: str | None = None) -> None:

@@ -134,7 +134,7 @@ def continued(mode: str):
     """Five turns, each a process of its own."""
     folder = configured(mode, "continued")
     for number, question in enumerate(questions(f"{mode}, run --continue")):
-        # with a title of his own nothing but the questions is asked
+        # with a title given nothing but the questions is asked
         check(question in asked(folder, question, *(["--continue"] if number else ["--title", "Five"])).out)
 
 

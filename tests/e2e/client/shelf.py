@@ -48,7 +48,7 @@ def new_base(pair: Pair, name: str, documents: Mapping[str, str], **members: str
 
 
 def set_role(pair: Pair, base_id: str, user_id: str, role: str) -> None:
-    """Make a user a member, or change his role."""
+    """Make a user a member, or change their role."""
     with pair.http(pair.key("ann")) as http:
         answer = http.put(f"/v1/knowledge_bases/{base_id}/members/{user_id}", json={"role": role})
     assert answer.status_code in (200, 201), answer.text

@@ -321,7 +321,7 @@ async def test_cancelling_during_a_search_leaves_no_open_item(
     assert calls == [message["tool_call_id"] for message in sent if message["role"] == "tool"]
 
 
-async def test_the_caller_says_how_many_results_he_wants(
+async def test_the_caller_says_how_many_results_they_want(
     ann: AsyncOpenAI, wire: Wire, model: FakeModelControl, handbook: Base
 ) -> None:
     await model.script(searches("locker code pager"), Reply(text=("Nine [1].",)))

@@ -1,4 +1,4 @@
-"""A restricted analyst by the official client: protected text reaches neither his model nor him."""
+"""A restricted analyst by the official client: protected text reaches neither their model nor them."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ async def test_a_search_brings_one_constant_text(
     assert tell_tales(first.body + second.body) == []
 
 
-async def test_other_knowledge_tools_are_not_his(
+async def test_other_knowledge_tools_are_not_theirs(
     bob: AsyncOpenAI, wire: Wire, model: FakeModelControl, ledger: Base
 ) -> None:
     calls = (
@@ -144,7 +144,7 @@ async def test_who_is_no_member_learns_nothing_of_it(pair: Pair, ledger: Base) -
     assert {answer.status_code for answer in answers} == {404}
 
 
-async def test_a_description_that_tells_is_kept_from_him_and_the_owner_is_told_why(
+async def test_a_description_that_tells_is_kept_from_them_and_the_owner_is_told_why(
     bob: AsyncOpenAI, model: FakeModelControl, ledger: Base, pair: Pair
 ) -> None:
     described = {

@@ -42,7 +42,7 @@ def faults_of(played: Played, stage: ContextStage) -> list[Fault]:
 
 
 class _Judge:
-    """Knows what of a case is excused: his own words, and in what he did not get as knowledge what was put there."""
+    """Knows what of a case is excused: the member's own words, and what was put into what is no knowledge."""
 
     def __init__(self, played: Played, stage: ContextStage) -> None:
         self._played = played

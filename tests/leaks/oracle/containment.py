@@ -47,7 +47,7 @@ class Containment:
     def contained(self, text: str, shown: Iterable[str], own: Iterable[str]) -> Iterator[tuple[float, str]]:
         """Yield the sentences of the shown passages that stand in a text, with their shares.
 
-        What the user has written himself counts for nothing.
+        What the user has written counts for nothing.
         """
         own_units = frozenset(unit for each in own for unit in _units(each))
         there = frozenset(_units(text))

@@ -1,4 +1,4 @@
-"""A house of fakes and clients into it; members of one base, each with a client of his own."""
+"""A house of fakes and clients into it; members of one base, each with a client of their own."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack

@@ -53,7 +53,7 @@ def test_a_sound_run_has_no_violations():
     assert violations(evidence()) == []
 
 
-def test_a_reader_who_came_back_begins_behind_what_he_has():
+def test_a_reader_who_came_back_begins_behind_what_was_read():
     assert violations(evidence(TWO, COMPLETED, after=1)) == []
     assert found(evidence(ONE, TWO, COMPLETED, after=1)) == {"numbers"}
 

@@ -73,7 +73,7 @@ def test_no_failure_is_without_advice() -> None:
     assert all(row.text for row in ADVICE)
 
 
-def test_an_analyst_is_told_what_he_may_ask(command: Command, backend: FakeBallast) -> None:
+def test_an_analyst_is_told_what_they_may_ask(command: Command, backend: FakeBallast) -> None:
     backend.roles = {"kb_1": "restricted_analyst"}
     done: Json = {"id": "resp_1", "status": "completed", "output": []}
     backend.on("POST /v1/responses", lambda _, __: stream({"type": "response.completed", "response": done}))

@@ -109,7 +109,7 @@ def test_what_selects_pods_selects_those_of_its_own_service(overlay: str) -> Non
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_the_times_of_a_drain_fit_each_other(name: str) -> None:
-    """Nobody is killed while he still does what he may: see `ShutdownBound`, whose own end comes first."""
+    """No process is killed while it may still work: see `ShutdownBound`, whose own end comes first."""
     workload = SERVICES[name]
     environments = [environment(one) for one in SERVICES.values() if one.overlay == workload.overlay]
     backend = next(one for one in environments if "BACKEND_PORT" in one)

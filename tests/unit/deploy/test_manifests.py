@@ -1,4 +1,4 @@
-"""The Kubernetes manifests, read as an operator would read what he is about to apply.
+"""The Kubernetes manifests, read as an operator would read what they are about to apply.
 
 Where `kubectl` is installed every overlay is rendered, and the whole of it is looked at; elsewhere the base's own files
 are, which are most of it, and the last line of the run says so. CI has `kubectl`.

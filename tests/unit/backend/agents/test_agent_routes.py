@@ -162,7 +162,7 @@ async def test_an_agent_keeps_an_owner(crew: Members) -> None:
     assert (await crew.reader.get(AGENT)).status_code == 404
 
 
-async def test_an_editor_keeps_bases_that_are_not_his_and_adds_none(crew: Members) -> None:
+async def test_an_editor_keeps_bases_that_are_not_theirs_and_adds_none(crew: Members) -> None:
     assert (await crew.owner.put(f"{AGENT}/members/sam", json={"role": "editor"})).status_code == 201
     kept = await crew.stranger.put(AGENT, json={"knowledge_base_ids": [crew.base_id], "instructions": "New."})
     assert (kept.status_code, kept.json()["knowledge_base_ids"]) == (200, [crew.base_id])

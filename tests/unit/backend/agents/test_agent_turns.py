@@ -173,7 +173,7 @@ async def test_an_agent_that_changes_begins_an_epoch(changed: dict[str, Any], re
         assert "In French." in house.sent[-1].system_prompt
 
 
-async def test_an_agent_that_is_not_his_is_an_unknown_model_to_a_caller() -> None:
+async def test_an_agent_that_is_not_theirs_is_an_unknown_model_to_a_caller() -> None:
     async with open_house(*many(1)) as house:
         await put_agent(house)
         await put_agent(house, "mine", BOB)
@@ -229,7 +229,7 @@ async def test_a_tool_choice_may_name_a_function_of_the_agent() -> None:
 
 
 @pytest.mark.parametrize("choice", [{"type": "file_search"}, "required"])
-async def test_nobody_is_made_to_search_bases_that_he_may_not_use(choice: Any) -> None:
+async def test_nobody_is_made_to_search_bases_that_they_may_not_use(choice: Any) -> None:
     async with open_house(*many(2)) as house:
         await house.knowledge.create_base(make_base("kb_a", tenant=ADA.tenant), ADA.user_id)
         await put_agent(house, visibility="tenant", knowledge_base_ids=["kb_a"])

@@ -1,6 +1,6 @@
-"""A reader who knows nothing but the messages of one epoch, and what he believes after each.
+"""A reader who knows nothing but the messages of one epoch, and what this reader believes after each.
 
-He is written without the code that he checks, sentences included.
+It is written without the code that it checks, sentences included.
 """
 
 from backend.prompt.domain.context_policy import ContextPlan

@@ -27,7 +27,7 @@ def test_text_of_a_base_asks_for_more_than_what_was_released_of_it() -> None:
     ("mode", "label_mode", "allowed"),
     [(FULL, FULL, True), (FULL, RESTRICTED, True), (RESTRICTED, RESTRICTED, True), (RESTRICTED, FULL, False)],
 )
-def test_a_member_reads_what_his_mode_allows(mode: AccessMode, label_mode: AccessMode, allowed: bool) -> None:
+def test_a_member_reads_what_their_mode_allows(mode: AccessMode, label_mode: AccessMode, allowed: bool) -> None:
     assert may_read({"kb_a": mode, "kb_b": FULL}, [Label("kb_a", label_mode), Label("kb_b", FULL)]) is allowed
 
 

@@ -1,4 +1,4 @@
-"""History that a caller brings becomes entries of the log, and items that he sees again."""
+"""History that a caller brings becomes entries of the log, and items that they see again."""
 
 import pytest
 

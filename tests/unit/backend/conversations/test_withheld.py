@@ -1,4 +1,4 @@
-"""Words from knowledge that a user may not read any more: none of them reaches his model."""
+"""Words from knowledge that a user may not read any more: none of them reaches their model."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -209,7 +209,7 @@ async def test_a_turn_over_a_restricted_and_a_full_base_holds_text_of_the_full_o
     assert [text for text in await answers(door, first) if SECRET_TEXT in text] == []
 
 
-async def test_who_is_narrowed_while_his_turn_runs_follows_it_to_its_end_without_a_word(
+async def test_who_is_narrowed_while_their_turn_runs_follows_it_to_its_end_without_a_word(
     house: TurnHouse, door: httpx2.AsyncClient
 ) -> None:
     held = asyncio.Event()

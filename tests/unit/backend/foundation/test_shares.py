@@ -62,7 +62,7 @@ def test_what_is_not_kept_is_released_and_what_is_kept_is_released_once() -> Non
     assert budget.taken == 0
 
 
-def test_a_holder_may_have_the_least_even_where_his_part_is_smaller() -> None:
+def test_a_holder_may_have_the_least_even_where_their_part_is_smaller() -> None:
     budget = SharedBudget("room", 10, least=8)
     budget.lease(ANN).grow(8)
     with pytest.raises(TooManyRequests):

@@ -225,7 +225,7 @@ async def test_many_who_wait_for_keys_fetch_them_once():
     assert lodge.provider.fetches == 1
 
 
-async def test_one_who_leaves_while_he_fetches_keys_leaves_no_trace():
+async def test_one_who_leaves_while_keys_are_fetched_leaves_no_trace():
     lodge, begun = Lodge(), asyncio.Event()
     fetch = lodge.provider.fetch
 

@@ -138,7 +138,7 @@ def test_a_key_that_is_not_known_yet_is_asked_for_once_so_that_its_headers_tell_
     assert not known.must_ask(demand(key="c"))
 
 
-def test_who_has_all_his_turns_running_is_asked_for_each_time_until_there_is_room() -> None:
+def test_who_has_all_their_turns_running_is_asked_for_each_time_until_there_is_room() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
     assert not known.must_ask(demand())

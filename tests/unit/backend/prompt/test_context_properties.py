@@ -84,7 +84,7 @@ def test_a_reader_of_all_plans_believes_the_truth(turns: list[Turn], budget_toke
 
 
 @given(turns)
-def test_with_room_enough_he_knows_every_description(turns: list[Turn]) -> None:
+def test_with_room_enough_a_reader_knows_every_description(turns: list[Turn]) -> None:
     epoch, reader = Epoch(100_000), Reader()
     for bound, written in turns:
         rendered = rendered_bases(bound)

@@ -138,7 +138,7 @@ async def test_whoever_gives_an_unknown_reason_reads_all_that_there_are(members:
         assert reason in told
 
 
-async def test_an_administrator_sees_his_tenant_and_forged_tickets(members: Members) -> None:
+async def test_an_administrator_sees_their_tenant_and_forged_tickets(members: Members) -> None:
     await report(members, **refusal(members, None, "verbatim"))
     await search(members, ticket_for(members, "ana", secret="other"))
     for tenant, reasons in (("default", {"verbatim", "bad_ticket"}), ("elsewhere", {"bad_ticket"})):

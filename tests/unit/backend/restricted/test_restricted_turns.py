@@ -229,7 +229,7 @@ async def test_what_an_attached_file_says_is_no_word_of_the_user(order: int) -> 
         assert said(response) == f"It is {FIGURE_WITHHELD} or 2,750 kg."
 
 
-async def test_what_the_user_wrote_before_a_compaction_is_still_his_own() -> None:
+async def test_what_the_user_wrote_before_a_compaction_is_still_their_own() -> None:
     script = answer("It is 2,750 kg, not 2,751 kg.")
     async with restricted_house(answer("word " * 100_000), script) as house:
         first = await house.ask(input="Is it 2,750 kg?")

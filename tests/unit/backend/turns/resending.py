@@ -87,7 +87,7 @@ class Tab:
 class Known:
     """A response of the twin, with the settings that its turn had: those that begin epochs, and the bases.
 
-    `has_told` says that a client has given the text of the base himself: it is then his own.
+    `has_told` says that a client has given the text of the base: it is then their own.
     """
 
     response_id: str
@@ -259,7 +259,7 @@ class Twins:
     ) -> tuple[StoredResponse, bool]:
         """Let the twin name the response that its user has seen last.
 
-        Return whether the client has given text of the base himself, too.
+        Return whether the client has given text of the base, too.
         """
         seen = (*history, *new)
         items = [self._plain(seen, forms, place) for place in range(len(seen))]
@@ -268,14 +268,14 @@ class Twins:
             if candidates:
                 self.recognised += 1
                 found = chosen(candidates, fields)
-                # Who names a response inherits its settings; who resends his history has those that he gives.
+                # Who names a response inherits its settings; who resends their history has those that they give.
                 given: Item = {"previous_response_id": found.response_id, "tools": [], "instructions": "", **fields}
                 response = await self.named.ask(caller, input=_joined(items[cut:]), **given)
                 return response, found.has_told or tells(history[cut:])
         return await self.named.ask(caller, input=_joined(items), **fields), tells(history)
 
     async def _check_withheld(self, caller: Caller, sent: ExecutionRequest) -> None:
-        """Look for text of the base in what is sent for one who may not read it, and has given none of it himself."""
+        """Look for text of the base in what is sent for a caller who may not read it, and has given none of it."""
         bindings = await self.knowledge.bindings(caller.tenant, caller.user_id, ["kb_a"])
         if not any(binding.role is MemberRole.READER for binding in bindings):
             self.withheld += 1

@@ -23,7 +23,7 @@ def repeating(request: Any) -> Any:
 
 
 async def shared_with_bob(house: TurnHouse, agent: dict[str, str]) -> StoredResponse:
-    """Compact a conversation with an agent that Bob may not use, and share it with him."""
+    """Compact a conversation with an agent that Bob may not use, and share it with that user."""
     fields: dict[str, Any] = {**agent}
     await put_agent(house, **fields)
     last = await asked_until_compacted(house, model="helper")

@@ -155,7 +155,7 @@ async def test_who_is_removed_while_a_turn_waits_follows_nothing_of_it() -> None
         assert CANARY in (await door.http.get(f"{path}?stream=true")).text
 
 
-async def test_who_is_removed_while_his_turn_runs_gets_no_answer_of_it() -> None:
+async def test_who_is_removed_while_their_turn_runs_gets_no_answer_of_it() -> None:
     gate = asyncio.Event()
     async with open_door([gate, *answered(1, f"It says {CANARY}.")], rights_seconds=0.0) as door:
         place = (await door.http.post("/v1/conversations", json={})).json()["id"]
@@ -172,7 +172,7 @@ async def test_who_is_removed_while_his_turn_runs_gets_no_answer_of_it() -> None
 
 
 @pytest.mark.parametrize("lost", ["conversation", "base", "own base"])
-async def test_a_stream_ends_when_its_reader_loses_his_rights_and_the_turn_goes_on(lost: str) -> None:
+async def test_a_stream_ends_when_its_reader_loses_their_rights_and_the_turn_goes_on(lost: str) -> None:
     gate = asyncio.Event()
     silent = CountedSilence()
     told: Sequence[Any] = [*searched(1), gate, *answered(2, f"It says {CANARY}.")]

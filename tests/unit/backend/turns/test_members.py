@@ -166,7 +166,7 @@ async def everything_read(house: TurnHouse, who: Caller, place: str) -> str:
 
 @pytest.mark.parametrize("role", [None, MemberRole.RESTRICTED_ANALYST])
 async def test_who_may_not_read_a_base_gets_nothing_that_came_from_it(role: MemberRole | None) -> None:
-    """Beside a full reader, who pastes from it himself; his search finds whales."""
+    """Beside a full reader, who pastes from it; that reader's search finds whales."""
     canary = "kanary-7731"
     scripts = ([*searched(1), *answered(2, f"It says {canary}.")], answer("I cannot tell."), answer("Yes."))
     async with open_house(*scripts) as house:
@@ -225,7 +225,7 @@ async def test_another_members_message_does_not_steer_but_comes_next() -> None:
         assert (ended.id, ended.user_id, len(house.sent)) == (steer.id, "bob", 2)
 
 
-async def test_who_asks_in_vain_to_steer_anothers_turn_is_answered_about_his_own() -> None:
+async def test_who_asks_in_vain_to_steer_anothers_turn_is_answered_about_their_own() -> None:
     gate = asyncio.Event()
     async with open_house([gate, *answer("One.")], answer("Two.")) as house:
         place = (await house.conversation_services.conversations.create(ADA, (), {})).id

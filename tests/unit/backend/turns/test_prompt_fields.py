@@ -104,7 +104,7 @@ async def test_tenants_share_no_key_and_no_log() -> None:
                 await house.ask(caller, input="And?", previous_response_id=theirs)
         with pytest.raises(NotFound):
             await house.ask(STRANGER, input="And?", conversation=own.conversation_id)
-        # What both have seen is the same to the letter, and each goes on in his own conversation.
+        # What both have seen is the same to the letter, and each goes on in their own conversation.
         seen = [
             {"role": "user", "content": "Who?"},
             {"role": "assistant", "content": "Nobody."},

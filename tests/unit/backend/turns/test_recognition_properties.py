@@ -1,4 +1,4 @@
-"""Over generated conversations, who resends his history gets what he would get who names a response."""
+"""Over generated conversations, who resends their history gets what they would get who names a response."""
 
 import asyncio
 from collections.abc import Callable

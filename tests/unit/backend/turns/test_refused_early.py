@@ -224,7 +224,7 @@ async def test_a_tenants_limit_is_known_although_each_key_has_one_of_its_own() -
         assert refused.headers["x-ratelimit-remaining-tokens"] == "1000"
 
 
-async def test_nothing_is_read_of_who_has_all_his_turns_running_until_one_of_them_ends() -> None:
+async def test_nothing_is_read_of_who_has_all_their_turns_running_until_one_of_them_ends() -> None:
     async with limited_door(answer("One."), turns_at_once=1) as limited:
         key = limited.door.turns.state.api_keys[_only_key(limited)]
         with await limited.rates.take(Caller(user_id="ada", tenant=key.tenant, role=key.role, key_id=key.id)):

@@ -75,7 +75,7 @@ async def test_without_an_event_store_no_turn_begins_and_running_ones_go_on() ->
         assert (await house.ask()).status == "completed"
 
 
-async def test_one_caller_never_takes_all_places_and_gets_his_back_when_a_turn_ends_or_does_not_begin() -> None:
+async def test_one_caller_never_takes_all_places_and_gets_theirs_back_when_a_turn_ends_or_does_not_begin() -> None:
     gate = asyncio.Event()
     scripts = ([gate, *answer("Hello.")], [gate, *answer("Hello.")], answer("Hello."))
     async with open_house(*scripts, admission=Admission(max_turns=2)) as house:

@@ -162,6 +162,6 @@ async def test_two_peoples_files_never_mix() -> None:
         assert library.knowledge.base_ids == [file_index_of_user("default", "ada").id]
 
 
-def test_each_user_and_agent_has_a_shelf_of_his_own() -> None:
+def test_each_user_and_agent_has_a_shelf_of_their_own() -> None:
     users = [("a", "b"), ("a b", ""), ("", "a b"), ("b", "a")]
     assert len({file_index_of_user(*user).id for user in users} | {file_index_of_agent("a", "agent_b").id}) == 5

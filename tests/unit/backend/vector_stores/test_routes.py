@@ -157,21 +157,21 @@ async def test_a_restricted_member_sees_id_and_name(members: Members) -> None:
 
 
 async def test_somebody_elses_file_cannot_be_attached(members: Members) -> None:
-    his = await uploaded(members.owner, "Tea is green.")
+    theirs = await uploaded(members.owner, "Tea is green.")
     answers = [
         (await members.editor.post(f"{store_of(members)}/{path}", json=body), param)
         for path, body, param in (
-            ("files", {"file_id": his}, "file_id"),
-            ("file_batches", {"file_ids": [his]}, "file_ids"),
-            ("file_batches", {"files": [{"file_id": his}]}, "files"),
+            ("files", {"file_id": theirs}, "file_id"),
+            ("file_batches", {"file_ids": [theirs]}, "file_ids"),
+            ("file_batches", {"files": [{"file_id": theirs}]}, "files"),
         )
     ]
-    answers.append((await members.editor.post(STORES, json={"file_ids": [his]}), "file_ids"))
+    answers.append((await members.editor.post(STORES, json={"file_ids": [theirs]}), "file_ids"))
     for answer, param in answers:
         assert error_of(answer) == (404, param)
     # A file of nobody is refused in the same words.
     nobodys = await members.editor.post(f"{store_of(members)}/files", json={"file_id": SOME_FILE})
-    assert nobodys.text.replace(SOME_FILE, his) == answers[0][0].text
+    assert nobodys.text.replace(SOME_FILE, theirs) == answers[0][0].text
     assert (await members.editor.get(f"{store_of(members)}/files")).json()["data"] == []
     assert [one["id"] for one in (await members.editor.get(STORES)).json()["data"]] == [members.base_id]
 

@@ -231,7 +231,7 @@ WEAK = (TextPart(text="What is weak"), TextPart(text="in it?"))
     ],
     ids=["as the backend says", "a backend that does not say it"],
 )
-async def test_the_room_is_told_what_the_user_said_and_nothing_that_only_has_his_role(user_words: str, counted: str):
+async def test_the_room_is_told_what_the_user_said_and_nothing_that_only_has_their_role(user_words: str, counted: str):
     history = (UserMessage(content="# Knowledge\nShelf 4,711"), AssistantMessage(text="A secret."))
     stage = Stage(ScriptedModel(calls(ONE_SEARCH), says("Well")), shelf())
     restricted = knowledge("kb_a", mode=AccessMode.RESTRICTED).model_copy(update={"user_words": user_words})

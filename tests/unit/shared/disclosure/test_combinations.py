@@ -77,7 +77,7 @@ def test_a_label_that_holds_a_naming_verb_is_one():
     assert "identifiers" in codes("Practice around the call ladder is uneven.", "Call ladder: it hangs in the shed.")
 
 
-def test_a_term_that_the_user_wrote_in_parts_is_his():
+def test_a_term_that_the_user_wrote_in_parts_is_theirs():
     over = "It goes into the 'glass ledger' at night."
     said = "Practice around the glass ledger is uneven."
     assert codes(said, over, "Is the ledger weak where glass is bought?") == set()

@@ -103,15 +103,15 @@ def test_a_word_with_a_hyphen_is_judged_by_what_it_says(said: str, over: str, is
 
 
 @pytest.mark.parametrize(
-    ("word", "user", "is_his"),
+    ("word", "user", "is_own"),
     [
         ("cents", "center", False), ("cent", "center", False), ("wing", "wed", False), ("lens", "len", False),
         ("audits", "audit", True), ("audit", "auditing", True), ("wrexleys", "wrexley", True),
         ("policies", "policy", True), ("mid-winter", "winter", False), ("winter", "mid-winter", True),
     ],
 )  # fmt: skip
-def test_only_a_form_of_the_same_word_is_the_users(word: str, user: str, is_his: bool):
-    assert OwnWords.of(f"What of the {user}?").holds(word) == is_his
+def test_only_a_form_of_the_same_word_is_the_users(word: str, user: str, is_own: bool):
+    assert OwnWords.of(f"What of the {user}?").holds(word) == is_own
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the user wrote is his, in the forms that he may have meant, and no longer than it is recent."""
+"""What the user wrote is theirs, in the forms that they may have meant, and no longer than it is recent."""
 
 import pytest
 
@@ -18,7 +18,7 @@ _OVER = "It was signed by Joan Wrexley. They keep the obelisk and the quvvex."
         ("The weak point is the quvvex.", "Is it “ｑｕｖｖｅｘ”?"),
     ],
 )
-def test_a_word_of_the_users_and_its_forms_are_his(said: str, asked: str):
+def test_a_word_of_the_users_and_its_forms_are_theirs(said: str, asked: str):
     assert codes(said, _OVER) != set()
     assert codes(said, _OVER, asked) == set()
 
@@ -30,14 +30,14 @@ def test_a_part_of_a_word_is_another_word(asked: str):
 
 
 @pytest.mark.parametrize(
-    ("asked", "is_his"), [("苍崖库房怎么样？", True), ("苍崖怎么样？", True), ("库房怎么样？", False)]
+    ("asked", "is_own"), [("苍崖库房怎么样？", True), ("苍崖怎么样？", True), ("库房怎么样？", False)]
 )
-def test_chinese_words_of_the_users_are_his_where_they_stand_together(asked: str, is_his: bool):
+def test_chinese_words_of_the_users_are_theirs_where_they_stand_together(asked: str, is_own: bool):
     over = "所谓苍崖，即无人时的存货。"
-    assert (codes("薄弱之处在于苍崖的做法。", over, asked) == set()) == is_his
+    assert (codes("薄弱之处在于苍崖的做法。", over, asked) == set()) == is_own
 
 
-def test_only_the_newest_of_the_users_words_are_his():
+def test_only_the_newest_of_the_users_words_are_theirs():
     word = "obelisk"
     rest = "why " * MAX_USER_CHARACTERS
     assert OwnWords.of(rest + word).holds(word)

@@ -123,7 +123,7 @@ def test_six_characters_of_the_users_take_themselves_out(count: int, is_caught: 
 
 
 @pytest.mark.parametrize(("count", "is_caught"), [(35, True), (40, False)])
-def test_letters_of_the_users_are_his_however_they_are_spaced(count: int, is_caught: bool):
+def test_letters_of_the_users_are_theirs_however_they_are_spaced(count: int, is_caught: bool):
     letters = letters_only(_LETTERS)
     assert _taken(f"xx {letters[:40]} xx", _LETTERS, f"ok {letters[:count]}") == is_caught
 

@@ -1,4 +1,4 @@
-"""What is read out of the chunks' names, and which of the user's words are his."""
+"""What is read out of the chunks' names, and which of the user's words are theirs."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def _older(words: str, characters: int) -> str:
         ("decoders", "Teams speak of zorbles most.", "zorbles"),
     ],
 )
-def test_only_the_newest_of_the_users_words_are_his(code: str, said: str, own: str):
+def test_only_the_newest_of_the_users_words_are_theirs(code: str, said: str, own: str):
     def found(user_words: str) -> set[str]:
         return _codes(reply(said), ("a.md",), f"{ENGLISH} {_RUN}", user_words)
 

@@ -48,7 +48,7 @@ def test_what_the_chunks_name_is_seen_in_any_writing(text: str):
     assert codes(f"{HONEST} It concerns {text} most.") - {"language"}
 
 
-def test_what_the_user_wrote_is_his():
+def test_what_the_user_wrote_is_theirs():
     assert codes("The weak point is project falcon.") == {"identifiers"}
     assert codes("The weak point is project falcon.", user_words="How is Project Falcon doing?") == set()
     assert codes("北辰的薄弱之处在于责任不清。", user_words="北辰项目有什么风险？") == set()
