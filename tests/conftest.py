@@ -1,9 +1,12 @@
 """What every test may ask for, and the order of the files."""
 
 import gc
+import re
 import signal
+from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.examples import IS_THOROUGH, of_many
@@ -27,9 +30,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 LONG_FILES = ("tests/integration/test_openapi_fuzz.py", "tests/e2e/test_chaos.py", "tests/leaks/test_leaks.py")
 """Those of one test that takes half a minute: a worker that begins it at the end lets the others wait for it."""
 
+IS_WHOLE = re.compile(r"^pytestmark = pytest\.mark\.whole$", re.MULTILINE)
+
+# what structlog does by default, but for tracebacks: it would draw them with all local variables, for a second each
+*_EARLIER, _ = structlog.get_config()["processors"]
+_PLAIN = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+structlog.configure(processors=[*_EARLIER, _PLAIN])
+
 pytest_plugins = ["tests.servers.fixtures"]
 
 gc.disable()  # what the collection makes stays: no look for cycles would find anything to free
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of which all is left out: some libraries that only such files need take seconds to import."""
+    leaves_out = "not whole" in config.option.markexpr and collection_path.suffix == ".py"
+    return True if leaves_out and IS_WHOLE.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

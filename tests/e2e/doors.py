@@ -68,7 +68,7 @@ async def through_http(pair: Pair, request: ExecutionRequest, *, is_newest: bool
 async def post(pair: Pair, body: bytes, token: str | None = SERVICE_TOKEN, **headers: str) -> httpx2.Response:
     """Post a body to the HTTP door."""
     async with httpx2.AsyncClient(
-        base_url=pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False
+        base_url=pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
     ) as client:
         return await client.post(
             "/v1/responses", content=body, headers={"content-type": "application/json", **bearer(token), **headers}

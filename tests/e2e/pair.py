@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx2
-from openai import AsyncOpenAI, OpenAI
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
 from tests.fakes.model_server import FakeModelControl
 from tests.patience import PATIENCE_SECONDS
@@ -49,11 +49,16 @@ class Pair:
 
     def client(self, user_id: str = "ann", *, max_retries: int = 0) -> OpenAI:
         """Return the official client, to be used in a `with`; it repeats no call unless asked to."""
-        return OpenAI(base_url=f"{self.backend_url}/v1", api_key=self.key(user_id), max_retries=max_retries)
+        http = DefaultHttpxClient(verify=False)
+        url = f"{self.backend_url}/v1"
+        return OpenAI(base_url=url, api_key=self.key(user_id), max_retries=max_retries, http_client=http)
 
     def async_client(self, user_id: str = "ann") -> AsyncOpenAI:
         """Return the official asynchronous client, to be used in an `async with`."""
-        return AsyncOpenAI(base_url=f"{self.backend_url}/v1", api_key=self.key(user_id), max_retries=0)
+        http = DefaultAsyncHttpxClient(verify=False)
+        return AsyncOpenAI(
+            base_url=f"{self.backend_url}/v1", api_key=self.key(user_id), max_retries=0, http_client=http
+        )
 
     def control(self) -> FakeModelControl:
         """Return the fake model's control."""

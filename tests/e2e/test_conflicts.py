@@ -60,7 +60,7 @@ async def test_the_official_client_is_not_led_to_repeat(pair: Pair, model: FakeM
         async with openai.AsyncOpenAI(
             base_url=f"{pair.backend_url}/v1",
             api_key=pair.key("rival"),
-            http_client=httpx2.AsyncClient(event_hooks={"request": [count]}, trust_env=False),
+            http_client=httpx2.AsyncClient(event_hooks={"request": [count]}, trust_env=False, verify=False),
         ) as official:
             with pytest.raises(openai.ConflictError) as raised:
                 await official.responses.create(input="Second", conversation=conversation)

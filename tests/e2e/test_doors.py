@@ -111,7 +111,7 @@ async def test_both_doors_are_closed_to_strangers(
         answer = await post(small_pair, raw, token)
         assert (answer.status_code, answer.json()["error"]["type"]) == (401, "Unauthenticated")
     async with httpx2.AsyncClient(
-        base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False
+        base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
     ) as client:
         assert (await client.get("/v1/models", headers=bearer(token))).status_code == 401
     assert await small_model.requests() == []
@@ -128,7 +128,7 @@ async def test_health_reflection_and_models_answer(small_pair: Pair) -> None:
         services = cast(list[str], cast(Any, ProtoReflectionDescriptorDatabase(channel)).get_services())
     assert {"execution.v1.ChatShell", "grpc.health.v1.Health"} <= set(services)
     async with httpx2.AsyncClient(
-        base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False
+        base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
     ) as client:
         listed = (await client.get("/v1/models", headers=bearer())).json()
         assert (await client.get("/healthz")).status_code == (await client.get("/readyz")).status_code == 200
@@ -179,7 +179,7 @@ async def test_who_leaves_a_door_cancels_the_turn(small_pair: Pair, small_model:
     body = encode_json(OpenAIRequestConverter.from_execution_request(request))
     async with (
         httpx2.AsyncClient(
-            base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False
+            base_url=small_pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
         ) as client,
         client.stream("POST", "/v1/responses", content=body, headers=bearer()) as answer,
     ):

@@ -50,7 +50,7 @@ async def test_a_browser_app_of_an_allowed_origin_streams_a_turn_and_reads_error
     await mortal_model.script(Reply(text=("Hello.",)))
     async with bare_client(mortal_pair, "browser") as client:
         asked = {"origin": APP, "access-control-request-method": "POST", "access-control-request-headers": "x-new"}
-        async with httpx2.AsyncClient(base_url=client.base_url) as keyless:
+        async with httpx2.AsyncClient(base_url=client.base_url, verify=False) as keyless:
             preflight = await keyless.options("/v1/responses", headers=asked)
             refused = await keyless.post("/v1/responses", headers={"origin": APP}, json={"input": "Hi"})
         assert (preflight.status_code, preflight.headers["access-control-allow-origin"]) == (200, APP)

@@ -17,7 +17,7 @@ async def test_a_key_that_is_at_its_limit_is_refused_before_it_sends_its_body(pa
         key = admin.post("/v1/api_keys", json=limited).raise_for_status().json()["key"]
     headers = {"Authorization": f"Bearer {key}"}
     async with httpx2.AsyncClient(
-        base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False
+        base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
     ) as client:
         await turn(client, "Hi")
         first = await client.post("/v1/responses", json={"input": "Hi"})

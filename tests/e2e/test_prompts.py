@@ -110,7 +110,9 @@ async def test_what_is_not_kept_in_the_log_is_shown_too(tail_pair: Pair) -> None
 
 
 async def metrics(pair: Pair) -> str:
-    async with httpx2.AsyncClient(base_url=pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        base_url=pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
+    ) as client:
         return (await client.get("/metrics")).text
 
 

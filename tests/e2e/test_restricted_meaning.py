@@ -44,7 +44,9 @@ async def test_what_a_question_means_decides_with_its_words(
     documents = {f"{name}.md": document_text(f"en/{name}.md") for name in DOCUMENTS}
     base = new_base(pair, "House rules", documents, **{ANALYST: "restricted_analyst"})
     headers = {"Authorization": f"Bearer {pair.key('ann')}"}
-    async with httpx2.AsyncClient(base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS) as owner:
+    async with httpx2.AsyncClient(
+        base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, verify=False
+    ) as owner:
         await all_embedded(owner, [base.id])
         async with pair.control() as main, FakeModelControl(second_url) as second:
             ask = Asking(pair, base, main, second)

@@ -102,7 +102,7 @@ async def test_the_recorder_would_see_what_travels_in_clear(launch: Launch, tmp_
     pair = start_pair(launch, tmp_path / "pair", PairOptions(http_door=True, reach=recorder.before))
     headers = {"Authorization": f"Bearer {pair.key('ann')}"}
     async with httpx2.AsyncClient(
-        base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False
+        base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
     ) as client:
         await tell_secrets(pair, client)
     for secret in (*SECRETS, SERVICE_TOKEN):

@@ -85,7 +85,9 @@ async def _forged_ticket(stage: Stage, case: Attack) -> list[SinkText]:
     base = stage.base_for(case, 0)
     ticket = await _ticket_of(stage, case, base)
     found: list[SinkText] = []
-    async with httpx2.AsyncClient(base_url=stage.pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+    async with httpx2.AsyncClient(
+        base_url=stage.pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
+    ) as client:
         client.headers["Authorization"] = f"Bearer {SERVICE_TOKEN}"
         bodies: dict[str, dict[str, Any]] = {
             "search": {"query": "rules", "knowledge_base_ids": [base.id], "whole_below_tokens": 12_000},
@@ -141,7 +143,7 @@ async def _forged_mode(stage: Stage, case: Attack) -> list[SinkText]:
     else:
         body["metadata"]["access_mode"] = _MODES[str(case.setup.access_mode_sent)]
     async with httpx2.AsyncClient(
-        base_url=stage.pair.chat_shell_url, timeout=PATIENCE_SECONDS, trust_env=False
+        base_url=stage.pair.chat_shell_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
     ) as client:
         answer = await client.post(
             "/v1/responses", content=orjson.dumps(body), headers={"Authorization": f"Bearer {SERVICE_TOKEN}"}

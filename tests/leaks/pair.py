@@ -83,7 +83,9 @@ class LeakPair:
         named = {"Authorization": f"Bearer {key}", **headers}
         # a connection that idled while a batch was scanned may be closed by the time it is used again
         once = httpx2.Limits(max_keepalive_connections=0)
-        return httpx2.AsyncClient(base_url=self.backend_url, headers=named, timeout=120, trust_env=False, limits=once)
+        return httpx2.AsyncClient(
+            base_url=self.backend_url, headers=named, timeout=120, trust_env=False, limits=once, verify=False
+        )
 
 
 @asynccontextmanager

@@ -83,15 +83,21 @@ def http_status(url: str) -> int:
 
     Whose certificate it is does not matter to whoever waits for a process that they have started.
     """
-    unchecked = ssl.create_default_context()
-    unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
-    https = urllib.request.HTTPSHandler(context=unchecked)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), https)
     try:
-        with opener.open(url, timeout=5) as answer:
+        with _OPENER.open(url, timeout=5) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         error.close()
         return error.code
     except OSError:
         return 0
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    unchecked = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading the authorities takes longer than a question
+    unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
+    https = urllib.request.HTTPSHandler(context=unchecked)
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}), https)
+
+
+_OPENER = _opener()
