@@ -41,6 +41,7 @@ run: setup-run ## start backend, chat_shell and, with no model configured, the d
 	@exec $(BIN)/python -m deploy.demo.run
 
 test: WORKERS = 2
+test: export TESTS_BRIEF = 1
 test: setup ## try each behaviour once; needs nothing but Python, and starts servers of its own
 	@$(PYTEST_SHARED) -m "not combination and not whole"
 

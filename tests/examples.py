@@ -10,17 +10,17 @@ import pytest
 from hypothesis import settings
 
 IS_THOROUGH = os.environ.get("TESTS_THOROUGH") == "1"
-FEWER = 5
-"""So many times fewer examples are tried in `make test` than a property's budget says."""
+FEWER = 10 if os.environ.get("TESTS_BRIEF") == "1" else 5
+"""So many times fewer examples are tried in `make test`, and otherwise, than a property's budget says."""
 
 
 def of_many(many: int, *, few: int | None = None) -> int:
-    """Return the number to try: `many` in a thorough run, else `few`, by default a fifth of `many`."""
+    """Return the number to try: `many` in a thorough run, else `few`, by default a part of `many`."""
     return many if IS_THOROUGH else few or many // FEWER
 
 
 def examples(many: int, *, few: int | None = None) -> settings:
-    """Return the budget of a property: `many` examples in a thorough run, else `few`, by default a fifth."""
+    """Return the budget of a property: `many` examples in a thorough run, else `few`, by default a part."""
     return settings(max_examples=of_many(many, few=few))
 
 

@@ -21,6 +21,7 @@ from tests.e2e.half_turns import HALF, half_a_turn
 from tests.e2e.pair import ADMIN_KEY, SECRET, SERVICE_TOKEN, Pair, PairOptions, lone_backend, start_pair
 from tests.e2e.test_doors import plain_request
 from tests.e2e.turns import bare_client, messages_in, new_conversation, text_of, turn
+from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.ports import free_port
@@ -130,7 +131,7 @@ async def health_of(pair: Pair) -> int:
     return cast(int, answer.status)
 
 
-def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch_anew: Launch, tmp_path: Path) -> None:
+def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch: Launch, tmp_path: Path) -> None:
     """Secrets come from files, the schema from `migrate`."""
     for name, text in (("secret", SECRET), ("token", f"{SERVICE_TOKEN}\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -141,13 +142,13 @@ def test_a_first_run_makes_an_admin_key_and_later_ones_keep_it(launch_anew: Laun
         "SERVICE_TOKEN": "",
         "SERVICE_TOKEN_FILE": str(tmp_path / "token"),
     }
-    migration = launch_anew("backend", "migrate", settings=settings, directory=tmp_path)
+    migration = launch("backend", "migrate", settings=settings, directory=tmp_path)
     assert migration.wait_or_kill(PATIENCE_SECONDS) == 0, migration.log()
     with closing(sqlite3.connect(tmp_path / "var" / "ballast.db")) as database:
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert {"conversation", "log_entry", "response", "api_key"} <= tables
 
-    backend = lone_backend(launch_anew, tmp_path, **settings)
+    backend = lone_backend(launch, tmp_path, **settings)
     printed = re.findall(r"^BACKEND_ADMIN_KEY=(\S+)$", backend.backend.log(), re.MULTILINE)
     assert len(printed) == 1
     assert keys_seen_by(backend, printed[0]) == 1
@@ -251,12 +252,14 @@ def test_a_wrong_setting_stops_the_start_with_one_line_that_names_it(launch: Lau
 
 
 @pytest.mark.parametrize(
-    ("module", "words"),
-    [("backend", "BACKEND_SECRET: "), ("chat_shell", "SERVICE_TOKEN: ")],
+    "stopped",
+    first_of(("chat_shell", "SERVICE_TOKEN: "), ("backend", "BACKEND_SECRET: ")),
+    ids=["chat_shell", "backend"],
 )
 def test_a_process_ends_with_the_code_of_a_wrong_setting(
-    launch_anew: Launch, tmp_path: Path, module: str, words: str
+    launch_anew: Launch, tmp_path: Path, stopped: tuple[str, str]
 ) -> None:
+    module, words = stopped
     settings = {"SERVICE_TOKEN": SERVICE_TOKEN if module == "backend" else "fifteen-letters"}
     service = launch_anew(module, settings=settings, directory=tmp_path)
     assert_stopped(service.wait_or_kill(PATIENCE_SECONDS), service.log(), words)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from backend.knowledge.domain.context_texts import BASES_ARE_NONE, BASES_ARE_NOW, BASES_HAVE_CHANGED
 from tests.e2e.conftest import LARGE, SMALL, Pairs
@@ -221,6 +222,7 @@ async def completion(client: httpx2.AsyncClient, messages: list[Body]) -> str:
     return answer.json()["choices"][0]["message"]["content"]
 
 
+@pytest.mark.combination
 async def test_a_replica_in_another_environment_and_through_the_other_door_sends_the_same(
     pairs: Pairs, launch: Launch, tmp_path: Path
 ) -> None:

@@ -114,4 +114,4 @@ def test_work_grows_with_what_stands_before_and_no_faster(unit: str, size: int):
         text = unit * count
         return calls_made([text[at : at + size] for at in range(0, len(text), size)])
 
-    assert work(2_000) <= 2.1 * work(1_000) + 200
+    assert work(1_000) <= 2.1 * work(500) + 200
