@@ -24,7 +24,7 @@ from backend.embeddings.wiring import EmbeddingPackage, build_embeddings
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.wiring import FilePackage, build_files
 from backend.foundation.http.app import create_admin_app, create_app
-from backend.foundation.http.listening import HttpServer, http_server, while_serving
+from backend.foundation.http.listening import http_server
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
@@ -34,7 +34,6 @@ from backend.foundation.sql.chosen import traced_database
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
-from backend.foundation.telemetry.loop import LoopMeter
 from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
 from backend.identity.services import IdentityServices, KeyAdministration
@@ -71,10 +70,12 @@ from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
 from shared.errors import Unavailable
 from shared.garbage import look_for_cycles_rarely
+from shared.http_server.server import HttpServer, build_server, while_serving
+from shared.http_server.tls_listener import tls_listener
 from shared.listening import listening_as_set
+from shared.loop_meter import LoopMeter
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.telemetry import LoggingCertificates
-from shared.tls_door import tls_door
 
 log = structlog.get_logger("backend")
 
@@ -122,7 +123,7 @@ async def serve(settings: Settings) -> None:
         metrics = METRICS_ROUTERS if settings.admin_port is None else SHOWN_METRICS_ROUTERS
         routers = (*ROUTERS, *metrics, *console_routers(is_on=settings.console))
         app = create_app(routers, backend.services, options)
-        server = http_server(app, allows=options.allows, tls=tls_door(certificates))
+        server = http_server(app, allows=options.allows, tls=tls_listener(certificates))
         stack.enter_context(LoopMeter())
         await stack.enter_async_context(_admin_door(settings, backend))
         look_for_cycles_rarely()
@@ -138,7 +139,7 @@ async def _admin_door(settings: Settings, backend: Backend) -> AsyncGenerator[No
         return
     app = create_admin_app((*HEALTH_ROUTERS, *METRICS_ROUTERS), backend.services)
     with _listening(settings, settings.admin_port, "BACKEND_ADMIN_PORT") as listening:
-        async with while_serving(http_server(app), listening):
+        async with while_serving(build_server(app), listening):
             log.info("Admin port", port=listening.getsockname()[1])
             yield
 

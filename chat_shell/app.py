@@ -13,7 +13,6 @@ import structlog
 
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
-from chat_shell.foundation.telemetry.loop import LoopMeter
 from chat_shell.foundation.telemetry.messages import watch_messages
 from chat_shell.knowledge.http.backend import BackendKnowledge
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
@@ -35,7 +34,6 @@ from chat_shell.sealed.summary_prompt import new_token
 from chat_shell.sealed.verdicts import Gate
 from chat_shell.servers.grpc.server import GrpcDoor, create_grpc_server
 from chat_shell.servers.http.app import create_admin_app, create_http_app
-from chat_shell.servers.http.listening import HttpServer, http_server, while_serving
 from chat_shell.settings import Settings
 from chat_shell.tools.chosen import reached_servers
 from chat_shell.tools.configured.tools_file import ToolsFile, ToolsFileError, read_tools_file
@@ -54,11 +52,13 @@ from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.garbage import look_for_cycles_rarely
+from shared.http_server.server import HttpServer, build_server, while_serving
+from shared.http_server.tls_listener import tls_listener
 from shared.listening import listening_as_set
+from shared.loop_meter import LoopMeter
 from shared.models.served_tools import SKILLS_SERVER
 from shared.retries import RetryPolicy
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
-from shared.tls_door import tls_door
 from shared.tracing import request_tracing
 
 log = structlog.get_logger("chat_shell")
@@ -245,7 +245,7 @@ def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
     has_metrics, needs_certificate = settings.admin_port is None, certificates.files.are_mutual
     app = create_http_app(turns, token, bounds, has_metrics=has_metrics, needs_certificate=needs_certificate)
-    return grpc_door, http_server(app, tls=tls_door(certificates))
+    return grpc_door, build_server(app, tls=tls_listener(certificates))
 
 
 @asynccontextmanager
@@ -255,7 +255,7 @@ async def _admin_door(settings: Settings, turns: TurnService) -> AsyncGenerator[
         yield
         return
     with _listening(settings, settings.admin_port, "CHAT_SHELL_ADMIN_PORT") as listening:
-        async with while_serving(http_server(create_admin_app(turns)), listening):
+        async with while_serving(build_server(create_admin_app(turns)), listening):
             log.info("Admin port", port=listening.getsockname()[1])
             yield
 

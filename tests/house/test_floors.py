@@ -45,6 +45,8 @@ _PLANTS = [
     ("cli/commands/planted.py", "import sqlalchemy", _COMMAND),
     ("shared/planted.py", "import cli.app", _UNKNOWN_COMMAND),
     ("shared/planted.py", "import fastapi", "shared carries no framework"),
+    ("shared/planted.py", "import uvicorn", "shared carries no framework"),
+    ("shared/http_server/planted.py", "import fastapi", "shared carries no framework"),
     ("backend/unlisted_room/__init__.py", "", _ROOMS),
     ("backend/foundation/services/planted.py", "import backend.identity.domain", _ROOMS),
     ("backend/identity/services/planted.py", "import backend.knowledge.ports.knowledge", _ROOMS),

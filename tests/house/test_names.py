@@ -16,8 +16,9 @@ _BANNED = frozenset(
 _OUTSIDE = "the outside folders of rooms"
 # names that a protocol, a library or the operating system has given
 _GIVEN_IN = {
-    "data": (  # lists and frames of OpenAI's API
+    "data": (  # lists and frames of OpenAI's API, bytes of asyncio
         _OUTSIDE,
+        "shared/http_server/connection.py",
         "backend/chat_shell_client/http_client.py",
         "backend/conversations/domain/item_pages.py",
         "tests/",
@@ -25,11 +26,7 @@ _GIVEN_IN = {
     "info": (_OUTSIDE, "shared/telemetry.py", "tests/"),  # a logger's method
     "file_data": ("backend/conversations/domain/input_items.py", "backend/openai_api/domain/chat_messages.py"),
     "DATA_URL": ("backend/conversations/domain/images.py",),  # RFC 2397
-    "data_received": (
-        "backend/foundation/http/reading.py",
-        "chat_shell/servers/http/reading.py",
-        "tests/",
-    ),  # asyncio
+    "data_received": ("shared/http_server/connection.py", "tests/"),  # asyncio
     "handle_data": ("backend/",),  # html.parser
     "process_bind_param": ("backend/foundation/sql/",),  # SQLAlchemy
     "process_result_value": ("backend/foundation/sql/",),

@@ -12,11 +12,12 @@ from backend.chat_shell_client.grpc_client import error_of_call
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.servers.grpc.handlers import SERVICE_NAME
 from chat_shell.servers.http.app import create_http_app
-from chat_shell.servers.http.listening import http_server
 from shared.errors import ChatShellUnavailable, InternalError
+from shared.http_server.connection import ConnectionRules
+from shared.http_server.server import build_server
+from shared.http_server.timing import ReadLimits
 from shared.listening import listening_socket
 from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
-from shared.request_timing import ReadLimits
 from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, connected, grpc_door, pair, shell_with
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying_all
@@ -38,7 +39,7 @@ def narrow(max_messages_bytes: int) -> Shell:
 @pytest.fixture
 async def address() -> AsyncIterator[tuple[str, int]]:
     shell = shell_with(ScriptedRunner(saying_all(answer("Hello."))))
-    server = http_server(create_http_app(shell.turns, SERVICE_TOKEN, shell.bounds), LIMITS)
+    server = build_server(create_http_app(shell.turns, SERVICE_TOKEN, shell.bounds), ConnectionRules(LIMITS))
     listener = listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
@@ -48,8 +49,8 @@ async def address() -> AsyncIterator[tuple[str, int]]:
 
 @pytest.mark.parametrize(
     ("sent", "status"),
-    [(HEAD, b"408"), (BODY, b"408"), (HEAD + b"X: " + 5000 * b"x", b"431"), (b"", b"")],
-    ids=["half of the headers", "half of the body", "headers without end", "nothing"],
+    [(HEAD, b"408"), (BODY, b"408"), (HEAD + b"X: " + 5000 * b"x", b"431"), (b"", b""), (b"no HTTP\r\n\r\n", b"400")],
+    ids=["half of the headers", "half of the body", "headers without end", "nothing", "no HTTP"],
 )
 async def test_half_a_request_ends(address: tuple[str, int], sent: bytes, status: bytes) -> None:
     reader, writer = await asyncio.open_connection(*address)

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from chat_shell.servers.grpc.server import create_grpc_server
 from shared.certificates import CertificateFiles, Certificates
-from shared.tls_door import HandshakeLimits
+from shared.http_server.tls_listener import HandshakeLimits
 from tests.fakes.certificates import HeardCertificates
 from tests.fakes.chat_shell_doors import SERVICE_TOKEN, shell_with
 from tests.fakes.chat_shell_events import FINISHED

@@ -1,4 +1,4 @@
-"""Connections that carry more than one request, at the HTTP doors of both services."""
+"""Connections that carry more than one request, at the HTTP server of both services."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -6,12 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 from fastapi import FastAPI, Response
-from uvicorn import Server
 
-from backend.foundation.http import listening as backend_door
-from chat_shell.servers.http import listening as chat_shell_door
+from shared.http_server.connection import ConnectionRules
+from shared.http_server.server import build_server
+from shared.http_server.timing import ReadLimits
 from shared.listening import listening_socket
-from shared.request_timing import ReadLimits
 from tests.patience import PATIENCE_SECONDS
 
 LIMITS = ReadLimits(seconds=0.5, unfinished_heads=3, idle_seconds=1)
@@ -20,12 +19,6 @@ QUICK = b"GET /quick HTTP/1.1\r\nHost: x\r\n\r\n"
 UNREAD = b"POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
 WHOLE_BODY = b"late"
 END = b"\r\n\r\nok"
-Door = Callable[[FastAPI, ReadLimits], Server]
-
-
-@pytest.fixture(params=[backend_door.http_server, chat_shell_door.http_server], ids=["backend", "chat_shell"])
-def door(request: pytest.FixtureRequest) -> Door:
-    return request.param
 
 
 class House:
@@ -79,9 +72,9 @@ class Connection:
 
 
 @asynccontextmanager
-async def serving(door: Door, house: House) -> AsyncGenerator[Callable[[], Awaitable[Connection]]]:
+async def serving(house: House) -> AsyncGenerator[Callable[[], Awaitable[Connection]]]:
     """Serve while the block runs."""
-    server = door(house.app, LIMITS)
+    server = build_server(house.app, ConnectionRules(LIMITS))
     listener = listening_socket("127.0.0.1", 0)
     writers: list[asyncio.StreamWriter] = []
 
@@ -101,10 +94,10 @@ async def serving(door: Door, house: House) -> AsyncGenerator[Callable[[], Await
         await serving_task
 
 
-async def test_the_body_behind_an_answer_may_come_with_the_next_request(door: Door) -> None:
+async def test_the_body_behind_an_answer_may_come_with_the_next_request() -> None:
     """The time of idle connections begins behind that body, and not to end in the middle of the next answer."""
     house = House()
-    async with serving(door, house) as opened:
+    async with serving(house) as opened:
         connection = await opened()
         connection.send(UNREAD)
         await connection.answered()
@@ -115,8 +108,8 @@ async def test_the_body_behind_an_answer_may_come_with_the_next_request(door: Do
 
 
 @pytest.mark.parametrize("sent", [WHOLE_BODY, WHOLE_BODY + b"\r\n"], ids=["body", "body and a blank line"])
-async def test_a_connection_is_idle_behind_a_body_that_came_behind_its_answer(door: Door, sent: bytes) -> None:
-    async with serving(door, House()) as opened:
+async def test_a_connection_is_idle_behind_a_body_that_came_behind_its_answer(sent: bytes) -> None:
+    async with serving(House()) as opened:
         connection = await opened()
         connection.send(UNREAD)
         await connection.answered()
@@ -124,8 +117,8 @@ async def test_a_connection_is_idle_behind_a_body_that_came_behind_its_answer(do
         assert await connection.rest() == b""
 
 
-async def test_a_connection_is_idle_though_a_blank_line_came(door: Door) -> None:
-    async with serving(door, House()) as opened:
+async def test_a_connection_is_idle_though_a_blank_line_came() -> None:
+    async with serving(House()) as opened:
         connection = await opened()
         connection.send(QUICK)
         await connection.answered()
@@ -133,10 +126,10 @@ async def test_a_connection_is_idle_though_a_blank_line_came(door: Door) -> None
         assert await connection.rest() == b""
 
 
-async def test_half_a_request_behind_one_that_is_being_answered_ends_no_answer(door: Door) -> None:
+async def test_half_a_request_behind_one_that_is_being_answered_ends_no_answer() -> None:
     """The server itself reads nothing more meanwhile, so that the other half cannot come."""
     house = House()
-    async with serving(door, house) as opened:
+    async with serving(house) as opened:
         connection = await opened()
         connection.send(SLOW + QUICK + QUICK[:9])
         await connection.outlives(3 * LIMITS.seconds)
@@ -146,9 +139,9 @@ async def test_half_a_request_behind_one_that_is_being_answered_ends_no_answer(d
             await connection.answered()
 
 
-async def test_half_a_request_is_late_once_the_answer_before_it_is_over(door: Door) -> None:
+async def test_half_a_request_is_late_once_the_answer_before_it_is_over() -> None:
     house = House()
-    async with serving(door, house) as opened:
+    async with serving(house) as opened:
         connection = await opened()
         connection.send(SLOW + QUICK[:9])
         await connection.outlives(3 * LIMITS.seconds)
@@ -157,8 +150,8 @@ async def test_half_a_request_is_late_once_the_answer_before_it_is_over(door: Do
         assert (await connection.rest()).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_body_that_stays_away_behind_its_answer_is_not_answered_again(door: Door) -> None:
-    async with serving(door, House()) as opened:
+async def test_a_body_that_stays_away_behind_its_answer_is_not_answered_again() -> None:
+    async with serving(House()) as opened:
         connection = await opened()
         connection.send(UNREAD)
         await connection.answered()
@@ -168,7 +161,7 @@ async def test_a_body_that_stays_away_behind_its_answer_is_not_answered_again(do
 
 async def test_connections_that_are_answered_do_not_make_room_for_new_ones() -> None:
     house = House()
-    async with serving(backend_door.http_server, house) as opened:
+    async with serving(house) as opened:
         connection = await opened()
         connection.send(SLOW + QUICK[:9])
         for _ in range(2 * LIMITS.unfinished_heads):

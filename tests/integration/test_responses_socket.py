@@ -14,11 +14,12 @@ from openai.resources.responses.responses import AsyncResponsesConnection
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from backend.foundation.http.listening import LONGEST_SOCKET_MESSAGE_BYTES, HttpServer, http_server, while_serving
+from backend.foundation.http.listening import LONGEST_SOCKET_MESSAGE_BYTES, http_server
 from backend.foundation.http.services import HttpOptions
 from backend.turns.http.responses_socket import ResponsesSocket
+from shared.http_server.server import HttpServer, while_serving
+from shared.http_server.timing import ReadLimits
 from shared.listening import listening_socket
-from shared.request_timing import ReadLimits
 from shared.shares import SharedBudget
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.http_door import FakeHouse

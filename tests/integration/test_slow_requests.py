@@ -11,8 +11,8 @@ from fastapi import FastAPI, Request
 from backend.foundation.http.listening import http_server
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.refusal_pace import RefusalPace
+from shared.http_server.timing import ReadLimits
 from shared.listening import listening_socket
-from shared.request_timing import ReadLimits
 from tests.fakes.http_door import FakeHouse
 from tests.patience import PATIENCE_SECONDS
 

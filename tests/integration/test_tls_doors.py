@@ -10,10 +10,10 @@ import pytest
 
 from backend.foundation.http.listening import http_server
 from chat_shell.servers.http.app import create_http_app
-from chat_shell.servers.http.listening import http_server as shells_server
 from shared.certificates import CertificateFiles, Certificates
+from shared.http_server.server import build_server
+from shared.http_server.tls_listener import TOO_MANY, TOO_SLOW, HandshakeLimits, TlsListener
 from shared.listening import listening_socket
-from shared.tls_door import TOO_MANY, TOO_SLOW, HandshakeLimits, TlsDoor
 from tests.fakes.certificates import HeardCertificates
 from tests.fakes.chat_shell_doors import shell_with
 from tests.fakes.chat_shell_events import FINISHED
@@ -48,12 +48,12 @@ async def door_of(service: str, folder: Path) -> AsyncGenerator[Door]:
     authority, heard = Authority(), HeardCertificates()
     secret = MountedSecret(folder / "tls", authority.issue(), authority.certificate)
     certificates = Certificates(CertificateFiles(secret.certificate, secret.key, secret.authority), heard)
-    tls = TlsDoor(certificates.for_server(), heard, LIMITS)
+    tls = TlsListener(certificates.for_server(), heard, LIMITS)
     shell = shell_with(ScriptedRunner(saying(FINISHED)))
     if service == "backend":
         server = http_server(FakeHouse().app(), tls=tls)
     else:
-        server = shells_server(create_http_app(shell.turns, "token", shell.bounds), tls=tls)
+        server = build_server(create_http_app(shell.turns, "token", shell.bounds), tls=tls)
     listening = listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))

@@ -8,9 +8,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.json_body import JSON_TEXT
 from backend.foundation.http.middleware import KEY_ID
-from backend.foundation.http.reading import CLIENT_LEFT
 from backend.foundation.http.services import HttpOptions, service_in
 from backend.foundation.services.supervision import is_set_within
+from shared.http_server.connection import CLIENT_LEFT
 
 RAN_OUT = "ran_out"
 """Where the state of a request names what has run out for it: the limits of a key, or of a tenant."""

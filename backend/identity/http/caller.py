@@ -8,12 +8,12 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from backend.foundation.http.bodies import held_body, presented_key
 from backend.foundation.http.idempotency import KeyDep, Once
 from backend.foundation.http.middleware import KEY_ID
-from backend.foundation.http.reading import CLIENT_LEFT
 from backend.foundation.http.services import service_in
 from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.domain import Caller
 from backend.identity.services import ACT_FOR_HEADER, IdentityServices, acting, administrator
 from shared.errors import InvalidRequest
+from shared.http_server.connection import CLIENT_LEFT
 
 PRESENTED = "presented_caller"
 """Where the state of a request holds whom its key or token names, once that is known."""

@@ -20,13 +20,13 @@ from starlette.types import Message, Receive, Scope, Send
 from backend.foundation.http.errors import error_body, error_response, status_of
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.middleware import KEY_ID
-from backend.foundation.http.reading import CLIENT_LEFT
 from backend.foundation.http.services import GOING_AWAY, HttpOptions, service_in
 from backend.identity.services import ACT_FOR_HEADER
 from backend.turns.domain.input_requests import socket_request_cooperatively
 from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import READING
 from shared.errors import BallastError, Conflict, InvalidRequest, PermissionDenied
+from shared.http_server.connection import CLIENT_LEFT
 from shared.shares import Holder, Lease
 
 MOST_ASKED = 2

@@ -12,7 +12,7 @@ from chat_shell.servers.grpc.arrival import Arrivals
 from chat_shell.servers.grpc.handlers import SERVICE_NAME, ChatShellHandlers
 from chat_shell.turns.services.turn_service import TurnService
 from shared.certificates import Certificates, ReadCertificates
-from shared.tls_door import DEFAULT_LIMITS, HandshakeLimits
+from shared.http_server.tls_listener import DEFAULT_LIMITS, HandshakeLimits
 from shared.wire.keepalive import asked_options
 
 # Windows of fixed size: otherwise gRPC takes in the bytes of calls that may not arrive yet without a bound.

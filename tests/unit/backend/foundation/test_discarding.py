@@ -8,16 +8,15 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from backend.foundation.http.reading import (
+from shared.http_server.connection import (
     DISCARDED_BYTES_A_SECOND,
     LONGEST_PAUSE_SECONDS,
     PIECE_BYTES,
     ConnectionRules,
     DiscardPace,
     TimedProtocol,
-    UnfinishedHeads,
 )
-from shared.request_timing import ReadLimits
+from shared.http_server.timing import ReadLimits
 from tests.patience import PATIENCE_SECONDS
 
 UNREAD_BYTES = 100_000
@@ -78,7 +77,7 @@ class Connection:
 
     def __init__(self) -> None:
         self.costs, self.transport = Costs(), Transport()
-        rules = ConnectionRules(ReadLimits(unread_bytes=UNREAD_BYTES), UnfinishedHeads(9), lambda _: False, self.costs)
+        rules = ConnectionRules(ReadLimits(unread_bytes=UNREAD_BYTES), discards=self.costs)
         config = uvicorn.Config(cast(Any, waits), lifespan="off", log_config=None)
         config.load()
         self.state = ServerState()

@@ -12,7 +12,6 @@ import pytest
 from starlette.types import Message, Scope
 
 from backend.foundation.domain.json_objects import JsonText
-from backend.foundation.http.reading import CLIENT_LEFT
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.refusal_pace import REFUSALS_A_SECOND, REFUSALS_AT_ONCE, RefusalPace
 from backend.identity.domain import Caller, KeyRole, RateLimits
@@ -21,6 +20,7 @@ from backend.limits.domain.rates import WINDOW_SECONDS, RateAnswer, RateDemand
 from backend.limits.memory.rates import MemoryRateStore
 from backend.limits.services.known_refusals import LOOK_AGAIN_SECONDS
 from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
+from shared.http_server.connection import CLIENT_LEFT
 from shared.models.events import ModelCallStarted, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.clock import FakeClock
@@ -56,7 +56,7 @@ class BodiesAtRefusals(RefusalPace):
         self.kept_bodies: list[int] = []
 
     def delay_seconds(self, reason: str) -> float:
-        found = [each for each in gc.get_objects() if isinstance(each, JsonText) and len(each.raw) >= len(LONG)]
+        found = [each for each in gc.get_objects() if type(each) is JsonText and len(each.raw) >= len(LONG)]
         self.kept_bodies.append(len(found))
         return super().delay_seconds(reason)
 

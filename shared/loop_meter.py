@@ -1,4 +1,4 @@
-"""Metrics and log lines about the event loop, from the thread that watches it."""
+"""Metrics and log lines about the event loop of a service, from the thread that watches it."""
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -6,7 +6,7 @@ from prometheus_client import Counter, Gauge
 from shared.loop_watchdog import HELD_SECONDS, Held, LoopWatchdog
 from shared.telemetry import LogEvent
 
-log = structlog.get_logger("chat_shell.loop")
+log = structlog.get_logger("loop")
 
 LAG = Gauge("ballast_loop_lag_seconds", "The longest wait of a ready callback within the last 15 seconds")
 HELD = Counter("ballast_loop_held_total", "Times that the event loop was held for 100 ms or longer")

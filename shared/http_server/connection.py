@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from time import monotonic
 from typing import Any, cast
@@ -11,9 +10,8 @@ from typing import Any, cast
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from backend.foundation.http.cross_origin import marks_for
 from shared.certificates import HAS_CERTIFICATE
-from shared.request_timing import ReadLimits, RequestClock, begin_to_idle, late_refusal, raw_refusal
+from shared.http_server.timing import ReadLimits, RequestClock, begin_to_idle, late_refusal, raw_refusal
 
 CLIENT_LEFT = "client_left"
 """Where the state of a request holds an event that is set when its client has left, be anything of it read or not."""
@@ -73,14 +71,25 @@ class UnfinishedHeads:
         self._waiting.pop(protocol, None)
 
 
-@dataclass(frozen=True)
-class ConnectionRules:
-    """What holds for all connections: their limits, who waits, whose scripts may read what is refused, what is lost."""
+DEFAULT_LIMITS = ReadLimits()
 
-    limits: ReadLimits
-    heads: UnfinishedHeads
-    allows: Callable[[str], bool]
-    discards: DiscardPace = field(default_factory=lambda: DiscardPace(monotonic))
+
+class ConnectionRules:
+    """What holds for all connections: their limits, who waits, and how fast is taken in what nobody reads.
+
+    `marks_for` tells the headers of a refusal that the browser of a script wants to see, by the origin of the script.
+    """
+
+    def __init__(
+        self,
+        limits: ReadLimits = DEFAULT_LIMITS,
+        marks_for: Callable[[str], Mapping[str, str]] = lambda _: {},
+        discards: DiscardPace | None = None,
+    ) -> None:
+        self.limits = limits
+        self.heads = UnfinishedHeads(limits.unfinished_heads)
+        self.marks_for = marks_for
+        self.discards = discards or DiscardPace(monotonic)
 
 
 class TimedProtocol(HttpToolsProtocol):
@@ -90,7 +99,7 @@ class TimedProtocol(HttpToolsProtocol):
         super().__init__(**settings)
         self._limits = limits = rules.limits
         self._heads = rules.heads
-        self._allows = rules.allows
+        self._marks_for = rules.marks_for
         self._clock = RequestClock(limits, self.loop, self.refuse_late, lambda: self.flow.read_paused)
         self._head_bytes = 0
         self._in_head = False
@@ -220,7 +229,7 @@ class TimedProtocol(HttpToolsProtocol):
             self._clock.expect_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or whose headers are too long, in the form of all errors of this API.
+        """Refuse what is no HTTP, or whose headers are too long, in the form of all errors.
 
         Of a connection with too many requests nothing more is read: it is closed behind the last of its answers.
         """
@@ -240,7 +249,7 @@ class TimedProtocol(HttpToolsProtocol):
         """Return what the browser of a script wants to see in an answer, by the headers that have come so far."""
         sent = cast(list[tuple[bytes, bytes]] | None, self.headers) or ()  # there are none before the first request
         origin = next((value.decode("latin-1") for name, value in sent if name == b"origin"), "")
-        return marks_for(origin) if origin and self._allows(origin) else {}
+        return self._marks_for(origin) if origin else {}
 
     def _expect_head(self) -> None:
         """Begin with a head. Behind an unanswered request it may take its time: the answer would end with it."""

@@ -29,7 +29,7 @@ class HandshakeLimits:
 DEFAULT_LIMITS = HandshakeLimits()
 
 
-class TlsDoor:
+class TlsListener:
     """Makes connections with `tls`, and tells the observer of those that were not made in time."""
 
     def __init__(self, tls: ssl.SSLContext, observer: CertificateObserver, limits: HandshakeLimits = DEFAULT_LIMITS):
@@ -76,6 +76,6 @@ class TlsDoor:
             self._observer.connection_refused(TOO_MANY, by_us=True, is_server=True)
 
 
-def tls_door(certificates: Certificates) -> TlsDoor | None:
-    """Return the way in with the certificates of each moment; none where there is nothing to show to clients."""
-    return TlsDoor(certificates.for_server(), certificates.observer) if certificates.files.can_serve else None
+def tls_listener(certificates: Certificates) -> TlsListener | None:
+    """Return the listener with the certificates of each moment; none where there is nothing to show to clients."""
+    return TlsListener(certificates.for_server(), certificates.observer) if certificates.files.can_serve else None

@@ -1,29 +1,35 @@
-"""The HTTP server (uvicorn), which serves on a socket that is already bound and handles no signals."""
+"""uvicorn on a socket that is bound beforehand, with signals left to the application."""
 
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import uvicorn
-from fastapi import FastAPI
 
-from chat_shell.servers.http.reading import TimedRequests
-from shared.request_timing import ReadLimits
-from shared.tls_door import TlsDoor
+from shared.http_server.connection import ConnectionRules, TimedProtocol
+from shared.http_server.tls_listener import TlsListener
 
 SLOW_READER_SECONDS = 10
 """How long clients may take to read the rest of their responses when the server stops."""
 
-DEFAULT_LIMITS = ReadLimits()
+
+class WebSockets(NamedTuple):
+    """How WebSockets are served: the protocol, which uvicorn imports as it begins to serve, and its longest message."""
+
+    protocol: str = "none"
+    longest_message_bytes: int = 0
+
+
+NO_SOCKETS = WebSockets()
 
 
 class HttpServer(uvicorn.Server):
-    """Serves until the caller sets `should_exit`."""
+    """Serves until `should_exit`; the application decides when that is."""
 
-    def __init__(self, config: uvicorn.Config, tls: TlsDoor | None = None) -> None:
+    def __init__(self, config: uvicorn.Config, tls: TlsListener | None = None) -> None:
         super().__init__(config)
         self._tls = tls
 
@@ -34,7 +40,7 @@ class HttpServer(uvicorn.Server):
             await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept connections; those of TLS come by the door for it."""
+        """Begin to accept connections; those of TLS come by its own listener."""
         self._accepting: list[asyncio.Task[None]] = []
         await super().startup(sockets if self._tls is None else [])
         if self._tls is not None:
@@ -55,7 +61,7 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Install no signal handlers."""
+        """Leave the signal handlers alone."""
         yield
 
     def send_clients_away(self) -> None:
@@ -67,15 +73,24 @@ class HttpServer(uvicorn.Server):
             connection.shutdown()
 
 
-def http_server(app: FastAPI, limits: ReadLimits = DEFAULT_LIMITS, tls: TlsDoor | None = None) -> HttpServer:
-    """Build the server; run it with `serve(sockets=[…])`. With `tls` it speaks TLS, and nothing else."""
+def build_server(
+    app: Callable[..., Any],
+    rules: ConnectionRules | None = None,
+    tls: TlsListener | None = None,
+    sockets: WebSockets = NO_SOCKETS,
+) -> HttpServer:
+    """Build the server of an ASGI application; run it with `serve(sockets=[…])`. With `tls` it speaks nothing else."""
+    rules = rules or ConnectionRules()
     return HttpServer(
         uvicorn.Config(
             app,
             loop="uvloop",
-            http=cast(type[TimedRequests], partial(TimedRequests, limits)),
-            ws="none",
-            timeout_keep_alive=limits.idle_seconds,
+            # uvicorn calls it like the class of a protocol, once for each connection
+            http=cast(type[TimedProtocol], partial(TimedProtocol, rules)),
+            ws=sockets.protocol,
+            ws_max_size=sockets.longest_message_bytes,
+            ws_per_message_deflate=False,
+            timeout_keep_alive=rules.limits.idle_seconds,
             lifespan="off",
             access_log=False,
             log_config=None,
