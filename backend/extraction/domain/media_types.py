@@ -1,7 +1,8 @@
 """The format of a document, as a media type."""
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from shared.errors import UnsupportedValue
 
@@ -17,45 +18,63 @@ JSON = "application/json"
 JSON_LINES = "application/jsonl"
 EMAIL = "message/rfc822"
 
-READABLE = (TEXT, MARKDOWN, HTML, PDF, DOCX, PPTX, XLSX, CSV, JSON, JSON_LINES, EMAIL)
-HEAVY = (PDF, DOCX, PPTX, XLSX, EMAIL)
-"""Formats that take long for their length: what they hold is packed, or a page is drawn to be read."""
 
-READABLE_NAMES = "text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, JSON, JSON lines or e-mail (EML)"
+class Format(NamedTuple):
+    """A readable format, by what clients call it and what reading it takes.
 
-_BY_HEADER = {
-    **{media_type: media_type for media_type in READABLE},
-    "text/x-markdown": MARKDOWN,
-    "application/xhtml+xml": HTML,
-    "application/csv": CSV,
-    "text/x-csv": CSV,
-    "text/tab-separated-values": CSV,
-    "text/json": JSON,
-    "application/x-ndjson": JSON_LINES,
-    "application/ndjson": JSON_LINES,
-    "application/x-jsonlines": JSON_LINES,
-    "application/json-lines": JSON_LINES,
+    `reader` names the module among the readers, and its function. Formats that are heavy take long for their length:
+    what they hold is packed, or a page is drawn to be read. Those that are not `is_utf8` tell their encoding, or their
+    reader finds it out. Files of up to `bytes_read_here` are read without a child process: none of these lengths takes
+    50 ms, whatever the file holds.
+    """
+
+    name: str
+    reader: str
+    endings: tuple[str, ...]
+    other_types: tuple[str, ...] = ()
+    is_heavy: bool = False
+    is_utf8: bool = False
+    bytes_read_here: int = 0
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    TEXT: Format("text", "text:read_plain_text", ("txt", "text", "log"), is_utf8=True, bytes_read_here=64 * 1024),
+    MARKDOWN: Format(
+        "Markdown",
+        "markdown:read_markdown",
+        ("md", "markdown"),
+        ("text/x-markdown",),
+        is_utf8=True,
+        bytes_read_here=8 * 1024,
+    ),
+    HTML: Format("HTML", "html:read_html", ("htm", "html", "xhtml"), ("application/xhtml+xml",), is_utf8=True),
+    PDF: Format("PDF", "pdf:read_pdf", ("pdf",), is_heavy=True),
+    DOCX: Format("DOCX", "docx:read_docx", ("docx",), is_heavy=True),
+    PPTX: Format("PPTX", "pptx:read_pptx", ("pptx",), is_heavy=True),
+    XLSX: Format("XLSX", "xlsx:read_xlsx", ("xlsx",), is_heavy=True),
+    CSV: Format(
+        "CSV",
+        "delimited:read_csv",
+        ("csv", "tsv"),
+        ("application/csv", "text/x-csv", "text/tab-separated-values"),
+    ),
+    JSON: Format("JSON", "json_values:read_json_document", ("json",), ("text/json",)),
+    JSON_LINES: Format(
+        "JSON lines",
+        "json_values:read_json_lines",
+        ("jsonl", "ndjson"),
+        ("application/x-ndjson", "application/ndjson", "application/x-jsonlines", "application/json-lines"),
+    ),
+    EMAIL: Format("e-mail (EML)", "chosen:read_email", ("eml",), is_heavy=True),
 }
-_BY_ENDING = {
-    "txt": TEXT,
-    "text": TEXT,
-    "log": TEXT,
-    "md": MARKDOWN,
-    "markdown": MARKDOWN,
-    "htm": HTML,
-    "html": HTML,
-    "xhtml": HTML,
-    "pdf": PDF,
-    "docx": DOCX,
-    "pptx": PPTX,
-    "xlsx": XLSX,
-    "csv": CSV,
-    "tsv": CSV,
-    "json": JSON,
-    "jsonl": JSON_LINES,
-    "ndjson": JSON_LINES,
-    "eml": EMAIL,
-}
+"""The readable formats, by media type."""
+
+READABLE = tuple(FORMATS)
+*_FIRST_NAMES, _LAST_NAME = (one.name for one in FORMATS.values())
+READABLE_NAMES = f"{', '.join(_FIRST_NAMES)} or {_LAST_NAME}"
+
+_BY_HEADER = {name: media_type for media_type, one in FORMATS.items() for name in (media_type, *one.other_types)}
+_BY_ENDING = {ending: media_type for media_type, one in FORMATS.items() for ending in one.endings}
 _UNSPECIFIC = (
     *("", "application/octet-stream", "application/x-www-form-urlencoded", "binary/octet-stream"),
     *("application/zip", "application/x-zip-compressed", "application/vnd.ms-excel"),
@@ -67,8 +86,6 @@ _OLD_OFFICE = {"doc": "DOCX", "ppt": "PPTX", "xls": "XLSX"}
 """Endings of the binary formats before 2007, and what the same programs save today."""
 
 _UTF8 = ("", "utf-8", "utf8", "us-ascii", "ascii")
-_NAMED_BY_CHARSET = (TEXT, MARKDOWN, HTML)
-"""Formats that are read as UTF-8 alone; the others tell their encoding, or their reader finds it out."""
 
 MAIN_PARTS: Final = {DOCX: b"word/document.xml", PPTX: b"ppt/presentation.xml", XLSX: b"xl/workbook.xml"}
 """The part by whose usual name an office document is known among others (ECMA-376, part 1)."""
@@ -99,7 +116,7 @@ def media_type_of(header: str | None, name: str, body: bytes | bytearray = b"") 
         what = f"'{media_type}'" if media_type else f"the type of '{name}'"
         raise UnsupportedValue(f"Cannot read {what}: documents are {READABLE_NAMES}.", param="Content-Type")
     found = _BY_HEADER[media_type]
-    if found in _NAMED_BY_CHARSET and _charset(parameters) not in _UTF8:
+    if FORMATS[found].is_utf8 and _charset(parameters) not in _UTF8:
         raise UnsupportedValue("Text must be encoded as UTF-8.", param="Content-Type")
     return found
 

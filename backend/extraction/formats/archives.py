@@ -7,15 +7,13 @@ from io import BytesIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from backend.extraction.domain.blocks import Block
-from backend.extraction.domain.media_types import DOCX, PPTX, XLSX, ZIP_START, office_format
+from backend.extraction.domain.media_types import FORMATS, ZIP_START, office_format
 from backend.extraction.formats.malformed import MALFORMED
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 MAX_UNPACKED_BYTES = 200_000_000
 MAX_PARTS = 20_000
 """A presentation of 5,000 slides has some 15,000 parts."""
-
-NAMES = {DOCX: "DOCX", PPTX: "PPTX", XLSX: "XLSX"}
 
 _COMPOUND_FILE = bytes.fromhex("d0cf11e0a1b11ae1")
 """With this begin encrypted office documents, and those of Office before 2007 ([MS-CFB], 2.2)."""
@@ -39,7 +37,7 @@ def read_archive(
         InvalidRequest: the file is encrypted, damaged, another kind of document, or holds a DTD.
         PayloadTooLarge: it would unpack to more than `MAX_UNPACKED_BYTES`, or has more than `MAX_PARTS` parts.
     """
-    name = NAMES[media_type]
+    name = FORMATS[media_type].name
     try:
         _check(body, media_type)
         yield from read(BytesIO(body))
@@ -48,7 +46,7 @@ def read_archive(
 
 
 def _check(body: bytes, media_type: str) -> None:
-    name = NAMES[media_type]
+    name = FORMATS[media_type].name
     if body.startswith(_COMPOUND_FILE):
         is_encrypted = _ENCRYPTED in body
         what = "is encrypted" if is_encrypted else f"has the format of Office before 2007: save the file as {name}"
@@ -57,7 +55,7 @@ def _check(body: bytes, media_type: str) -> None:
         raise InvalidRequest(f"The file is no {name}.", param="body")
     found = office_format(body)
     if found is not None and found != media_type:
-        raise InvalidRequest(f"The file is no {name}, but a {NAMES[found]}.", param="body")
+        raise InvalidRequest(f"The file is no {name}, but a {FORMATS[found].name}.", param="body")
     with ZipFile(BytesIO(body)) as archive:
         parts = archive.infolist()
         _check_size(parts, name)

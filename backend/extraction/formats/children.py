@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from backend.extraction.domain.media_types import HEAVY
+from backend.extraction.domain.media_types import FORMATS
 from backend.extraction.formats.frames import (
     ANSWER,
     HEAD,
@@ -44,8 +44,8 @@ class ChildLimits(NamedTuple):
     content: ContentLimits = ContentLimits()
 
     def job(self, body: bytes | bytearray, media_type: str) -> Job:
-        """Describe a file to the child; the formats of `HEAVY` take long for their length."""
-        seconds = self.heavy_cpu_seconds if media_type in HEAVY else self.cpu_seconds
+        """Describe a file to the child; heavy formats get more time."""
+        seconds = self.heavy_cpu_seconds if FORMATS[media_type].is_heavy else self.cpu_seconds
         return Job(media_type=media_type, size_bytes=len(body), cpu_seconds=seconds, **self.content._asdict())
 
 
@@ -80,7 +80,7 @@ class Child:
 
     @property
     def is_usable(self) -> bool:
-        """Say whether it may cut another file: it is alive and idle, and has read nothing of a format of `HEAVY`."""
+        """Say whether it may cut another file: it is alive and idle, and has read nothing of a heavy format."""
         return not self.has_ended and self._is_idle and not self._has_read_heavy
 
     @property
@@ -106,7 +106,7 @@ class Child:
             PayloadTooLarge: it holds too much, or takes too much memory.
         """
         self._is_idle = False
-        self._has_read_heavy |= media_type in HEAVY
+        self._has_read_heavy |= FORMATS[media_type].is_heavy
         left = self._limits.wall_seconds
         loop = asyncio.get_running_loop()
         async with beside(self._send(body, media_type)) as sending:

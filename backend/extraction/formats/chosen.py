@@ -3,13 +3,12 @@
 The library of a format is loaded with the first document of the format, NumPy with the first one that is cut here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from pkgutil import resolve_name
 
 from backend.extraction.domain.blocks import Block
-from backend.extraction.domain.media_types import CSV, DOCX, EMAIL, HTML, JSON, JSON_LINES, MARKDOWN, PDF, PPTX, XLSX
+from backend.extraction.domain.media_types import FORMATS, TEXT
 from backend.extraction.formats.pieces import ContentLimits, PieceBatch
-
-Reader = Callable[[bytes], Iterable[Block]]
 
 
 def read_blocks(body: bytes, media_type: str) -> Iterable[Block]:
@@ -19,45 +18,14 @@ def read_blocks(body: bytes, media_type: str) -> Iterable[Block]:
         InvalidRequest: the document is malformed. It may be raised while blocks are asked for.
         PayloadTooLarge: it has too many pages or cells, or is too large unpacked; likewise.
     """
-    return (_paged_reader(media_type) or _structured_reader(media_type) or _text_reader(media_type))(body)
+    return resolve_name(f"{__package__}.{FORMATS.get(media_type, FORMATS[TEXT]).reader}")(body)
 
 
-def _paged_reader(media_type: str) -> Reader | None:
-    if media_type == PDF:
-        from backend.extraction.formats.pdf import read_pdf as read
-    elif media_type == DOCX:
-        from backend.extraction.formats.docx import read_docx as read
-    elif media_type == PPTX:
-        from backend.extraction.formats.pptx import read_pptx as read
-    elif media_type == XLSX:
-        from backend.extraction.formats.xlsx import read_xlsx as read
-    else:
-        return None
-    return read
+def read_email(body: bytes) -> Iterable[Block]:
+    """Read an e-mail, and what is attached to it."""
+    from backend.extraction.formats.email import read_message
 
-
-def _structured_reader(media_type: str) -> Reader | None:
-    if media_type == CSV:
-        from backend.extraction.formats.delimited import read_csv as read
-    elif media_type == JSON:
-        from backend.extraction.formats.json_values import read_json_document as read
-    elif media_type == JSON_LINES:
-        from backend.extraction.formats.json_values import read_json_lines as read
-    elif media_type == EMAIL:
-        from backend.extraction.formats.email import read_email as read
-    else:
-        return None
-    return read
-
-
-def _text_reader(media_type: str) -> Reader:
-    if media_type == MARKDOWN:
-        from backend.extraction.formats.markdown import read_markdown as read
-    elif media_type == HTML:
-        from backend.extraction.formats.html import read_html as read
-    else:
-        from backend.extraction.formats.text import read_plain_text as read
-    return read
+    return read_message(body, read_blocks)
 
 
 def cut_here(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, Sequence[PieceBatch]]:

@@ -3,7 +3,7 @@
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from email.errors import MessageError
 from email.headerregistry import DateHeader
 from email.message import EmailMessage
@@ -12,8 +12,7 @@ from email.policy import default
 from io import BytesIO
 
 from backend.extraction.domain.blocks import Block, Heading, Paragraph
-from backend.extraction.domain.media_types import EMAIL, HTML, MARKDOWN, TEXT, media_type_of
-from backend.extraction.formats.chosen import read_blocks
+from backend.extraction.domain.media_types import EMAIL, FORMATS, HTML, TEXT, media_type_of
 from backend.extraction.formats.malformed import MALFORMED
 from backend.extraction.formats.text import storable
 from shared.errors import InvalidRequest, PayloadTooLarge
@@ -29,14 +28,18 @@ MAX_HEADER_CHARACTERS = 10_000
 _SHOWN = ("From", "To", "Cc", "Subject", "Date")
 _KNOWN = re.compile(rb"^(?:From|To|Cc|Subject|Date|Received|Message-ID|MIME-Version|Content-Type):", re.I | re.M)
 _HEAD_BYTES = 256 * 1024
-_WITH_CHARSET = (TEXT, MARKDOWN, HTML)
 _BLANKS = re.compile(rb"\s+")
 
 _MALFORMED = (*MALFORMED, MessageError)
 
+ReadBlocks = Callable[[bytes, str], Iterable[Block]]
+"""Reads a document of a media type."""
 
-def read_email(body: bytes) -> Iterator[Block]:
+
+def read_message(body: bytes, read_blocks: ReadBlocks) -> Iterator[Block]:
     """Yield the subject as a heading, the headers, the text, and the attachments under headings of their names.
+
+    `read_blocks` reads what it holds.
 
     Raises:
         InvalidRequest: the file is no e-mail, or its parts lie too deep in each other.
@@ -47,7 +50,7 @@ def read_email(body: bytes) -> Iterator[Block]:
     try:
         message = BytesParser(EmailMessage, policy=default).parse(BytesIO(body))
         _check_parts(message)
-        yield from _Mail().blocks(message, 1)
+        yield from _Mail(read_blocks).blocks(message, 1)
     except RecursionError:
         raise InvalidRequest(_TOO_DEEP, param="body") from None
     except _MALFORMED as error:
@@ -72,7 +75,8 @@ def _check_parts(message: EmailMessage) -> None:
 class _Mail:
     """Reads one file; it counts the attachments, also those of messages inside the message."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_blocks: ReadBlocks) -> None:
+        self._read_blocks = read_blocks
         self._attachments = 0
 
     def blocks(self, message: EmailMessage, level: int) -> Iterator[Block]:
@@ -81,7 +85,7 @@ class _Mail:
         yield Paragraph(text="\n".join(f"{name}: {value}" for name, value in shown if value))
         attached = list[EmailMessage]()
         for part in _texts_of(message, attached):
-            yield from _text_blocks(part, level + 1)
+            yield from self._text(part, level)
         for part in attached:
             yield from self._attachment(part, level + 1)
 
@@ -97,19 +101,22 @@ class _Mail:
             yield Paragraph(text=f"{name} is left out: the e-mail has more than {MAX_ATTACHMENTS} attachments.")
             return
         try:
-            yield from _below(_attached_document(part, name), level)
+            yield from _below(self._document(part, name), level)
         except InvalidRequest as error:
             yield Paragraph(text=f"{name} is left out: {error.message}")
 
+    def _document(self, part: EmailMessage, name: str) -> Iterable[Block]:
+        body = _payload(part)
+        media_type = media_type_of(part.get_content_type(), name, body)
+        if media_type == EMAIL:
+            raise InvalidRequest("E-mails attached as files are not read.", param="body")
+        if FORMATS[media_type].is_utf8:
+            body = _decoded(part, body).encode()
+        return self._read_blocks(body, media_type)
 
-def _attached_document(part: EmailMessage, name: str) -> Iterable[Block]:
-    body = _payload(part)
-    media_type = media_type_of(part.get_content_type(), name, body)
-    if media_type == EMAIL:
-        raise InvalidRequest("E-mails attached as files are not read.", param="body")
-    if media_type in _WITH_CHARSET:
-        body = _decoded(part, body).encode()
-    return read_blocks(body, media_type)
+    def _text(self, part: EmailMessage, level: int) -> Iterable[Block]:
+        kind = HTML if part.get_content_type() == HTML else TEXT
+        return _below(self._read_blocks(_decoded(part, _payload(part)).encode(), kind), level)
 
 
 def _inner(part: EmailMessage) -> list[EmailMessage]:
@@ -138,11 +145,6 @@ def _texts_of_best(part: EmailMessage, attached: list[EmailMessage]) -> Iterator
     plain = [one for one in inner if one.get_content_type() == TEXT and _payload(one).strip()]
     for best in (plain or inner[-1:])[:1]:
         yield from _texts_of(best, attached)
-
-
-def _text_blocks(part: EmailMessage, level: int) -> Iterable[Block]:
-    kind = HTML if part.get_content_type() == HTML else TEXT
-    return _below(read_blocks(_decoded(part, _payload(part)).encode(), kind), level - 1)
 
 
 def _below(blocks: Iterable[Block], level: int) -> Iterator[Block]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
-from backend.extraction.domain.media_types import MARKDOWN, READABLE, TEXT
+from backend.extraction.domain.media_types import FORMATS, READABLE_NAMES
 from backend.extraction.formats.children import Child, ChildLimits
 from backend.extraction.formats.chosen import cut_here
 from backend.extraction.formats.fair_semaphore import Claimant, FairSemaphore
@@ -22,9 +22,6 @@ QUEUE_LENGTH, WHOLE_QUEUE_LENGTH = 16, 64
 IDLE_SECONDS = 10.0
 """How long a child waits for another file."""
 
-_READ_HERE = {TEXT: 64 * 1024, MARKDOWN: 8 * 1024}
-"""Longer files are read by a child. None of these lengths takes 50 ms, whatever the file holds."""
-
 
 class LibraryDocumentReader:
     """Starts child processes when they are needed, and stops them when they are idle."""
@@ -38,12 +35,12 @@ class LibraryDocumentReader:
     @asynccontextmanager
     async def read(self, file: ReadableFile) -> AsyncGenerator[CutFile]:
         """Yield the pieces of a file; who leaves early ends the work of the child."""
-        if file.media_type not in READABLE:
+        if file.media_type not in FORMATS:
             raise UnsupportedValue(
-                f"Documents of type {file.media_type} are not read; use text, Markdown, HTML, PDF or DOCX.",
+                f"Documents of type {file.media_type} are not read; use {READABLE_NAMES}.",
                 param="Content-Type",
             )
-        if len(file.body) <= _READ_HERE.get(file.media_type, 0):
+        if len(file.body) <= FORMATS[file.media_type].bytes_read_here:
             batches = _cut_here(file, self._limits)
             async with aclosing(batches):
                 yield await _opened(file, batches)
