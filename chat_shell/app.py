@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import aiohttp
 import structlog
@@ -43,10 +44,12 @@ from chat_shell.tools.services.served_catalogue import ToolServerCatalogue
 from chat_shell.tools.services.skills import ReadSkill
 from chat_shell.tools.skill_folders.skill_folder import SkillFolder, SkillsError
 from chat_shell.tools.telemetry.observer import LoggingToolServers
+from chat_shell.turns.domain.reminders import reminder_of_call
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
 from chat_shell.turns.services.single_tools import SingleTools
 from chat_shell.turns.services.turn_service import TurnService
+from chat_shell.turns.services.turn_toolbox import TurnToolbox
 from chat_shell.turns.telemetry.observer import LoggingTurnObserver
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
@@ -98,12 +101,9 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         served, providers = await served_tools(settings, environ, clock)
         tools = knowledge_tools(knowledge, room)
         toolbox = toolbox_of(tools, clock, tool_timeout_seconds(room_times), providers)
-        defaults = TurnDefaults(
-            RetryPolicy(jitter=random.random, on_retry=count_retry),
-            settings.max_model_calls,
-            settings.max_tool_result_tokens,
-        )
-        run = RunTurn(models, toolbox, clock, LoggingTurnObserver(), defaults)
+        open_tools = partial(TurnToolbox, toolbox, settings.max_tool_result_tokens)
+        defaults = TurnDefaults(RetryPolicy(jitter=random.random, on_retry=count_retry), settings.max_model_calls)
+        run = RunTurn(models, open_tools, reminder_of_call, clock, LoggingTurnObserver(), defaults)
         turns = TurnService(run, SingleTools(toolbox, models, served.offered), models.cards, clock, admission)
         look_for_cycles_rarely()
         await _serve_doors(settings, certificates, turns, admission, served)

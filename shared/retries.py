@@ -37,6 +37,12 @@ class RetryPolicy:
             return None
         return max(asked_seconds, self.first_wait_seconds * 2**retries * (0.5 + self.jitter()))
 
+    async def wait(self, model: str, seconds: float) -> None:
+        """Tell that a call of the model is sent again, and wait before that."""
+        if self.on_retry is not None:
+            self.on_retry(model)
+        await self.sleep(seconds)
+
 
 def retry_after_seconds(headers: dict[str, str], now: datetime) -> float | None:
     """Return the time to wait: `retry-after-ms`, or `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).

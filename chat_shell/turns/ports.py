@@ -1,10 +1,59 @@
-"""The port through which operators observe turns."""
+"""What running a turn needs of others: who takes its events, its tools, and who observes it for operators."""
 
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from chat_shell.tools.domain.tool_answers import ToolAnswer
-from shared.models.events import Usage
-from shared.models.execution import ExecutionRequest
+from chat_shell.turns.domain.turn import CallModel, RunTools, ToolsAnswered, TurnState
+from shared.models.events import ExecutionEvent, ModelCard, Usage
+from shared.models.execution import ExecutionRequest, ToolDefinition
+from shared.models.messages import Message, ToolCall
+
+Emit = Callable[[ExecutionEvent], Awaitable[None]]
+"""Takes the events of a turn in their order; it may make the turn wait."""
+
+
+class AnswerText(Protocol):
+    """What clients get of the text of one answer, however the text is split."""
+
+    def feed(self, text: str) -> Iterable[ExecutionEvent]:
+        """Take more text; return what may be shown, over which the caller iterates before the next call."""
+        ...
+
+    def flush(self) -> Iterable[ExecutionEvent]:
+        """Return what was held back; called once the text has ended."""
+        ...
+
+    def take_calls(self) -> tuple[ToolCall, ...]:
+        """Return the tool calls that the whole text stands for, of which nothing is shown; none where it has words."""
+        ...
+
+
+class TurnTools(Protocol):
+    """The tools of one turn, and what the turn knows of their results."""
+
+    @property
+    def offered(self) -> tuple[ToolDefinition, ...]:
+        """What is offered to the model, ours and the client's, sorted by name."""
+        ...
+
+    def answer_text(self, state: TurnState, step: CallModel) -> AnswerText:
+        """Begin to read the text of the answer to a model call."""
+        ...
+
+    async def run(self, state: TurnState, step: RunTools, emit: Emit) -> ToolsAnswered:
+        """Run our own calls, emit what clients see of them, and return what the model reads."""
+        ...
+
+
+OpenTools = Callable[[ExecutionRequest, ModelCard, Sequence[Message]], TurnTools]
+"""Opens the tools of a turn, for its model, whose first prompt holds these messages.
+
+It raises InvalidRequest where tools of the request cannot be offered.
+"""
+
+WriteReminder = Callable[[ExecutionRequest, TurnState, CallModel], str]
+"""Writes the message with which the request of a model call ends; "" where there is nothing to say."""
 
 
 class TurnObserver(Protocol):

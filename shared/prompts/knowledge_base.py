@@ -147,20 +147,6 @@ BUDGET_EXHAUSTED = (
     "The space for knowledge is used up; nothing more can be read in this turn. Answer from what has been found."
 )
 
-CALL_REPEATED = (
-    "This call has been made several times in this turn with the same arguments, and was not made again. "
-    "Answer from its results, or make another call."
-)
-
-TOOL_UNKNOWN = "There is no tool of this name. Available tools: "
-ARGUMENTS_NO_JSON = "The arguments are not valid JSON. Call the tool again with one JSON object."
-ARGUMENTS_NO_OBJECT = "The arguments must be one JSON object. Call the tool again with one."
-ARGUMENTS_REJECTED = "The arguments do not fit the tool's parameters: "
-TOOL_TIMED_OUT = "The tool took too long and was stopped. The same call may work later; another one may be quicker."
-TOOL_UNAVAILABLE = "The tool cannot be reached at present. Answer without it or try once more."
-TOOL_NOT_PERMITTED = "Access was denied. Repeating the call will not help."
-TOOL_FAILED = "The tool failed. Repeating the same call will probably not help."
-
 ANSWER_CUT = (
     "The answer ends here: what followed would have repeated restricted knowledge, which can be used and not shown."
 )

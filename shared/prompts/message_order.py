@@ -3,18 +3,13 @@
 chat_shell sends this order; the backend measures, shows and compares it.
 """
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shared.errors import InvalidRequest
 from shared.models.execution import DynamicBlock, ExecutionRequest, Purpose
-from shared.models.messages import Content, HistoryMessage, Message, SystemMessage, TextPart, UserMessage, texts_in
-from shared.prompts.attached_files import is_attached_file
-from shared.prompts.authors import without_author
-
-_TIME_SUFFIX = re.compile(r"\n\n<time>[^<>\n]*</time>\Z")
+from shared.models.messages import Content, HistoryMessage, Message, SystemMessage, TextPart, UserMessage
 
 BLOCK_SEPARATOR = "\n\n"
 
@@ -93,21 +88,6 @@ def without_time_suffix(content: Content, sent_at: datetime, time_zone: str) -> 
 def _suffix(sent_at: datetime, time_zone: str) -> str:
     local = sent_at.astimezone(ZoneInfo(time_zone))
     return f"\n\n<time>{local:%Y-%m-%d %H:%M} {time_zone}</time>"
-
-
-def texts_of_user(content: Content) -> tuple[str, ...]:
-    """Return the texts of a user message as they were sent, files among them, without a date suffix and its author."""
-    texts = (without_author(_TIME_SUFFIX.sub("", text)) for text in texts_in(content))
-    return tuple(text for text in texts if text)
-
-
-def words_of_user(content: Content) -> tuple[str, ...]:
-    """Return the texts that the user wrote, without those of attached files.
-
-    Whoever wrote a file, it is not the user's message: did its words count as their own, a file with the passages of a
-    restricted base, or with a dictionary, would let these leave, and a long one would displace what the user did write.
-    """
-    return tuple(text for text in texts_of_user(content) if not is_attached_file(text))
 
 
 def _current(request: ExecutionRequest) -> UserMessage | None:

@@ -1,4 +1,4 @@
-"""What a model reads in the place of what was left out of a tool's result."""
+"""What a model reads in the place of a tool's result, or of what was left out of one."""
 
 from shared.tokens import estimate_tokens
 
@@ -12,6 +12,20 @@ _LEFT_OUT = "\n[… {left} of about {whole} tokens of this text are left out her
 _DOCUMENTS_LEFT_OUT = (
     "{shown} of {whole} documents are shown, because all of them would be too long. A narrower call brings others."
 )
+
+CALL_REPEATED = (
+    "This call has been made several times in this turn with the same arguments, and was not made again. "
+    "Answer from its results, or make another call."
+)
+
+TOOL_UNKNOWN = "There is no tool of this name. Available tools: "
+ARGUMENTS_NO_JSON = "The arguments are not valid JSON. Call the tool again with one JSON object."
+ARGUMENTS_NO_OBJECT = "The arguments must be one JSON object. Call the tool again with one."
+ARGUMENTS_REJECTED = "The arguments do not fit the tool's parameters: "
+TOOL_TIMED_OUT = "The tool took too long and was stopped. The same call may work later; another one may be quicker."
+TOOL_UNAVAILABLE = "The tool cannot be reached at present. Answer without it or try once more."
+TOOL_NOT_PERMITTED = "Access was denied. Repeating the call will not help."
+TOOL_FAILED = "The tool failed. Repeating the same call will probably not help."
 
 
 def within_tokens(text: str, limit_tokens: int) -> str:

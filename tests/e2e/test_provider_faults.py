@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
+from chat_shell.turns.services.model_answer import MAX_ANSWER_CHARACTERS
 from shared.prompts.summary import COMPACTED
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.turns import Body, bare_client, items_of, messages_in, new_conversation, streamed_turn, text_of, turn

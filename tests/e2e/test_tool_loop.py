@@ -12,6 +12,7 @@ import pytest
 
 from shared.models.execution import TurnLimits
 from shared.prompts import knowledge_base as texts
+from shared.prompts import tool_results as result_texts
 from tests.e2e.doors import through_grpc, through_http
 from tests.e2e.pair import Pair, lone_chat_shell
 from tests.e2e.test_doors import FULL, plain_request
@@ -73,11 +74,11 @@ async def test_parallel_calls_are_answered_in_call_order(pair: Pair, model: Fake
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (ScriptedCall(name="rm_rf"), texts.TOOL_UNKNOWN + "knowledge_base_list_documents, "),
-        (ScriptedCall(name="knowledge_base_search", arguments='{"query": '), texts.ARGUMENTS_NO_JSON),
-        (ScriptedCall(name="knowledge_base_search", arguments="[1, 2]"), texts.ARGUMENTS_NO_OBJECT),
-        (ScriptedCall(name="knowledge_base_search", arguments='{"query": "\\ud800"}'), texts.ARGUMENTS_NO_JSON),
-        (ScriptedCall(name="knowledge_base_search", arguments="{}"), texts.ARGUMENTS_REJECTED + "query: "),
+        (ScriptedCall(name="rm_rf"), result_texts.TOOL_UNKNOWN + "knowledge_base_list_documents, "),
+        (ScriptedCall(name="knowledge_base_search", arguments='{"query": '), result_texts.ARGUMENTS_NO_JSON),
+        (ScriptedCall(name="knowledge_base_search", arguments="[1, 2]"), result_texts.ARGUMENTS_NO_OBJECT),
+        (ScriptedCall(name="knowledge_base_search", arguments='{"query": "\\ud800"}'), result_texts.ARGUMENTS_NO_JSON),
+        (ScriptedCall(name="knowledge_base_search", arguments="{}"), result_texts.ARGUMENTS_REJECTED + "query: "),
         (search("x", knowledge_base_ids=["kb_of_others"]), texts.BASE_NOT_IN_SCOPE),
         (ScriptedCall(name="knowledge_base_read_document", arguments='{"document": "no"}'), texts.NO_SUCH_DOCUMENT),
     ],
@@ -110,7 +111,7 @@ async def test_a_base_that_is_deleted_in_the_middle_of_a_turn_fails_its_search_o
         followed = await client.get(f"/v1/responses/{started['id']}?stream=true")
         response = (await client.get(f"/v1/responses/{started['id']}")).json()
     _, two = await model.requests()
-    assert tool_results(two)[-1]["content"] == texts.TOOL_NOT_PERMITTED
+    assert tool_results(two)[-1]["content"] == result_texts.TOOL_NOT_PERMITTED
     assert response["status"] == "completed"
     assert response["output"][0]["status"] == "failed"
     assert "response.completed" in followed.text
@@ -120,7 +121,7 @@ async def test_a_forged_ticket_gets_nothing(small_pair: Pair, small_model: FakeM
     await small_model.script(Reply(tool_calls=(search("fox"),)), Reply(text=("No.",)))
     told = await through_grpc(small_pair, plain_request(knowledge=FULL))
     _, two = await small_model.requests()
-    assert tool_results(two)[-1]["content"] == texts.TOOL_NOT_PERMITTED
+    assert tool_results(two)[-1]["content"] == result_texts.TOOL_NOT_PERMITTED
     assert told.events[-1].type == "turn_finished"
 
 
@@ -211,7 +212,7 @@ async def test_the_operator_bounds_model_calls_and_a_backend_that_is_away_fails_
         assert told.events[-1].type == "turn_finished"
         requests = await small_model.requests()
         assert len(requests) == calls
-        assert {result["content"] for result in tool_results(requests[-1])[2:]} == {texts.TOOL_UNAVAILABLE}
+        assert {result["content"] for result in tool_results(requests[-1])[2:]} == {result_texts.TOOL_UNAVAILABLE}
         await small_model.reset()
         await small_model.script(Reply(text=("Done.",)), when=FORCED_TO_ANSWER)
         await small_model.script(Reply(tool_calls=(search("fox"),), repeat=True))

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
 
+from chat_shell.turns.ports import Emit
 from shared.models.events import ExecutionEvent, ModelCard
 from shared.models.execution import ExecutionRequest
 from shared.models.served_tools import OfferedTools
@@ -28,14 +30,15 @@ class ScriptedRunner:
         self.live = 0
         self.closed = asyncio.Event()
 
-    async def __call__(self, request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
+    async def __call__(self, request: ExecutionRequest, emit: Emit) -> None:
         """Play the script."""
         self.requests.append(request)
         self.live += 1
         try:
-            async for event in self._script(request):
-                self.produced += 1
-                yield event
+            async with aclosing(self._script(request)) as events:
+                async for event in events:
+                    self.produced += 1
+                    await emit(event)
         finally:
             self.live -= 1
             self.closed.set()

@@ -17,10 +17,10 @@ from shared.models.messages import AssistantMessage, HistoryMessage, SystemMessa
 from shared.models.values import Value
 from shared.prompts.authors import author_of
 from shared.prompts.knowledge_base import TEMPLATE_VERSION
-from shared.prompts.message_order import words_of_user
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from shared.prompts.skills import READ_SKILL
 from shared.prompts.summary import is_left_out_mark
+from shared.prompts.user_words import words_of_user
 
 FIRST_WITH_SKILLS = 2
 """The first version of the fixed texts under which `classic` keeps texts of skills; earlier epochs have elided them."""

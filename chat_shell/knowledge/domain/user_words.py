@@ -2,7 +2,7 @@
 
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, UserMessage
-from shared.prompts.message_order import texts_of_user, words_of_user
+from shared.prompts.user_words import texts_of_user, words_of_user
 
 
 def user_words(request: ExecutionRequest) -> str:

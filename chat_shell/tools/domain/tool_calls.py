@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from shared.models.messages import AssistantMessage, Message, ToolCall
 from shared.models.values import JsonObject
-from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT, ARGUMENTS_REJECTED
+from shared.prompts.tool_results import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT, ARGUMENTS_REJECTED
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
 

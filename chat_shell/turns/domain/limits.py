@@ -1,20 +1,16 @@
-"""Limits of a turn: knowledge calls, the share of the model's window that results may fill, length of answers."""
+"""Limits of a turn: knowledge calls, and the share of the model's window that results may fill."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from shared.models.events import ModelCard, Usage
+from shared.models.events import ModelCard
 from shared.models.messages import AssistantMessage, Message
 from shared.prompts.knowledge_base import BUDGET_EXHAUSTED, BUDGET_WARNING, CALL_LIMIT_REACHED
 from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS
-from shared.tokens import estimate_tokens, message_tokens
+from shared.tokens import estimate_tokens
 
 WARNING_PERCENT = 70
 REFUSAL_PERCENT = 90
-
-MAX_ANSWER_CHARACTERS = 2_000_000
-"""Limit of one model call's text and reasoning: four times the longest possible answer of current models (128,000
-tokens), so that only a model that repeats itself without end reaches it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +59,3 @@ def knowledge_calls_in(messages: Iterable[Message]) -> int:
 def result_tokens(card: ModelCard, most_tokens: int) -> int:
     """Return how long a tool's result may be: never more than half of the window."""
     return min(most_tokens, card.context_window_tokens // 2)
-
-
-def used_tokens(messages: Iterable[Message], answer: AssistantMessage, usage: Usage) -> int:
-    """Count what the prompt holds once the answer is in it: as the provider reports it, else estimated.
-
-    Some servers report 0 where they have not counted.
-    """
-    if not usage.input_tokens:
-        return sum(message_tokens(message) for message in messages) + message_tokens(answer)
-    output_tokens = message_tokens(answer) if usage.output_tokens is None else usage.output_tokens
-    return usage.input_tokens + output_tokens

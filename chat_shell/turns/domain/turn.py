@@ -4,14 +4,13 @@ This module is pure: `decide` returns the next step, the service carries it out,
 after its result.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from chat_shell.tools.domain.tool_calls import call_ids, with_decoded_arguments, with_distinct_ids
-from chat_shell.turns.domain.limits import used_tokens
-from chat_shell.turns.domain.reminders import reminder_of_call
 from shared.errors import BallastError, ModelProtocolViolated
 from shared.models.events import Cost, FinishReason, Usage, add_usage
-from shared.models.execution import Purpose, ToolChoice
+from shared.models.execution import ToolChoice
 from shared.models.messages import AssistantMessage, Message, ProviderReasoning, ToolCall, ToolMessage, TurnMessage
 from shared.tokens import message_tokens
 
@@ -45,8 +44,6 @@ class TurnState:
     tool_choice: ToolChoice
     max_model_calls: int
     demands_function: bool = False
-    purpose: Purpose = Purpose.ANSWER
-    agents_reminder: str = ""
     hand_back_tokens: int | None = None
     prompt_tokens: int | None = None
     model_calls: int = 0
@@ -64,12 +61,11 @@ class TurnState:
 
 @dataclass(frozen=True, slots=True)
 class CallModel:
-    """Ask the model; `number` counts from 1. The request ends with `reminder`, which "" leaves out."""
+    """Ask the model; `number` counts from 1."""
 
     number: int
     messages: tuple[Message, ...]
     tool_choice: ToolChoice
-    reminder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +127,7 @@ def decide(state: TurnState) -> Step:
     if _is_too_long(state.prompt_tokens, state.hand_back_tokens):
         return YieldForCompaction(state.prompt_tokens or 0)
     number = state.model_calls + 1
-    return CallModel(number, state.messages, _tool_choice(state, number), _reminder(state, number))
+    return CallModel(number, state.messages, _tool_choice(state, number))
 
 
 def record(state: TurnState, observation: Observation) -> TurnState:
@@ -148,15 +144,19 @@ def left_out_of(state: TurnState, answer: ModelAnswered) -> tuple[str, ...]:
     return (*answer.left_out, TOO_MANY_CALLS) if len(answer.tool_calls) > MAX_CALLS_IN_ANSWER else answer.left_out
 
 
+def used_tokens(messages: Iterable[Message], answer: AssistantMessage, usage: Usage) -> int:
+    """Count what the prompt holds once the answer is in it: as the provider reports it, else estimated.
+
+    Some servers report 0 where they have not counted.
+    """
+    if not usage.input_tokens:
+        return sum(message_tokens(message) for message in messages) + message_tokens(answer)
+    output_tokens = message_tokens(answer) if usage.output_tokens is None else usage.output_tokens
+    return usage.input_tokens + output_tokens
+
+
 def _is_too_long(prompt_tokens: int | None, limit_tokens: int | None) -> bool:
     return prompt_tokens is not None and limit_tokens is not None and prompt_tokens >= limit_tokens
-
-
-def _reminder(state: TurnState, number: int) -> str:
-    if state.purpose is Purpose.SUMMARY:
-        return ""
-    is_last = number >= state.max_model_calls and state.tool_choice != "none"
-    return reminder_of_call(state.agents_reminder, state.added, is_last_call=is_last)
 
 
 def _tool_choice(state: TurnState, number: int) -> ToolChoice:

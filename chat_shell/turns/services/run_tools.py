@@ -16,6 +16,7 @@ from shared.models.execution import AccessMode, ExecutionRequest, ServedTool, To
 from shared.models.messages import ToolCall
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
+from shared.prompts import tool_results
 from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, can_read_files, offered_tools, served_in
 from shared.prompts.read_file import READ_FILE
 from shared.tracing import span_of
@@ -149,7 +150,7 @@ class Toolbox:
         tool = usable.get(call.name)
         if tool is None:
             names = sorted({*usable, *(function.name for function in request.tools)})
-            return AdmittedCall(call, None, {}, texts.TOOL_UNKNOWN + ", ".join(names))
+            return AdmittedCall(call, None, {}, tool_results.TOOL_UNKNOWN + ", ".join(names))
         try:
             arguments = decode_arguments(call.arguments)
         except ArgumentsRejected as rejection:
@@ -177,12 +178,12 @@ class Toolbox:
         except ArgumentsRejected as rejection:
             text = rejection.message
         except TimeoutError:
-            text = texts.TOOL_TIMED_OUT
+            text = tool_results.TOOL_TIMED_OUT
         except BallastError as error:
             text = _words_for(error)
         except Exception as error:  # noqa: BLE001 — a defect of a tool must not end the turn
             self._observer.tool_failed(context.request, admitted.call.name, error)
-            text = texts.TOOL_FAILED
+            text = tool_results.TOOL_FAILED
         return ToolAnswer(text=_failure(admitted.call, context.request, text), failed=True)
 
     async def _run_in_time(self, tool: Tool, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
@@ -218,7 +219,7 @@ def _failure(call: ToolCall, request: ExecutionRequest, text: str) -> str:
 
 def _words_for(error: BallastError) -> str:
     if isinstance(error, PermissionDenied | Unauthenticated):
-        return texts.TOOL_NOT_PERMITTED
+        return tool_results.TOOL_NOT_PERMITTED
     if isinstance(error, NotFound):
         return texts.NO_SUCH_DOCUMENT
-    return texts.TOOL_UNAVAILABLE if error.retryable else texts.TOOL_FAILED
+    return tool_results.TOOL_UNAVAILABLE if error.retryable else tool_results.TOOL_FAILED

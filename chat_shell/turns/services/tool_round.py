@@ -16,6 +16,7 @@ from chat_shell.turns.services.run_tools import AdmittedCall
 from shared.models.events import SearchFinished, SearchResult, SearchStarted, ServedCallFinished, ServedCallStarted
 from shared.models.messages import ToolMessage
 from shared.prompts import knowledge_base as texts
+from shared.prompts import tool_results
 from shared.prompts.message_order import join_blocks
 from shared.prompts.tool_results import within_tokens
 from shared.prompts.tool_servers import NO_ROOM
@@ -37,7 +38,7 @@ class ToolRound:
 def without_repeated(calls: Sequence[AdmittedCall], earlier: EarlierCalls) -> tuple[AdmittedCall, ...]:
     """Refuse calls that the turn has made again and again."""
     return tuple(
-        replace(one, tool=None, refusal=texts.CALL_REPEATED) if one.tool and earlier.exhausted(one.call) else one
+        replace(one, tool=None, refusal=tool_results.CALL_REPEATED) if one.tool and earlier.exhausted(one.call) else one
         for one in calls
     )
 
@@ -62,7 +63,7 @@ def served_started(calls: Sequence[AdmittedCall]) -> tuple[ServedCallStarted, ..
     )
 
 
-def hidden(event: ToolRoundEvent) -> ToolRoundEvent:
+def hide(event: ToolRoundEvent) -> ToolRoundEvent:
     """Return an event as a restricted turn reports it: nothing of it is scanned before clients get it."""
     match event:
         case ServedCallStarted():

@@ -1,19 +1,20 @@
 """Admit, run and time out turns for gRPC and HTTP alike, and turn every failure into an error for the caller."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Protocol, cast
+from typing import Protocol
 
 import structlog
 
 from chat_shell.foundation.services.admission import Admission
+from chat_shell.turns.ports import Emit
 from chat_shell.turns.services.event_buffer import EventBuffer
 from shared.clock import Clock
 from shared.errors import BallastError, DeadlineExceeded, InternalError
 from shared.models.error_reports import report_of
-from shared.models.events import ExecutionEvent, ModelCard, TurnFailed, Usage
+from shared.models.events import ModelCard, TurnFailed, Usage
 from shared.models.execution import ExecutionRequest, remaining_seconds
 from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
@@ -21,7 +22,7 @@ from shared.wakeup_batcher import WakeupBatcher
 
 log = structlog.get_logger("chat_shell.turns")
 
-TurnRunner = Callable[[ExecutionRequest], AsyncIterator[ExecutionEvent]]
+TurnRunner = Callable[[ExecutionRequest, Emit], Awaitable[None]]
 ModelLister = Callable[[], tuple[ModelCard, ...]]
 
 DEADLINE_GRACE_SECONDS = 1.0
@@ -99,7 +100,7 @@ class TurnService:
 
     @asynccontextmanager
     async def open(self, request: ExecutionRequest) -> AsyncGenerator[EventBuffer]:
-        """Run a turn while the block runs; leaving the block cancels the turn and closes the runner.
+        """Run a turn while the block runs; leaving the block cancels the turn.
 
         An error before the first event is raised by the buffer's `take`; a later one ends the events with `TurnFailed`.
 
@@ -132,7 +133,7 @@ class TurnService:
         limit = asyncio.timeout(left_seconds + self._deadline_grace_seconds)
         try:
             async with limit:
-                await self._copy(buffer, request)
+                await self._run(request, buffer.put)
             buffer.end()
         except BallastError as error:
             _end_with_error(buffer, error)
@@ -142,12 +143,6 @@ class TurnService:
                 return
             log.exception("Turn broke", request_id=request.request_id, turn_id=request.turn_id)
             _end_with_error(buffer, InternalError(f"An internal error ended the turn ({type(error).__name__})."))
-
-    async def _copy(self, buffer: EventBuffer, request: ExecutionRequest) -> None:
-        events = cast(AsyncGenerator[ExecutionEvent], self._run(request))
-        async with aclosing(events):
-            async for event in events:
-                await buffer.put(event)
 
 
 def _end_with_error(buffer: EventBuffer, error: BallastError) -> None:

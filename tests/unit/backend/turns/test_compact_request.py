@@ -16,8 +16,8 @@ from backend.turns.services.compact_input import CompactedInput
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, ModelUnavailable
 from shared.models.execution import Purpose
 from shared.models.messages import UserMessage
-from shared.prompts.message_order import texts_of_user
 from shared.prompts.summary import SUMMARY_INSTRUCTION, framed_summary
+from shared.prompts.user_words import texts_of_user
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house

@@ -9,6 +9,7 @@ from shared.models.events import CitationAdded, SearchFinished, SearchResult
 from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef, TurnLimits
 from shared.models.messages import AssistantMessage, Content, TextPart, ToolMessage, UserMessage
 from shared.prompts import knowledge_base as texts
+from shared.prompts import tool_results
 from shared.prompts.attached_files import attached_file
 from shared.prompts.message_order import with_time_suffix
 from tests.fakes.json_paths import at
@@ -134,7 +135,7 @@ async def test_a_restricted_turn_offers_the_search_alone_and_asks_the_sealed_roo
         )
     )
     assert [tool.name for tool in stage.model.calls[0].tools] == [SEARCH, "theirs"]
-    unknown = f"{texts.TOOL_UNKNOWN}{SEARCH}, theirs"
+    unknown = f"{tool_results.TOOL_UNKNOWN}{SEARCH}, theirs"
     assert results(stage.model.calls[1]) == [texts.CANNOT_ANSWER, unknown, unknown, unknown, texts.CANNOT_ANSWER]
     assert stage.shelf.searches == []
     (asked,) = stage.summaries.asked
@@ -343,6 +344,8 @@ async def test_behind_90_percent_not_even_a_small_result_goes_in():
 
 
 def test_no_text_has_room_for_anything_of_a_request():
-    constants = [value for name, value in vars(texts).items() if name.isupper() and isinstance(value, str)]
+    of_results = {name: text for name, text in vars(tool_results).items() if not name.startswith("_")}
+    named = vars(texts) | of_results
+    constants = [value for name, value in named.items() if name.isupper() and isinstance(value, str)]
     assert len(constants) > 20
     assert not any(mark in text for text in constants for mark in ("{", "}", "%s"))

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from chat_shell.tools.domain.tool_calls import ArgumentsRejected, decode_arguments
 from shared.models.values import JsonObject
-from shared.prompts.knowledge_base import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT
+from shared.prompts.tool_results import ARGUMENTS_NO_JSON, ARGUMENTS_NO_OBJECT
 from tests.strategies import json_objects
 
 

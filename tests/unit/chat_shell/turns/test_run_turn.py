@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from chat_shell.models.ports import CallFragment, ReasoningFragment, RefusalFragment, TextFragment
-from chat_shell.turns.domain.limits import MAX_ANSWER_CHARACTERS
+from chat_shell.turns.services.model_answer import MAX_ANSWER_CHARACTERS
 from shared.errors import (
     BallastError,
     DeadlineExceeded,
@@ -19,6 +19,7 @@ from shared.errors import (
 )
 from shared.models.events import (
     ErrorReport,
+    ExecutionEvent,
     FinishReason,
     FunctionCallDelta,
     FunctionCallRequested,
@@ -38,7 +39,7 @@ from shared.retries import RetryPolicy
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_requests import NOW, PARAMETERS, client_functions, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
-from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Hanging, Stage, only, results
+from tests.unit.chat_shell.turns.turn_cases import EchoingTools, FunctionTool, Hanging, Stage, events_of, only, results
 
 USAGE = Usage(input_tokens=10, output_tokens=5)
 
@@ -60,6 +61,17 @@ async def test_a_plain_answer():
     assert stage.observer.started == ["resp_1"]
     assert stage.observer.finished == [("stop", USAGE)]
     assert stage.model.closed_streams == 1
+
+
+async def test_a_turn_needs_its_ports_alone():
+    stage = Stage(ScriptedModel(calls(call("any", '{"a": 1}', "a")), says("Done [1].")))
+    service = stage.service_with(
+        lambda _request, _card, _prompt: EchoingTools(), lambda _request, _state, step: f"call {step.number}"
+    )
+    events = await events_of(service, execution_request())
+    assert [sent.reminder for sent in stage.model.calls] == ["call 1", "call 2"]
+    assert results(stage.model.calls[1]) == ['{"a": 1}']
+    assert [delta.text for delta in only(TextDelta, events)] == ["Done [1]."]
 
 
 async def test_reasoning_is_shown_and_a_refusal_is_the_answer():
@@ -334,11 +346,17 @@ async def test_the_models_own_deadline_error_keeps_the_text():
     assert events[-2] == MessagesAdded(messages=(AssistantMessage(text="Half"),))
 
 
-async def test_closing_the_generator_closes_the_models_stream():
+async def test_who_takes_no_more_events_closes_the_models_stream():
     stage = Stage(ScriptedModel(says("One", "Two")))
-    events = stage.service()(execution_request())
-    seen = [await anext(events), await anext(events)]
-    await events.aclose()
+    seen: list[ExecutionEvent] = []
+
+    async def emit(event: ExecutionEvent) -> None:
+        seen.append(event)
+        if len(seen) == 2:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await stage.service()(execution_request(), emit)
     assert seen == [ModelCallStarted(call=1), TextDelta(text="One")]
     assert stage.model.closed_streams == 1
     assert stage.observer.finished == [("cancelled", Usage())]

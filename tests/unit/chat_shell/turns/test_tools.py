@@ -18,6 +18,7 @@ from shared.models.events import (
 )
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
+from shared.prompts import tool_results
 from tests.fakes.json_paths import at
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import PARAMETERS, execution_request, knowledge
@@ -88,11 +89,11 @@ async def test_equal_searches_of_one_answer_run_once():
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("nonsense", "{}", texts.TOOL_UNKNOWN),
-        ("clock", '{"a"', texts.ARGUMENTS_NO_JSON),
-        ("clock", "[]", texts.ARGUMENTS_NO_OBJECT),
-        (SEARCH, "{}", texts.ARGUMENTS_REJECTED + "query: Field required"),
-        (SEARCH, '{"query": " "}', texts.ARGUMENTS_REJECTED + "query: "),
+        ("nonsense", "{}", tool_results.TOOL_UNKNOWN),
+        ("clock", '{"a"', tool_results.ARGUMENTS_NO_JSON),
+        ("clock", "[]", tool_results.ARGUMENTS_NO_OBJECT),
+        (SEARCH, "{}", tool_results.ARGUMENTS_REJECTED + "query: Field required"),
+        (SEARCH, '{"query": " "}', tool_results.ARGUMENTS_REJECTED + "query: "),
         (SEARCH, '{"query": "a", "knowledge_base_ids": ["kb_b"]}', texts.BASE_NOT_IN_SCOPE),
     ],
 )
@@ -117,7 +118,7 @@ async def test_an_exception_is_a_text_and_is_reported():
     script = calls(call("broken", "{}", "a"), call("clock", "{}", "b"))
     stage = Stage(ScriptedModel(script, says("Sorry")), tools=[Failing("broken", error), FunctionTool("clock")])
     events = await stage.run(execution_request())
-    assert results(stage.model.calls[1]) == [texts.TOOL_FAILED, "clock done"]
+    assert results(stage.model.calls[1]) == [tool_results.TOOL_FAILED, "clock done"]
     assert stage.observer.failures == [("broken", error)]
     assert sorted((tool, answer.failed) for tool, answer in stage.observer.answers) == [
         ("broken", True),
@@ -129,10 +130,10 @@ async def test_an_exception_is_a_text_and_is_reported():
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (Unavailable("down"), texts.TOOL_UNAVAILABLE),
-        (PermissionDenied("no"), texts.TOOL_NOT_PERMITTED),
+        (Unavailable("down"), tool_results.TOOL_UNAVAILABLE),
+        (PermissionDenied("no"), tool_results.TOOL_NOT_PERMITTED),
         (NotFound("gone"), texts.NO_SUCH_DOCUMENT),
-        (InternalError("defect"), texts.TOOL_FAILED),
+        (InternalError("defect"), tool_results.TOOL_FAILED),
     ],
 )
 async def test_an_error_of_the_backend_is_a_text(error: BallastError, told: str):
@@ -151,7 +152,7 @@ async def test_a_tool_that_takes_too_long_is_stopped_and_others_are_not():
         ScriptedModel(script, says("Sorry")), tools=[hanging, FunctionTool("clock")], tool_timeout_seconds=0.0
     )
     await stage.run(execution_request())
-    assert results(stage.model.calls[1]) == [texts.TOOL_TIMED_OUT, "clock done"]
+    assert results(stage.model.calls[1]) == [tool_results.TOOL_TIMED_OUT, "clock done"]
     assert hanging.cancelled
 
 

@@ -8,7 +8,7 @@ from chat_shell.models.ports import TextFragment
 from shared.models.events import FinishReason, FunctionCallRequested, MessagesAdded, TextDelta, TurnFailed, TurnFinished
 from shared.models.execution import Purpose
 from shared.models.messages import AssistantMessage, ToolMessage
-from shared.prompts.knowledge_base import CALL_REPEATED
+from shared.prompts.tool_results import CALL_REPEATED
 from tests.fakes.model_requests import PARAMETERS, client_functions, execution_request
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Stage, only, results

@@ -2,19 +2,24 @@
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
 from chat_shell.models.ports import ModelCall
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.ports.tools import Tool, ToolContext, ToolProvider
+from chat_shell.turns.domain.reminders import reminder_of_call
+from chat_shell.turns.domain.turn import CallModel, RunTools, ToolsAnswered, TurnState
+from chat_shell.turns.ports import Emit, OpenTools, WriteReminder
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
-from shared.models.events import ExecutionEvent
+from chat_shell.turns.services.turn_toolbox import TurnToolbox
+from shared.models.events import ExecutionEvent, TextDelta
 from shared.models.execution import ExecutionRequest, ToolDefinition
-from shared.models.messages import ToolMessage
+from shared.models.messages import ToolCall, ToolMessage
 from shared.models.values import JsonObject
 from shared.retries import RetryPolicy
 from tests.fakes.clock import FakeClock
@@ -57,6 +62,31 @@ class Hanging(FunctionTool):
         return self.answer
 
 
+class PlainText:
+    """Implements `AnswerText`: everything is shown as it is."""
+
+    def feed(self, text: str) -> Iterable[ExecutionEvent]:
+        return (TextDelta(text=text),)
+
+    def flush(self) -> Iterable[ExecutionEvent]:
+        return ()
+
+    def take_calls(self) -> tuple[ToolCall, ...]:
+        return ()
+
+
+class EchoingTools:
+    """Implements `TurnTools` with results that repeat the arguments."""
+
+    offered = ()
+
+    def answer_text(self, state: TurnState, step: CallModel) -> PlainText:
+        return PlainText()
+
+    async def run(self, state: TurnState, step: RunTools, emit: Emit) -> ToolsAnswered:
+        return ToolsAnswered(tuple(ToolMessage(call_id=each.call_id, content=each.arguments) for each in step.own))
+
+
 @dataclass
 class Stage:
     """A service and the fakes that it stands on."""
@@ -75,23 +105,36 @@ class Stage:
 
     def service(self) -> RunTurn:
         tools = (*knowledge_tools(self.shelf, self.summaries), *self.tools)
+        toolbox = Toolbox(tools, self.clock, self.observer, self.tool_timeout_seconds, self.providers)
+        return self.service_with(partial(TurnToolbox, toolbox, self.result_tokens), reminder_of_call)
+
+    def service_with(self, open_tools: OpenTools, write_reminder: WriteReminder) -> RunTurn:
         return RunTurn(
             OneModelDirectory(self.model, window_tokens=self.window_tokens),
-            Toolbox(tools, self.clock, self.observer, self.tool_timeout_seconds, self.providers),
+            open_tools,
+            write_reminder,
             self.clock,
             self.observer,
-            TurnDefaults(
-                retry=RetryPolicy(jitter=random.Random(7).random, sleep=self._sleep),
-                max_tool_result_tokens=self.result_tokens,
-            ),
+            TurnDefaults(retry=RetryPolicy(jitter=random.Random(7).random, sleep=self._sleep)),
         )
 
     async def run(self, request: ExecutionRequest) -> list[ExecutionEvent]:
-        return [event async for event in self.service()(request)]
+        return await events_of(self.service(), request)
 
     async def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.clock.advance(seconds)
+
+
+async def events_of(service: RunTurn, request: ExecutionRequest) -> list[ExecutionEvent]:
+    """All events of a turn."""
+    events: list[ExecutionEvent] = []
+
+    async def emit(event: ExecutionEvent) -> None:
+        events.append(event)
+
+    await service(request, emit)
+    return events
 
 
 def only(kind: type[Event], events: Sequence[object]) -> list[Event]:

@@ -1,0 +1,47 @@
+"""The text of an answer as clients get it: with citations resolved, and without calls that it was written for."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument, CitedText
+from chat_shell.tools.domain.written_calls import TextOfCalls
+from shared.models.events import ExecutionEvent, TextDelta
+from shared.models.messages import ToolCall
+
+STEP_CHARACTERS = 4_096
+"""How much text is looked through for citations at once: at worst, all of it brackets, some 20 ms of work."""
+
+
+class ReadText:
+    """Implements `AnswerText`. Where `documents` is None, the text stays as it is.
+
+    An answer that consists of calls of `callable_tools`, written as text, stands for these calls.
+    """
+
+    def __init__(self, documents: Mapping[int, CitedDocument] | None, callable_tools: Collection[str]) -> None:
+        self._citations = None if documents is None else CitationParser(documents)
+        self._text_of_calls = TextOfCalls(callable_tools)
+
+    def feed(self, text: str) -> Iterator[ExecutionEvent]:
+        """Take more text; yield what may be shown, in steps between which others may have their turn."""
+        return self._shown(self._text_of_calls.feed(text))
+
+    def flush(self) -> tuple[ExecutionEvent, ...]:
+        """Return what was held back."""
+        held_back = tuple(self._shown(self._text_of_calls.release()))
+        return held_back if self._citations is None else (*held_back, *_events_of(self._citations.flush()))
+
+    def take_calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls that the ended text stands for."""
+        return self._text_of_calls.take_calls()
+
+    def _shown(self, text: str) -> Iterator[ExecutionEvent]:
+        for start in range(0, len(text), STEP_CHARACTERS):
+            step = text[start : start + STEP_CHARACTERS]
+            if self._citations is None:
+                yield TextDelta(text=step)
+            else:
+                yield from _events_of(self._citations.feed(step))
+
+
+def _events_of(cited: CitedText) -> tuple[ExecutionEvent, ...]:
+    return (TextDelta(text=cited.text), *cited.citations) if cited.text else ()
