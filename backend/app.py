@@ -1,4 +1,4 @@
-"""Starting and stopping the backend, which is put together from what the wiring of each room builds."""
+"""Starting and stopping the backend, which is put together from what the wiring of each package builds."""
 
 import asyncio
 import hmac
@@ -52,7 +52,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.retention.wiring import build_retention
-from backend.routes import DOORS, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
+from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.lease import TurnLease
@@ -158,7 +158,7 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
         holder_of,
         cors_origins=settings.cors_origins,
         needs_certificate=settings.certificate_files.are_mutual,
-        doors=DOORS,
+        before_bodies=BEFORE_BODIES,
     )
 
 

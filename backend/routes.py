@@ -37,5 +37,5 @@ METRICS_ROUTERS = (health.metrics_router,)
 SHOWN_METRICS_ROUTERS = (shown_metrics.router,)
 """What stands in its place where there is one: the page of an administrator reads it."""
 
-DOORS = (RefusedEarly,)
+BEFORE_BODIES = (RefusedEarly,)
 """What sees a request before anything of its body is read."""

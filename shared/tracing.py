@@ -19,7 +19,7 @@ QUIET_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class SpanKind(StrEnum):
-    """Where a span stands: inside of a service, at its door, or on the way to another one."""
+    """Where a span stands: inside of a service, at its server, or on the way to another one."""
 
     INTERNAL = "internal"
     SERVER = "server"

@@ -34,7 +34,7 @@ class AgentPackage:
 def build_agents(
     database: Database, knowledge: KnowledgeStore, chat_shell: ChatShell, files: AgentFiles, clock: Clock
 ) -> AgentPackage:
-    """Build the room."""
+    """Build the package."""
     store = SqlAgentStore(database)
     presets = AgentPresets(store)
     models = ModelNames(ModelCatalogue(chat_shell, clock), presets)

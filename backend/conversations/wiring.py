@@ -18,7 +18,7 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class ConversationPackage:
-    """The use cases of conversations, and the stores over which the room of turns builds its own."""
+    """The use cases of conversations, and the stores over which turns build its own."""
 
     store: ConversationStore
     turns: TurnStore
@@ -28,7 +28,7 @@ class ConversationPackage:
 
 
 def build_conversations(database: Database, labelled: LabelAccess, clock: Clock, secret: str) -> ConversationPackage:
-    """Build the room; `secret` keys the cache keys that providers see."""
+    """Build the package; `secret` keys the cache keys that providers see."""
     store, turns = SqlConversationStore(database), SqlTurnStore(database)
     withheld, access = WithheldText(store, labelled), ConversationAccess(store, turns)
     services = ConversationServices(

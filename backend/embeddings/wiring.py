@@ -43,7 +43,7 @@ RETRIES_IN_SEARCH = RetryPolicy(random.random, max_retries=1, first_wait_seconds
 
 @dataclass(frozen=True)
 class EmbeddingPackage:
-    """What the rooms above search with, and the use cases of callers who ask the operator's providers themselves."""
+    """What the packages above search with, and the use cases of callers who ask the operator's providers themselves."""
 
     ports: MeaningPorts
     embeddings: Embeddings
@@ -58,7 +58,7 @@ def build_embeddings(
     clock: Clock,
     stack: AsyncExitStack,
 ) -> EmbeddingPackage:
-    """Build the room inside the event loop that will use it; connections are closed with the stack."""
+    """Build the package inside the event loop that will use it; connections are closed with the stack."""
     built = provider_of(embedder, clock, stack) if embedder is not None else None
     centred = CentredEmbedder(built) if built is not None else None
     questions: QuestionEmbedding = NO_MEANING.questions

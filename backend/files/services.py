@@ -34,7 +34,7 @@ MAX_COUNTED_FILES = 1_000
 """Files whose failures are counted; beyond it the pause of a file begins anew."""
 
 Withdrawal = Callable[[str], Awaitable[None]]
-"""Deletes what another room has made of the file of this id."""
+"""Deletes what another package has made of the file of this id."""
 
 
 class NewFile(NamedTuple):
@@ -131,7 +131,7 @@ class Files:
 
 
 class FileClearing:
-    """Deletes removed files, and uploads that broke off, with what other rooms have made of them.
+    """Deletes removed files, and uploads that broke off, with what other packages have made of them.
 
     A file that cannot be deleted waits longer after each failure, and the others do not wait for it.
     """

@@ -14,7 +14,7 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class FilePackage:
-    """The use cases of files, and what the rooms above need to build theirs."""
+    """The use cases of files, and what the packages above need to build theirs."""
 
     store: FileStore
     services: Files
@@ -24,9 +24,9 @@ class FilePackage:
 def build_files(
     database: Database, clock: Clock, max_files: int, withdrawals: Sequence[Withdrawal], supervisor: Supervisor
 ) -> FilePackage:
-    """Build the room, in which a user may have `max_files`.
+    """Build the package, in which a user may have `max_files`.
 
-    Each of `withdrawals` deletes what another room has made of a deleted file.
+    Each of `withdrawals` deletes what another package has made of a deleted file.
     """
     store = SqlFileStore(database, clock)
     clearing = FileClearing(store, clock, withdrawals, supervisor)

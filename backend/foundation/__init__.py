@@ -1,1 +1,1 @@
-"""What serves every room and knows nothing of the product: SQL, HTTP middleware, readiness, admission."""
+"""What serves every package and knows nothing of the product: SQL, HTTP middleware, readiness, admission."""

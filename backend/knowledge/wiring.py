@@ -28,7 +28,7 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class KnowledgePackage:
-    """The use cases of knowledge, and what the rooms above need to build theirs."""
+    """The use cases of knowledge, and what the packages above need to build theirs."""
 
     store: SqlKnowledgeStore
     ports: KnowledgePorts
@@ -49,7 +49,7 @@ def build_knowledge(
     meaning: MeaningPorts,
     reader: DocumentReader,
 ) -> KnowledgePackage:
-    """Build the room; each of `base_deletion_hooks` deletes what another room keeps about a deleted base.
+    """Build the package; each of `base_deletion_hooks` deletes what another package keeps about a deleted base.
 
     `meaning` is what searches by meaning, where the operator has set that up; without it search is by words alone.
     """

@@ -1,4 +1,4 @@
-"""The use cases of lookups, built over those of the rooms below."""
+"""The use cases of lookups, built over those of the packages below."""
 
 from backend.foundation.services.admission import Admission
 from backend.knowledge.services.use_cases import KnowledgeServices

@@ -1,1 +1,1 @@
-"""Upgrades of the database schema, over the tables of all rooms."""
+"""Upgrades of the database schema, over the tables of all packages."""

@@ -1,4 +1,4 @@
-"""All tables of the backend: importing a room's module of tables puts them into the one `metadata`."""
+"""All tables of the backend: importing a package's module of tables puts them into the one `metadata`."""
 
 from backend.agents.sql import tables as agents
 from backend.conversations.sql import tables as conversations

@@ -1,4 +1,4 @@
-"""Retention, and what is done about one person, built over the database and the use cases of other rooms."""
+"""Retention, and what is done about one person, built over the database and the use cases of other packages."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ def build_retention(
     conversations: ConversationStore,
     knowledge: KnowledgeStore,
 ) -> RetentionPackage:
-    """Build the room."""
+    """Build the package."""
     expiry, people = SqlExpiryStore(database, conversations, clock), SqlPersonStore(database, conversations, clock)
     sweeping = Retention(expiry, conversations, terms, clock, LoggingRetention())
     return RetentionPackage(sweeping, people, conversations, knowledge)

@@ -16,7 +16,7 @@ from backend.vector_stores.services.use_cases import VectorStoreServices, build_
 
 
 class LowerPackages(NamedTuple):
-    """What the room takes of knowledge and of files."""
+    """What the package takes of knowledge and of files."""
 
     knowledge: KnowledgePorts
     bases: KnowledgeCatalogue
@@ -36,7 +36,7 @@ class VectorStorePackage:
 
 
 def build_vector_stores(lower: LowerPackages, *, is_only_replica: bool) -> VectorStorePackage:
-    """Build the room."""
+    """Build the package."""
     ports, bell = lower.knowledge, WakeSignal()
     attached = StoreFilePorts(ports.store, lower.attachments, lower.files, bell, ports.clock)
     reading = ReadingPorts(lower.attachments, lower.file_store, ports.store, ports.reader, ports.clock)

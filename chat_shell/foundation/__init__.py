@@ -1,1 +1,1 @@
-"""Services for all rooms that know nothing of the content of turns: admission."""
+"""Services for all packages that know nothing of the content of turns: admission."""

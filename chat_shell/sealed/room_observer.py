@@ -9,7 +9,7 @@ from shared.models.safe_summary import Failure
 
 
 class RoomObserver(Protocol):
-    """Told what happens in the room; must not raise and must not block."""
+    """Told what happens in the sealed room; must not raise and must not block."""
 
     def summary_started(self, base_ids: tuple[str, ...], *, query_characters: int, found: int, sent: int) -> None:
         """There is evidence, `found` chunks of it, and the secondary model is about to be asked with `sent` of them."""

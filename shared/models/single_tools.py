@@ -38,7 +38,7 @@ class _CallBody(Value):
 
 
 def call_to_body(call: SingleToolCall) -> JsonObject:
-    """Return the JSON body of `POST /v1/tools/{tool}` at chat_shell's HTTP door."""
+    """Return the JSON body of `POST /v1/tools/{tool}` at chat_shell's HTTP server."""
     return {"turn": OpenAIRequestConverter.from_execution_request(call.turn), "arguments": call.arguments}
 
 

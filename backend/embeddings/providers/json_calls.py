@@ -48,7 +48,7 @@ class AnswerBounds(NamedTuple):
 
 @contextmanager
 def told_as_unavailable() -> Generator[None]:
-    """Raise an error of a provider as the ports of this room promise it: only what it refuses is not tried again."""
+    """Raise an error of a provider as the ports of this package promise it: only what it refuses is not tried again."""
     try:
         yield
     except ModelRequestRejected:

@@ -50,7 +50,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
             Middleware(LastCatch),
             Middleware(CleanAddress),
             Middleware(RefusalThrottle),
-            *map(Middleware, options.doors),
+            *map(Middleware, options.before_bodies),
             Middleware(BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of),
         ],
     )
@@ -65,7 +65,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
 
 
 def _with_words(document_of_code: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
-    """Return what builds the OpenAPI document, once, with the words that stand beside the routes of each room."""
+    """Return what builds the OpenAPI document, once, with the words that stand beside the routes of each package."""
 
     @cache
     def document() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The words of the API reference: what the OpenAPI document says of fields, parameters and answers, with examples.
 
-They stand in a `reference.toml` beside the routes of each room and not in the code, because nothing but the document
+They stand in a `reference.toml` beside the routes of each package and not in the code, because nothing but the document
 needs them, which is built when somebody first reads it. Tests hold that no field lacks a description, that each entry
 is used, and that all examples fit.
 """
@@ -40,7 +40,7 @@ class OperationWords(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """The words of all rooms: of fields by object and name, of parameters by name, of operations by method and path."""
+    """The words of all packages: of fields by object and name, parameters by name, operations by method and path."""
 
     fields: Mapping[str, Mapping[str, FieldWords]]
     parameters: Mapping[str, FieldWords]
@@ -53,7 +53,7 @@ class Reference(NamedTuple):
 
 
 def read_reference(paths: Iterable[Path]) -> Reference:
-    """Read the words of several rooms.
+    """Read the words of several packages.
 
     Raises:
         ValueError: two files say something of the same.

@@ -37,9 +37,9 @@ class HttpOptions:
 
     `holder_of` names who presents a key or token, before a large body of theirs is read. `cors_origins` are the
     origins whose scripts may read answers; `*` is any. `needs_certificate` says that these paths take connections with
-    a client certificate only. `doors` are middleware that sees a request before anything of its body is read, and
-    `refusals` says how fast refusals leave. `sockets` counts the open WebSockets,
-    and `socket_bytes` their messages until these are answered.
+    a client certificate only. `before_bodies` are middleware that sees a request before anything of its body
+    is read, and `refusals` says how fast refusals leave. `sockets` counts the open WebSockets, and `socket_bytes` their
+    messages until these are answered.
     """
 
     service_token: str
@@ -48,7 +48,7 @@ class HttpOptions:
     holder_of: HolderOf = digest_of
     cors_origins: tuple[str, ...] = ()
     needs_certificate: bool = False
-    doors: tuple[Callable[[ASGIApp], ASGIApp], ...] = ()
+    before_bodies: tuple[Callable[[ASGIApp], ASGIApp], ...] = ()
     refusals: RefusalPace = field(default_factory=lambda: RefusalPace(monotonic))
     sockets: SharedBudget = field(default_factory=lambda: SharedBudget("room for WebSockets", MOST_SOCKETS))
     socket_bytes: SharedBudget = field(
@@ -68,8 +68,8 @@ def install_services(app: FastAPI, *services: object) -> None:
 def service_of(kind: type[Service]) -> Callable[[Request], Coroutine[None, None, Service]]:
     """Return a dependency that finds the object of this class in the application that serves a request.
 
-    Each room thereby imports its own use cases only, and `foundation` none. The dependency raises `KeyError` where the
-    application was built without such an object.
+    Each package thereby imports its own use cases only, and `foundation` none. The dependency raises `KeyError` where
+    the application was built without such an object.
     """
 
     async def find(request: Request) -> Service:

@@ -21,7 +21,7 @@ _chunk = tables.chunk
 _DOCUMENTS = select(*rows.DOCUMENT_COLUMNS)
 
 BaseDeletionHook = Callable[[Connection, str], None]
-"""Deletes what another room keeps about the knowledge base of this id."""
+"""Deletes what another package keeps about the knowledge base of this id."""
 
 # Both databases order names by code point: collation BINARY of SQLite and collation "C" of PostgreSQL compare bytes.
 _BY_NAME = {"sqlite": collate(_document.c.name, "BINARY"), "postgresql": collate(_document.c.name, "C")}
@@ -30,9 +30,9 @@ _BY_NAME = {"sqlite": collate(_document.c.name, "BINARY"), "postgresql": collate
 class SqlDocumentStore:
     """The part of the `KnowledgeStore` that stores documents.
 
-    `base_deletion_hooks` are functions of other rooms; each runs in the transaction that deletes a base, before the
-    base's row is deleted, and deletes what that room stores about the base. `on_change` is called with the id of each
-    base whose documents, or permission to be embedded, have changed.
+    `base_deletion_hooks` are functions of other packages; each runs in the transaction that deletes a base, before the
+    base's row is deleted, and deletes what that package stores about the base. `on_change` is called with the id of
+    each base whose documents, or permission to be embedded, have changed.
     """
 
     def __init__(

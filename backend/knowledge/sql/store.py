@@ -103,7 +103,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
         def work(connection: Connection) -> bool:
             # The lock on the row makes writers to the base wait. The hooks run first, because deleting the base deletes
-            # the rows that connect it to what other rooms store.
+            # the rows that connect it to what other packages store.
             connection.execute(select(_base.c.id).where(_base.c.id == base_id).with_for_update())
             for hook in self._base_deletion_hooks:
                 hook(connection, base_id)

@@ -135,7 +135,7 @@ ToolChoiceBody = Annotated[
 class Sampling(Given):
     """How a model chooses its words, and when it ends; absent and null mean the same.
 
-    `seed` and `stop` are Chat Completions' own in OpenAI's API; here a turn takes them through either door.
+    `seed` and `stop` are Chat Completions' own in OpenAI's API; here a turn takes them through either API.
     """
 
     parallel_tool_calls: bool | None = None

@@ -51,7 +51,7 @@ class Outcome(Value):
 
 
 class Verdict(NamedTuple):
-    """Whether the room may release, and the reason that is on record."""
+    """Whether the sealed room may release, and the reason that is on record."""
 
     release: bool
     reason: Reason
@@ -136,7 +136,7 @@ class SealedOutcomes:
         )
 
     async def _charged(self, ticket: Ticket, outcome: Outcome, wanted: frozenset[str]) -> ChargedSearch | None:
-        """Return the search that was charged for this turn; None where the room refused before it."""
+        """Return the search that was charged for this turn; None where the sealed room refused before it."""
         if outcome.search_id is None:
             return None
         charged = await self._use.ledger.find_search(outcome.search_id)

@@ -14,7 +14,7 @@ SHORT_READING_SECONDS = 3.0
 
 
 class MessageBounds:
-    """Bounds what the requests of a process may take of its memory; one instance serves both doors.
+    """Bounds what the requests of a process may take of its memory; one instance serves both servers.
 
     A request's bytes are held until its turn ends, because the turn's values are made of them. What is arriving over
     gRPC cannot be counted before it is whole: of such messages only so many are read at a time as have room together.

@@ -1,4 +1,4 @@
-"""The gate: plain code that trusts no model and decides what leaves the room."""
+"""The gate: plain code that trusts no model and decides what leaves the sealed room."""
 
 from chat_shell.sealed.gate.case import GateCase, prepare
 from chat_shell.sealed.gate.judging import judge

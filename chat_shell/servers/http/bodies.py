@@ -9,7 +9,7 @@ from shared.models.values import JsonObject
 from shared.shares import Lease
 
 BOUNDS = JsonBounds(values=1_000_000, string_bytes=67_108_864, outside_bytes=67_108_864)
-"""Far more than a conversation of any length has: this door is for the backend, which bounds what callers send."""
+"""Far more than a conversation of any length has: this server is for the backend, which bounds what callers send."""
 
 
 async def read_json_object(request: Request, max_body_bytes: int, held: Lease) -> JsonObject:
