@@ -36,7 +36,7 @@ from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess,
 from backend.retention.http.routes import PersonServices
 from backend.retention.services.exporting import ExportedRooms, PersonExport
 from backend.retention.services.user_erasure import PersonPorts, UserErasure
-from backend.routes import DOORS, METRICS_ROUTERS, ROUTERS
+from backend.routes import BEFORE_BODIES, METRICS_ROUTERS, ROUTERS
 from backend.turns.services.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
@@ -158,7 +158,7 @@ class FakeHouse:
 
     def options(self) -> HttpOptions:
         """Build the figures of the door."""
-        return HttpOptions(SERVICE_TOKEN, self.max_body_bytes, cors_origins=self.origins, doors=DOORS)
+        return HttpOptions(SERVICE_TOKEN, self.max_body_bytes, cors_origins=self.origins, before_bodies=BEFORE_BODIES)
 
     def app(self) -> FastAPI:
         """Build the application."""

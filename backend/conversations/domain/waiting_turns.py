@@ -39,8 +39,8 @@ class Entered(Value):
 class WaitingTurn(Value):
     """A turn that was acknowledged and has not begun.
 
-    `response` is what clients see of it, with the status `queued`. `asked` is what is needed to begin it, which packages
-    above understand. It runs before others of its conversation that have a higher `place`; the store assigns it.
+    `response` is what clients see of it, with the status `queued`. `asked` is what is needed to begin it, for packages
+    above. It runs before others of its conversation that have a higher `place`; the store assigns it.
     From `expires_at` on it is not begun any more. `claim` is the Idempotency-Key of its request, where it has one.
     """
 
