@@ -187,6 +187,7 @@ class TurnHouse:
     opening_seconds: float = 10.0
     rights_seconds: float = RIGHTS_SECONDS
     strict_requests: bool = False
+    keeps_context: bool = True
 
     def __post_init__(self) -> None:
         self.clock = self.state.clock
@@ -227,6 +228,7 @@ class TurnHouse:
             replica=self.replica,
             secret=SECRET,
             system_prompt=self.system_prompt,
+            keeps_context=self.keeps_context,
         )
         context = ContextSources(self.knowledge, self.labelled, self.descriptions, self.blocks, self.observer)
         models = ModelNames(ModelCatalogue(self.chat_shell, self.clock), AgentPresets(self.agents))

@@ -1,19 +1,21 @@
 """The messages of a request that stand in no log, and that the next request may have elsewhere, or not at all."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, messages_of
 from backend.conversations.domain.model_calls import REMINDER, TailMessage
 from backend.conversations.domain.placed_blocks import CLASSIC, PlacedBlocks
+from backend.prompt.domain.turn_record import TurnRecord
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import HistoryMessage, UserMessage
-from shared.models.values import Value
 from shared.prompts.message_order import context_index, context_of_request, system_messages
 
 _STAND_ABOVE = frozenset({EntryKind.FILE, EntryKind.DYNAMIC_CONTEXT})
 
 
-class MovedBlock(Value):
+@dataclass(frozen=True, slots=True)
+class MovedBlock:
     """A block of an agent under the placement `classic`: its index among the messages of the history, and its text."""
 
     index: int
@@ -21,30 +23,28 @@ class MovedBlock(Value):
     text: str
 
 
-def moved_blocks(sent: Sequence[Entry], blocks: PlacedBlocks) -> tuple[MovedBlock, ...]:
-    """Return what stands before the newest message of the user, its files and its context, in this order.
-
-    `sent` are the entries of the log that the request contains. A turn that continues from tool results has the blocks
-    where they stood before.
-    """
+def moved_texts(blocks: PlacedBlocks) -> tuple[tuple[EntryKind, str], ...]:
+    """Return the blocks of an agent that stand before the newest message of the user, its files and its context."""
     if blocks.placement != CLASSIC:
         return ()
     texts = (
         (EntryKind.CUSTOM_INSTRUCTIONS, blocks.instructions),
         (EntryKind.PROJECT_FILES, blocks.project_files),
     )
-    written = [(kind, text) for kind, text in texts if text and not text.isspace()]
-    first = _index_of_newest_input(sent)
-    return tuple(MovedBlock(index=index, kind=kind, text=text) for index, (kind, text) in enumerate(written, first))
+    return tuple((kind, text) for kind, text in texts if text and not text.isspace())
 
 
-def placed_again(sent: Sequence[Entry], moved: Iterable[MovedBlock]) -> tuple[MovedBlock, ...]:
-    """Return the blocks where they stand once an earlier part of the conversation is left out.
+def placed_blocks(sent: Sequence[Entry], record: TurnRecord) -> tuple[MovedBlock, ...]:
+    """Return the moved blocks of a turn where they stand.
 
-    `sent` are the entries that the request contains without what the turn has added.
+    `sent` are the entries that the request contains without what the turn has added. A turn that continues from tool
+    results has the blocks where they stood before.
     """
     first = _index_of_newest_input(sent)
-    return tuple(block.model_copy(update={"index": index}) for index, block in enumerate(moved, first))
+    return tuple(
+        MovedBlock(index=index, kind=block.kind, text=record.texts[block.digest])
+        for index, block in enumerate(record.moved, first)
+    )
 
 
 def history_with(entries: Iterable[Entry], moved: Iterable[MovedBlock]) -> tuple[HistoryMessage, ...]:

@@ -27,7 +27,7 @@ class Lane(Value):
 
 
 class JoinedPlan(Value):
-    """What is stored of a joined response, so that another process can go on with it; see `TurnPlan`."""
+    """What is stored of a joined response, so that another process can go on with it; see `StoredRecord`."""
 
     with_results: bool
 

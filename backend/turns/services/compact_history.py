@@ -1,6 +1,7 @@
 """Leaving out an earlier part of the conversation in a running turn: before its first model call, or between two."""
 
 from backend.conversations.domain.conversation_log import Entry
+from backend.prompt.domain.execution_request import request_of
 from backend.prompt.domain.truncation import (
     PromptPackage,
     Truncation,
@@ -9,11 +10,11 @@ from backend.prompt.domain.truncation import (
     summary_entry,
 )
 from backend.turns.domain.summary_request import fixed_tokens, request_tokens
-from backend.turns.domain.turn_plan import later_request
+from backend.turns.domain.turn import Turn
 from backend.turns.ports.observer import CompactionOutcome
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.summarise import Summarise, Summary
-from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
 from shared.errors import CONTEXT_EXCEEDED, ContextTooLong, ModelContextOverflow
 from shared.models.events import ModelCard
@@ -59,7 +60,7 @@ class CompactHistory:
         turn, limit = self._turn, request.limits.hand_back_tokens
         if turn.card is None or limit is None:
             return
-        later = later_request(request, self._writer.log, turn.places, turn.moved)
+        later = request_of(turn.record, self._writer.log)
         if max(prompt_tokens, request_tokens(later)) < limit:
             return
         left_out = self._left_out(turn.card, request, prompt_tokens)
@@ -75,7 +76,7 @@ class CompactHistory:
             ModelContextOverflow: nothing more can be left out, or it was found too long again.
         """
         card, log = self._turn.card, self._writer.log
-        tokens = request_tokens(later_request(request, log, self._turn.places, self._turn.moved))
+        tokens = request_tokens(request_of(self._turn.record, log))
         error = _overflow(tokens, card)
         if card is None or self._has_overflowed:
             raise error
@@ -84,19 +85,20 @@ class CompactHistory:
             left_out = self._left_out(card, request, max(tokens, card.context_window_tokens))
         except ContextTooLong:
             raise error from None
-        if left_out is None or self._tokens_without(request, left_out) >= tokens:
+        if left_out is None or self._tokens_without(left_out) >= tokens:
             raise error
         await self._put(request, left_out)
 
     def _left_out(self, card: ModelCard, request: ExecutionRequest, prompt_tokens: int) -> Truncation | None:
-        moved = sum(estimate_tokens(block.text) for block in self._turn.moved)
-        fixed = moved + fixed_tokens(request, keeps_context=self._turn.keeps_context)
+        record = self._turn.record
+        moved = sum(estimate_tokens(record.texts[block.digest]) for block in record.moved)
+        fixed = moved + fixed_tokens(request, keeps_context=record.keeps_context)
         return left_out_of_running(self._writer.log, self._turn.response.id, PromptPackage(card, fixed, prompt_tokens))
 
-    def _tokens_without(self, request: ExecutionRequest, left_out: Truncation) -> int:
+    def _tokens_without(self, left_out: Truncation) -> int:
         log = self._writer.log
         entries = summary_entry(left_out, None, log, self._turn.response, self._ports.clock.now())
-        return request_tokens(later_request(request, (*log, *entries), self._turn.places, self._turn.moved))
+        return request_tokens(request_of(self._turn.record, (*log, *entries)))
 
     async def _put(self, request: ExecutionRequest, left_out: Truncation) -> None:
         began_at = self._ports.clock.now()
@@ -105,7 +107,7 @@ class CompactHistory:
             return
         turn, log = self._turn, self._writer.log
         entries = summary_entry(left_out, summary.text, log, turn.response, self._ports.clock.now())
-        if summary.text is not None and not self._fits(request, entries):
+        if summary.text is not None and not self._fits(entries):
             summary = Summary(None, CompactionOutcome.TOO_LONG)
             entries = summary_entry(left_out, None, log, turn.response, self._ports.clock.now())
         await self._writer.compact(entries)
@@ -121,9 +123,9 @@ class CompactHistory:
             return Summary(None, CompactionOutcome.ELIDED)
         return await Summarise(self._ports, self._reader, self._writer, card)(request, left_out)
 
-    def _fits(self, request: ExecutionRequest, entries: tuple[Entry, ...]) -> bool:
+    def _fits(self, entries: tuple[Entry, ...]) -> bool:
         card = self._turn.card
-        later = later_request(request, (*self._writer.log, *entries), self._turn.places, self._turn.moved)
+        later = request_of(self._turn.record, (*self._writer.log, *entries))
         return card is not None and request_tokens(later) <= card.input_budget_tokens
 
 

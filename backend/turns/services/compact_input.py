@@ -16,12 +16,13 @@ from backend.knowledge.domain.labels import encode_labels
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.truncation import Truncation, labels_of_omission, left_out_by_input
 from backend.prompt.domain.turn_calls import SummaryCall
+from backend.turns.domain.turn import Turn
 from backend.turns.ports.observer import CompactionOutcome
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.summarise import Summarise, Summary
 from backend.turns.services.turn_assembly import assembled
 from backend.turns.services.turn_drafting import TurnDrafting
-from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import BallastError, DeadlineExceeded, InvalidRequest, ModelUnavailable, PermissionDenied
 from shared.models.events import Usage, add_usage

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 
 from backend.conversations.domain.conversation_log import EpochReason
-from backend.prompt.domain.prompt_tail import tail_of
+from backend.prompt.domain.execution_request import request_of
 from backend.prompt.domain.truncation import Truncation
-from backend.turns.domain.turn_plan import later_request, moved_in
+from backend.turns.domain.turn import Turn
 from backend.turns.services.compact_history import CompactHistory, due_at_start, is_long_when_taken_over
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.steering import Steering
-from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
 from shared.batch_buffer import BatchBuffer
 from shared.errors import ContextTooLong, ModelContextOverflow
@@ -95,10 +95,9 @@ class Executions:
     def _go_on(self, request: ExecutionRequest, reset: str | None) -> ExecutionRequest:
         """Send a request that goes on from the log; `reset` is why it need not extend what was sent before."""
         turn, log = self._turn, self._writer.log
-        later = later_request(request, log, turn.places, turn.moved)
-        tail = tail_of(later, moved_in(log, turn.places, turn.moved), keeps_context=turn.keeps_context)
+        later = request_of(turn.record, log)
         is_new = later.epoch != request.epoch
-        self._writer.go_on(later, tail, EpochReason.COMPACTION if is_new else reset)
+        self._writer.go_on(later, EpochReason.COMPACTION if is_new else reset)
         self._inbox = self._reader.start(later)
         return later
 

@@ -10,7 +10,7 @@ from backend.knowledge.domain.labels import joined_labels
 from backend.openai_api.domain.response_object import ResponseBody
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import JoinedPlan, Lane, lane_body, main_lane
-from backend.turns.services.turn_ports import JoinedTurn, Turn
+from backend.turns.domain.turn import JoinedTurn, Turn
 from shared.ids import IdPrefix, new_id
 from shared.models.values import JsonObject
 
@@ -62,7 +62,8 @@ def join_assembled(
 def _in_joined(turn: Turn, response_id: str) -> Turn:
     """Let the response of a lane name the joined one."""
     body = {**turn.response.body, JOINED_IN: response_id}
-    return replace(turn, response=turn.response.model_copy(update={"body": body}))
+    response = turn.response.model_copy(update={"body": body})
+    return replace(turn, record=turn.record.model_copy(update={"response": response}))
 
 
 def _own_conversation(first: Conversation, response_id: str) -> Conversation:

@@ -3,8 +3,9 @@
 from backend.conversations.domain.leases import TakenTurn
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.turns.domain.lanes import JoinedPlan, lanes_in
+from backend.turns.domain.turn import BegunJoin, JoinedTurn
 from backend.turns.services.turn_assembly import FIRST_EVENTS
-from backend.turns.services.turn_ports import BegunJoin, JoinedTurn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import Conflict, TurnTaken
 
 MAX_TAKEOVERS = 2

@@ -8,22 +8,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import newest_epoch_state
 from backend.conversations.domain.leases import TakenTurn
 from backend.conversations.domain.responses import Exchange, FinishedTurn, OpenedConversation, StoredResponse
 from backend.conversations.domain.waiting_turns import Entered
-from backend.knowledge.domain.tickets import Ticket, sign_ticket
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.openai_api.domain.shown_output import ShownOutput, rebuilt_events
 from backend.prompt.domain.compaction import hand_back_tokens
-from backend.prompt.domain.listed_files import stored_files_in
+from backend.prompt.domain.execution_request import request_of
+from backend.prompt.domain.turn_record import StoredRecord, record_of, ticketed
 from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, ShownSoFar, closed_turn
-from backend.turns.domain.turn_plan import TurnPlan, continued_request, moved_in
+from backend.turns.domain.turn import JoinedTurn, ResumeState, Turn
 from backend.turns.ports.observer import TakeoverOutcome
 from backend.turns.services.recover_lanes import MAX_TAKEOVERS, joined_again
-from backend.turns.services.turn_ports import JoinedTurn, ResumeState, Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, TurnTaken, Unavailable
 from shared.ids import new_id
 from shared.models.events import ModelCard, Usage, add_usage
@@ -41,7 +40,7 @@ class OrphanedTurn(NamedTuple):
     """
 
     response: StoredResponse
-    plan: TurnPlan | None
+    plan: StoredRecord | None
     opened: OpenedConversation | None
     shown: ShownOutput
     is_kept: bool
@@ -152,45 +151,26 @@ class RecoverTurn:
         response, plan, opened = lost.response, lost.plan, lost.opened
         if plan is None or opened is None:
             return None
-        log, conversation = opened.log, opened.conversation
-        ticket = Ticket(
-            user_id=response.user_id,
-            tenant=response.tenant,
-            conversation_id=conversation.id,
-            turn_id=response.id,
-            base_ids=tuple(base.id for base in plan.bases),
-            search=conversation.search,
-            file_ids=stored_files_in(log) if newest_epoch_state(log).reads_files else (),
-            charged_to=plan.charged_to,
-            expires_at=plan.deadline,
-        )
+        log = opened.log
+        shown = response.model_copy(update={"body": {**response.body, "output": []}})
+        if card is not None:
+            limits = plan.limits.model_copy(update={"hand_back_tokens": hand_back_tokens(card)})
+            plan = plan.model_copy(update={"limits": limits})
         try:
-            moved = plan.moved_blocks(lost.texts)
-            request = continued_request(response, plan, opened, moved, sign_ticket(ticket, self._secret))
+            record = ticketed(record_of(plan, shown, opened.conversation, lost.texts), log, self._secret)
+            request = request_of(record, log)
         except ValueError:
             return None
-        if card is not None:
-            limits = request.limits.model_copy(update={"hand_back_tokens": hand_back_tokens(card)})
-            request = request.model_copy(update={"limits": limits})
         own = log[plan.history_end :]
         return Turn(
+            record=record,
             request=request,
-            response=response.model_copy(update={"body": {**response.body, "output": []}}),
             log=tuple(log),
-            places=plan.places,
             next_sequence=opened.next_sequence,
             is_stored=True,
-            with_results=plan.with_results,
-            received_at=response.created_at,
-            epoch_reason=newest_epoch_state(log).reason,
             starts_epoch=any(entry.reset is not None for entry in own if entry.turn_id == response.id),
-            keeps_context=plan.keeps_context,
-            sent=conversation.sent,
             begun=ResumeState(lost.shown, lost.usage, lost.entered, lost.summaries, lost.left_out),
             card=card,
-            moved=moved_in(log, plan.places, moved),
-            placement=newest_epoch_state(log).placement,
-            keeps_skills=newest_epoch_state(log).keeps_skills,
         )
 
     async def _end(self, lost: OrphanedTurn) -> None:
@@ -227,10 +207,10 @@ class RecoverTurn:
         self._ports.events.leave(response_id)
 
 
-def _plan_in(taken: TakenTurn) -> TurnPlan | None:
+def _plan_in(taken: TakenTurn) -> StoredRecord | None:
     """Read the plan; a turn of another release may have none, or one that this release cannot read."""
     try:
-        return TurnPlan.model_validate_json(taken.plan) if taken.plan is not None else None
+        return StoredRecord.model_validate_json(taken.plan) if taken.plan is not None else None
     except ValueError:
         return None
 

@@ -7,8 +7,9 @@ from functools import partial
 from backend.conversations.domain.leases import TakenTurn
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import result_or_error
+from backend.turns.domain.turn import JoinedTurn, Turn
 from backend.turns.services.recover_turn import RecoverTurn
-from backend.turns.services.turn_ports import JoinedTurn, Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import Draining, TurnTaken, Unavailable
 from shared.shares import Holder

@@ -9,11 +9,12 @@ from backend.conversations.domain.responses import ResponseStatus, StoredRespons
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_object import Ending, failed
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
+from backend.turns.domain.turn import Turn
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.executions import Executions
 from backend.turns.services.queue_turn import queued_signal, steer_signal
-from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
 from shared.errors import (
     BallastError,
@@ -129,7 +130,7 @@ def _ending_of_reader(outcome: BaseException, writer: TurnWriter) -> Ending:
 def _observe_start(ports: TurnPorts, turn: Turn) -> None:
     ports.observer.turn_started(turn.response, turn.request.request_id)
     if turn.starts_epoch and turn.begun is None:
-        ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch_reason)
+        ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch.reason)
 
 
 async def _heed_signals(ports: TurnPorts, gates: TurnSignals, reader: ExecutionReader, writer: TurnWriter) -> None:

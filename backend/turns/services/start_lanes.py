@@ -15,11 +15,12 @@ from backend.identity.services import holders_of
 from backend.openai_api.domain.response_object import ResponseBody
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import joined_response_id, lane_requests, lanes_in, main_lane
+from backend.turns.domain.turn import Turn
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.services.joined_assembly import join_assembled
 from backend.turns.services.turn_assembly import assembled
 from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
-from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
 from shared.errors import BallastError, TurnRunning
 

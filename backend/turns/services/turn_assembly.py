@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from backend.conversations.domain.authors import authored_bodies
 from backend.conversations.domain.conversation_log import (
     Entry,
     EpochReason,
     announced_cut,
-    sent_before,
     sent_entries,
     stated_context,
-    user_words,
 )
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
-from backend.conversations.domain.placed_blocks import CLASSIC
+from backend.conversations.domain.placed_blocks import CLASSIC, text_digest
 from backend.conversations.domain.responses import (
     Item,
     ItemBody,
@@ -28,7 +25,6 @@ from backend.conversations.domain.withheld import labels_in
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.file_indexes import file_index_of_agent
 from backend.knowledge.domain.labels import Label, Labels, joined_labels
-from backend.knowledge.domain.tickets import Ticket, sign_ticket
 from backend.openai_api.domain.requested_settings import model_parameters
 from backend.openai_api.domain.response_object import new_body
 from backend.openai_api.domain.turn_request import TurnRequest
@@ -36,8 +32,9 @@ from backend.prompt.domain.block_policy import BlockStatement, block_statements,
 from backend.prompt.domain.compaction import Load, hand_back_tokens, tools_tokens
 from backend.prompt.domain.context_policy import ContextPlan, full_context, plan_context, with_line
 from backend.prompt.domain.epochs import Epoch, compact, without_statements
-from backend.prompt.domain.listed_files import left_out_files, stored_files_in
-from backend.prompt.domain.prompt_tail import history_with, moved_blocks
+from backend.prompt.domain.execution_request import request_of
+from backend.prompt.domain.listed_files import left_out_files
+from backend.prompt.domain.prompt_tail import moved_texts
 from backend.prompt.domain.settings_digest import settings_digest
 from backend.prompt.domain.turn_entries import (
     EntryStamp,
@@ -50,20 +47,24 @@ from backend.prompt.domain.turn_entries import (
     placed,
     silent_entry,
 )
-from backend.turns.domain.turn_plan import InputPlaces, plan_of, planned_blocks
+from backend.prompt.domain.turn_record import (
+    PlannedBlock,
+    StoredRecord,
+    TurnRecord,
+    context_parts,
+    record_of,
+    ticketed,
+)
+from backend.turns.domain.turn import Turn
 from backend.turns.services.turn_draft import TurnDraft
-from backend.turns.services.turn_ports import Turn
 from shared.errors import ContextTooLong
 from shared.ids import new_id
 from shared.models.execution import (
     AccessMode,
-    ExecutionRequest,
-    Knowledge,
     KnowledgeBaseRef,
     TurnLimits,
-    User,
 )
-from shared.models.messages import HistoryMessage, ToolMessage, UserMessage
+from shared.models.messages import ToolMessage, UserMessage
 from shared.prompts.summary import COMPACTED
 from shared.tokens import estimate_tokens
 
@@ -87,40 +88,55 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
     label = _label(draft)
     history_entries, carried_entries = _entries(draft, plan, label)
     entries = (*history_entries, *carried_entries)
+    log = (*draft.origin.log, *entries)
     given = draft.waited.input_items if draft.waited is not None else shown_input(draft.request)
     bodies = authored_bodies(given, draft.author)
     response = _response(draft, bodies, label)
-    sent = sent_entries((*draft.origin.log, *entries), draft.epoch.reset)
-    moved = moved_blocks(sent, draft.blocks)
-    places = InputPlaces(draft.log_length + len(history_entries), draft.log_length + len(entries))
-    history = history_with(sent_before(sent, places.history_end), moved)
-    carried = plan if draft.read.current is not None else NO_CONTEXT
-    execution = _execution_request(draft, carried, history, entries)
     new_turn = _new_turn(draft, response, entries, numbered_items(bodies, draft.origin.next_sequence, response.id))
-    with_results = draft.request.wants_results and execution.knowledge.access_mode is AccessMode.FULL
-    own_plan = plan_of(execution, places, keeps_context=plan.state is not None, with_results=with_results)
-    own_plan = own_plan.model_copy(update={"moved": planned_blocks(moved), "charged_to": draft.charged_to})
+    history_end = draft.log_length + len(history_entries)
+    record = ticketed(_record(draft, plan, new_turn, history_end), log, draft.policy.secret)
     turn = Turn(
-        request=execution,
-        response=response,
-        log=(*draft.origin.log, *entries),
-        places=places,
+        record=record,
+        request=request_of(record, log),
+        log=log,
         next_sequence=draft.origin.next_sequence + len(bodies),
         is_stored=draft.request.is_stored,
-        with_results=with_results,
-        received_at=draft.now,
-        epoch_reason=draft.epoch.reset.reason,
         starts_epoch=draft.epoch.starts or _is_first_after_edit(draft),
-        keeps_context=plan.state is not None,
-        sent=draft.origin.conversation.sent,
         seen=draft.seen,
         card=draft.meaning.card,
-        moved=moved,
-        placement=draft.epoch.reset.placement,
-        keeps_skills=draft.epoch.reset.keeps_skills,
     )
-    stored = {"plan": own_plan.model_dump_json(exclude_defaults=True), "texts": tuple(block.text for block in moved)}
-    return turn, new_turn.model_copy(update=stored)
+    return turn, new_turn.model_copy(update={"plan": record.stored(), "texts": tuple(record.texts.values())})
+
+
+def _record(draft: TurnDraft, context: ContextPlan, new_turn: NewTurn, history_end: int) -> TurnRecord:
+    mode, card = strictest_mode(draft.bindings), draft.meaning.card
+    calls = min(draft.policy.max_knowledge_calls, draft.request.max_tool_calls or draft.policy.max_knowledge_calls)
+    bases = [
+        KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
+        for binding in draft.bindings
+    ]
+    keeps_context, carried = context.state is not None, context if draft.read.current is not None else NO_CONTEXT
+    moved = [(kind, text, text_digest(text)) for kind, text in moved_texts(draft.blocks)]
+    stored = StoredRecord(
+        request_id=draft.request_id,
+        parameters=model_parameters(draft.request, card),
+        time_zone=draft.policy.time_zone,
+        bases=(*bases, *filter(None, [draft.project_base])),
+        access_mode=mode,
+        limits=TurnLimits(max_knowledge_calls=calls, max_model_calls=None, hand_back_tokens=hand_back_tokens(card)),
+        deadline=draft.now + draft.policy.timeout,
+        history_end=history_end,
+        input_end=new_turn.conversation.log_length,
+        context="" if keeps_context else carried.text,
+        keeps_context=keeps_context,
+        with_results=draft.request.wants_results and mode is AccessMode.FULL,
+        reminder=draft.blocks.reminder,
+        charged_to=draft.charged_to,
+        moved=tuple(PlannedBlock(index=at, kind=kind, digest=key) for at, (kind, _, key) in enumerate(moved)),
+        context_parts=context_parts(carried.dynamic_blocks),
+    )
+    texts = {digest: text for _, text, digest in moved}
+    return record_of(stored, new_turn.response, new_turn.conversation, texts)
 
 
 def _is_first_after_edit(draft: TurnDraft) -> bool:
@@ -162,7 +178,7 @@ def _compacted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
 def _block_texts(draft: TurnDraft) -> tuple[str, ...]:
     """Return the texts that the turn's agent adds to the request."""
     stated = [statement.text for statement in _statements(draft)]
-    moved = [block.text for block in moved_blocks((), draft.blocks)]
+    moved = [text for _, text in moved_texts(draft.blocks)]
     return (*stated, *moved, draft.blocks.reminder)
 
 
@@ -275,67 +291,6 @@ def _new_turn(draft: TurnDraft, response: StoredResponse, entries: Sequence[Entr
         entries=(*copied, *entries),
         items=(*origin.items, *items),
         has_waited=draft.waited is not None,
-    )
-
-
-def _execution_request(
-    draft: TurnDraft, plan: ContextPlan, history: tuple[HistoryMessage, ...], entries: Sequence[Entry]
-) -> ExecutionRequest:
-    caller, conversation = draft.caller, draft.origin.conversation
-    deadline = draft.now + draft.policy.timeout
-    calls = min(draft.policy.max_knowledge_calls, draft.request.max_tool_calls or draft.policy.max_knowledge_calls)
-    return ExecutionRequest(
-        request_id=draft.request_id,
-        conversation_id=conversation.id,
-        turn_id=draft.response_id,
-        epoch=draft.epoch.number,
-        user=User(id=caller.user_id, tenant=caller.tenant, display_name=caller.user_id),
-        model=draft.settings.model,
-        parameters=model_parameters(draft.request, draft.meaning.card),
-        system_prompt=draft.settings.system_prompt(draft.epoch.reset),
-        history=history,
-        kb_meta_prompt=plan.kb_meta_prompt,
-        dynamic_blocks=plan.dynamic_blocks,
-        prompt=draft.read.current,
-        sent_at=draft.now,
-        time_zone=draft.policy.time_zone,
-        knowledge=_knowledge(draft, deadline, (*draft.origin.log, *entries)),
-        tools=draft.settings.functions,
-        reads_files=draft.epoch.reset.reads_files,
-        limits=TurnLimits(
-            max_knowledge_calls=calls, max_model_calls=None, hand_back_tokens=hand_back_tokens(draft.meaning.card)
-        ),
-        cache_key=conversation.cache_key,
-        deadline=deadline,
-        reminder=draft.blocks.reminder,
-        served_tools=draft.settings.served.tools,
-    )
-
-
-def _knowledge(draft: TurnDraft, expires_at: datetime, log: Sequence[Entry]) -> Knowledge:
-    """Name the bases in scope; a restricted turn, and no other, also takes what the user wrote in the whole log."""
-    bound = [
-        KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
-        for binding in draft.bindings
-    ]
-    refs = (*bound, *filter(None, [draft.project_base]))
-    ticket = Ticket(
-        user_id=draft.caller.user_id,
-        tenant=draft.caller.tenant,
-        conversation_id=draft.origin.conversation.id,
-        turn_id=draft.response_id,
-        base_ids=tuple(ref.id for ref in refs),
-        search=draft.settings.search,
-        file_ids=stored_files_in(log) if draft.epoch.reset.reads_files else (),
-        charged_to=draft.charged_to,
-        expires_at=expires_at,
-    )
-    mode = strictest_mode(draft.bindings)
-    return Knowledge(
-        bases=refs,
-        access_mode=mode,
-        ticket=sign_ticket(ticket, draft.policy.secret),
-        user_words="" if mode is AccessMode.FULL else user_words(log, draft.caller.user_id),
     )
 
 

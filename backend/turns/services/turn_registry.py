@@ -12,10 +12,11 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_object import total_tokens
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
+from backend.turns.domain.turn import JoinedTurn, Turn
 from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
 from backend.turns.services.join_lanes import join_lanes
 from backend.turns.services.run_turn import TurnSignals, run_turn
-from backend.turns.services.turn_ports import JoinedTurn, Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import Unavailable
 
 INTERRUPTION_SECONDS = 5.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.history_fingerprint import answer_seen, extended
-from backend.conversations.domain.model_calls import CallsMade, TailMessage
+from backend.conversations.domain.model_calls import CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
     Checkpoint,
@@ -22,13 +22,15 @@ from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import Ending, ResponseBody, failed, finished, interrupted
 from backend.openai_api.domain.response_projection import ResponseProjection
+from backend.prompt.domain.execution_request import unlogged_messages
 from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
 from backend.prompt.domain.turn_entries import with_entered
 from backend.restricted.services.outgoing_scan import OutgoingScan
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS, retry_while_unavailable
+from backend.turns.domain.turn import Turn
 from backend.turns.services.delta_meter import DELTAS, DeltaMeter
 from backend.turns.services.shown_events import ShownEvents
-from backend.turns.services.turn_ports import Turn, TurnPorts
+from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import BallastError, ModelContextOverflow
 from shared.ids import new_id
 from shared.models.coalescing import coalesced
@@ -80,7 +82,7 @@ class TurnWriter:
         has_entries = bool(turn.request.added)
         self.log = list(turn.log)
         self._log = TurnLog(turn.response.id, turn.request.epoch, len(turn.log), has_entries=has_entries)
-        first = self._prompt(turn.request, turn.tail, turn.declared_reset, turn.sent)
+        first = self._prompt(turn.request, turn.declared_reset, turn.record.conversation.sent)
         self._calls = CallRecorder(first, turn.card, turn.begun.summaries if turn.begun is not None else 0)
         self._stored_length = len(turn.log)
         self._usage_of_execution = Usage()
@@ -88,7 +90,7 @@ class TurnWriter:
         self._events = ShownEvents(ports, turn.response.id, self._projection.last_number, is_stored=turn.is_stored)
         self._settled = Settled(self._projection.last_number, ())
         self._lapses = self._lapses_checked = ports.lease.lapses
-        self._deltas = DeltaMeter(ports.observer, turn.received_at)
+        self._deltas = DeltaMeter(ports.observer, turn.response.created_at)
         self._not_measured: list[ExecutionEvent] = []
         restricted = turn.request.knowledge.access_mode is not AccessMode.FULL
         self._scan = OutgoingScan(ports.outgoing, turn.request) if restricted else None
@@ -107,11 +109,9 @@ class TurnWriter:
             await self._append_events(self._projection.start())
             self._settled = Settled(self._shown_number, ())
 
-    def _prompt(
-        self, request: ExecutionRequest, tail: tuple[TailMessage, ...], reset: str | None, last: SentPrompt | None
-    ) -> FirstPrompt:
-        turn = self._turn
-        return FirstPrompt(request, len(self.log), reset, last, tail, turn.placement, turn.keeps_skills)
+    def _prompt(self, request: ExecutionRequest, reset: str | None, last: SentPrompt | None) -> FirstPrompt:
+        epoch, tail = self._turn.epoch, unlogged_messages(self._turn.record, self.log, request)
+        return FirstPrompt(request, len(self.log), reset, last, tail, epoch.placement, epoch.keeps_skills)
 
     @property
     def response_id(self) -> str:
@@ -161,7 +161,7 @@ class TurnWriter:
 
     def _observe_cut(self, was_cut: bool) -> None:
         if self._scan is not None and self._scan.cut_for is not None and not was_cut:
-            seconds = (self._ports.clock.now() - self._turn.received_at).total_seconds()
+            seconds = (self._ports.clock.now() - self._turn.response.created_at).total_seconds()
             self._ports.observer.answer_cut(self._turn.response, self._scan.cut_for, seconds)
 
     async def _write(self, batch: Sequence[ExecutionEvent]) -> None:
@@ -247,17 +247,17 @@ class TurnWriter:
         """How many messages of turns that waited have entered."""
         return len(self._entered)
 
-    def go_on(self, request: ExecutionRequest, tail: tuple[TailMessage, ...], reset: str | None) -> None:
+    def go_on(self, request: ExecutionRequest, reset: str | None) -> None:
         """Write what a further request of the turn brings forth, behind what the ones before have brought forth.
 
-        `reset` is why its prompt need not extend the one before, None where it must; `tail` is what of it is in no log.
+        `reset` is why its prompt need not extend the one before, None where it must.
         """
         self._measure_calls()
         self.ending, self.is_handed_back, self.handed_back_tokens, self._is_too_long = None, False, 0, False
         self.usage_before = add_usage(self.usage_before, self._usage_of_execution)
         self._usage_of_execution = Usage()
         self._log.begin_epoch(request.epoch, len(self.log))
-        self._calls.go_on(self._prompt(request, tail, reset, None))
+        self._calls.go_on(self._prompt(request, reset, None))
         if self._scan is not None:
             self._scan.hear(request.knowledge.user_words)
 

@@ -142,7 +142,7 @@ class _Stage:
     def _begin(self, turn: Turn, place: _Place) -> _Begun:
         running, new_turn = assembled(self._draft(turn, place.origin))
         if running.starts_epoch and place.origin.log:
-            self._resets.append(EpochReason(running.epoch_reason))
+            self._resets.append(EpochReason(running.epoch.reason))
         log = new_turn.entries if place.origin.is_new else (*place.origin.log, *new_turn.entries)
         tools = offered_tools(running.request.tools, running.request.knowledge.access_mode)
         return _Begun(

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.turns.domain.turn_plan import TurnPlan, continued_request
+from backend.prompt.domain.execution_request import request_of
+from backend.prompt.domain.turn_record import StoredRecord, record_of
 from shared.models.messages import Message
 from shared.prompts.message_order import messages_of_request
 from tests.contract.knowledge_cases import make_base
@@ -129,10 +130,10 @@ async def is_rebuilt(house: TurnHouse, response: StoredResponse) -> bool:
     """Say whether the stored plan, log and texts of a turn make its first request."""
     stored, _ = house.state.plans[response.id]
     assert stored is not None
-    plan, request = TurnPlan.model_validate_json(stored), house.sent[-1]
+    plan, request = StoredRecord.model_validate_json(stored), house.sent[-1]
     opened = await house.conversations.opened(response.conversation_id, lambda _: True)
     assert opened is not None
-    opened = opened.model_copy(update={"log": opened.log[: plan.input_end]})
     texts = await house.turns.placed_texts(opened.conversation.id, [block.digest for block in plan.moved])
-    again = continued_request(response, plan, opened, plan.moved_blocks(texts), request.knowledge.ticket)
+    record = record_of(plan, response, opened.conversation, texts)
+    again = request_of(record, opened.log[: plan.input_end])
     return (messages_of_request(again), again.reminder) == (messages_of_request(request), request.reminder)

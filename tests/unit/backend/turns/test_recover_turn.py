@@ -15,6 +15,8 @@ from backend.conversations.domain.responses import Conversation, NewTurn, Opened
 from backend.conversations.ports.conversations import ConversationStore
 from backend.foundation.services.admission import Admission
 from backend.turns.domain.lost_turn import UNSEEN_GAP
+from backend.turns.dynamic_blocks.identity import IdentityBlock
+from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.recover_turn import MAX_TAKEOVERS, RecoverTurn
 from backend.turns.services.recovery import Recovery
 from shared.errors import CorruptRecord, Unavailable
@@ -29,15 +31,17 @@ from shared.models.events import (
     TextDelta,
     add_usage,
 )
-from shared.models.execution import ExecutionRequest
+from shared.models.execution import DynamicBlock, ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.prompts.message_order import messages_of_request
 from shared.shares import Holder
+from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer
 from tests.fakes.json_paths import at
-from tests.fakes.openai_house import SECRET, TurnHouse, open_house
+from tests.fakes.openai_house import ADA, SECRET, TurnHouse, open_house
 from tests.fakes.openai_types import check_response
 from tests.fakes.store_conversations import FakeConversationStore
+from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
 from tests.patience import PATIENCE_SECONDS
@@ -183,6 +187,26 @@ async def test_a_turn_of_which_nothing_was_shown_runs_again_with_the_same_bytes(
     await check_events(replicas.last, ended)
     assert replicas.last.observer.taken == [(lost.id, "run_again")]
     assert not replicas.last.observer.drifts
+
+
+class Noon:
+    """A further block."""
+
+    async def block(self, facts: TurnFacts) -> DynamicBlock | None:
+        return DynamicBlock(name="noon", text="It is noon.")
+
+
+@pytest.mark.parametrize("keeps_context", [True, False])
+async def test_the_context_of_a_turn_that_runs_again_has_its_parts(keeps_context: bool) -> None:
+    knowledge = FakeKnowledge()
+    await knowledge.create_base(make_base("kb_a", tenant=ADA.tenant), ADA.user_id)
+    replicas = Replicas(knowledge=knowledge, blocks=[IdentityBlock(), Noon()], keeps_context=keeps_context)
+    lost = await replicas.killed([], tools=[{"type": "file_search", "vector_store_ids": ["kb_a"]}])
+    first = replicas.last.sent[0]
+    assert "kb_a" in first.kb_meta_prompt
+    assert [block.name for block in first.dynamic_blocks] == ["identity", "noon"]
+    await replicas.continued(lost, answer("So."))
+    assert replicas.last.sent[0] == first.model_copy(update={"knowledge": replicas.last.sent[0].knowledge})
 
 
 async def test_a_later_turn_of_a_fork_runs_again_with_the_same_bytes() -> None:

@@ -1,0 +1,116 @@
+"""What makes a turn's requests together with the log: stored, so that any process can go on with the turn."""
+
+from collections.abc import Mapping, Sequence
+
+from backend.conversations.domain.conversation_log import Entry, EntryKind, newest_epoch_state
+from backend.conversations.domain.responses import Conversation, StoredResponse
+from backend.knowledge.domain.tickets import Ticket, sign_ticket
+from backend.prompt.domain.listed_files import stored_files_in
+from shared.models.execution import AccessMode, DynamicBlock, KnowledgeBaseRef, ModelParameters, TurnLimits
+from shared.models.values import Instant, Value
+from shared.prompts.message_order import BLOCK_SEPARATOR
+
+
+class PlannedBlock(Value):
+    """A block that stands in no log; its text is stored once for the conversation, under its digest."""
+
+    index: int
+    kind: EntryKind
+    digest: str
+
+
+class ContextPart(Value):
+    """A dynamic block in the context message: how many characters of it are the block's."""
+
+    name: str
+    length: int
+
+
+class StoredRecord(Value):
+    """What a turn's requests take neither from the log nor from the rows of its response and its conversation.
+
+    `history_end` is the position in the log at which the messages begin that the first request carries by themselves,
+    `input_end` the length of the log with them; what stands behind, the turn has added. `context` is the context
+    message where the log has none; with `keeps_context` the log has it. `context_parts` are the blocks at its end.
+    `moved` are those of the turn's agent that stand in no log. `charged_to` is as in `Ticket`.
+    """
+
+    request_id: str
+    parameters: ModelParameters
+    time_zone: str
+    bases: tuple[KnowledgeBaseRef, ...]
+    access_mode: AccessMode
+    limits: TurnLimits
+    deadline: Instant
+    history_end: int
+    input_end: int
+    context: str
+    keeps_context: bool
+    with_results: bool
+    reminder: str = ""
+    charged_to: str | None = None
+    moved: tuple[PlannedBlock, ...] = ()
+    context_parts: tuple[ContextPart, ...] = ()
+
+
+class TurnRecord(StoredRecord):
+    """All that makes a turn's requests together with the log.
+
+    `response` and `conversation` are as the turn has stored them at its start. `texts` are those of the moved blocks,
+    by their digests. `ticket` is the signed one of the turn, which `ticketed` adds.
+    """
+
+    response: StoredResponse
+    conversation: Conversation
+    texts: dict[str, str]
+    ticket: str = ""
+
+    def stored(self) -> str:
+        """Write what `StoredRecord` reads; another process asks for the model's window itself."""
+        kept: dict[str, bool | set[str]] = dict.fromkeys(StoredRecord.model_fields, True)
+        return self.model_dump_json(include=kept, exclude={"limits": {"hand_back_tokens"}}, exclude_defaults=True)
+
+
+def record_of(
+    stored: StoredRecord, response: StoredResponse, conversation: Conversation, texts: Mapping[str, str]
+) -> TurnRecord:
+    """Join what is stored of a turn.
+
+    Raises:
+        ValueError: the text of a block is missing.
+    """
+    missing = [one.digest for one in stored.moved if one.digest not in texts]
+    if missing:
+        raise ValueError(f"moved: the texts of {len(missing)} blocks are missing")
+    return TurnRecord(**dict(stored), response=response, conversation=conversation, texts=dict(texts))
+
+
+def ticketed(record: TurnRecord, log: Sequence[Entry], secret: str) -> TurnRecord:
+    """Return the record with the ticket of its turn: for its bases, and for the files that the log lists."""
+    ticket = Ticket(
+        user_id=record.response.user_id,
+        tenant=record.response.tenant,
+        conversation_id=record.conversation.id,
+        turn_id=record.response.id,
+        base_ids=tuple(base.id for base in record.bases),
+        search=record.conversation.search,
+        file_ids=stored_files_in(log) if newest_epoch_state(log).reads_files else (),
+        charged_to=record.charged_to,
+        expires_at=record.deadline,
+    )
+    return record.model_copy(update={"ticket": sign_ticket(ticket, secret)})
+
+
+def context_parts(blocks: Sequence[DynamicBlock]) -> tuple[ContextPart, ...]:
+    """Return where blocks stand that a context message ends with."""
+    return tuple(ContextPart(name=block.name, length=len(block.text)) for block in blocks)
+
+
+def split_context(text: str, parts: Sequence[ContextPart]) -> tuple[str, tuple[DynamicBlock, ...]]:
+    """Take a context message apart into the metadata of knowledge bases and the dynamic blocks behind it."""
+    blocks: list[DynamicBlock] = []
+    end = len(text)
+    for part in reversed(parts):
+        blocks.append(DynamicBlock(name=part.name, text=text[max(0, end - part.length) : end]))
+        end = max(0, end - part.length - len(BLOCK_SEPARATOR))
+    return text[:end], tuple(reversed(blocks))
