@@ -1,8 +1,8 @@
-"""What import-linter has no contract for: floors that hold through all rooms, and which folders a room shows to others.
+"""What import-linter has no contract for: layers that hold in all packages, and which of them others may import.
 
-A service is a package of rooms: `backend.turns`, `chat_shell.models`. A room has floors: `domain` below `ports` below
-`services` below every other folder, which is an outside (`http`, `sql` …), below `wiring`. A floor may be a folder or a
-file. What lies directly in the service (`app`, `settings` …) puts rooms together and stands above all floors.
+A service consists of packages: `backend.turns`, `chat_shell.models`. A package has layers: `domain` below `ports` below
+`services` below every other folder, which is an outside (`http`, `sql` …), below `wiring`. A layer may be a folder or a
+file. What lies directly in the service (`app`, `settings` …) puts packages together and stands above all layers.
 """
 
 from collections.abc import Iterator
@@ -16,52 +16,52 @@ from importlinter.domain import fields
 from importlinter.domain.contract import Contract, ContractCheck
 
 _OUTSIDE = 3
-_FLOORS = {"domain": 0, "ports": 1, "services": 2, "wiring": 4}
-_SHOWN_FLOORS = ("domain", "ports", "services")
+_LAYERS = {"domain": 0, "ports": 1, "services": 2, "wiring": 4}
+_SHOWN_LAYERS = ("domain", "ports", "services")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a module stands: its room, and the folder or file of that room."""
+    """Where a module stands: its package, and the folder or file of that package."""
 
-    room: str
+    package: str
     folder: str
 
     @property
-    def floor(self) -> int:
+    def layer(self) -> int:
         """How high it stands; an outside folder stands above services."""
-        return _FLOORS.get(self.folder, _OUTSIDE)
+        return _LAYERS.get(self.folder, _OUTSIDE)
 
 
 def place_of(module: str, service: str) -> Place | None:
-    """Return a module's place, or None where it stands in no room of the service."""
-    package, _, path = module.partition(".")
-    room, _, rest = path.partition(".")
-    return Place(room, rest.partition(".")[0]) if package == service and rest else None
+    """Return a module's place, or None where it stands in no package of the service."""
+    root, _, path = module.partition(".")
+    package, _, rest = path.partition(".")
+    return Place(package, rest.partition(".")[0]) if root == service and rest else None
 
 
 def fault_of(importer: Place, imported: Place) -> str | None:
     """Say what is wrong with an import, or None."""
-    if importer.floor < imported.floor:
-        return "climbs a floor"
-    is_outside = imported.folder not in _SHOWN_FLOORS
-    is_own = importer.room == imported.room
-    is_foundation = imported.room == "foundation" and imported.folder == importer.folder
-    return "enters another room from outside" if is_outside and not is_own and not is_foundation else None
+    if importer.layer < imported.layer:
+        return "goes up a layer"
+    is_outside = imported.folder not in _SHOWN_LAYERS
+    is_own = importer.package == imported.package
+    is_foundation = imported.package == "foundation" and imported.folder == importer.folder
+    return "goes into an outside folder of another package" if is_outside and not is_own and not is_foundation else None
 
 
-class FloorsAndDoors(Contract):
-    """No import climbs a floor, in whatever room, and none enters another room but through the floors that it shows.
+class PackageLayers(Contract):
+    """No import goes up a layer, in whatever package, and none goes into an outside folder of another package.
 
-    An outside folder may use the folder of its name in `foundation`. `open_doors` lists the further imports that are
-    allowed, as `importer -> imported` with wildcards; `rooms_apart` the rooms with contracts of their own.
+    An outside folder may use the folder of its name in `foundation`. `allowed_imports` lists further ones, as
+    `importer -> imported` with wildcards; `packages_apart` the packages with contracts of their own.
     """
 
-    type_name = "floors_and_doors"
+    type_name = "package_layers"
 
     service = fields.StringField()
-    open_doors = fields.ListField(subfield=fields.StringField(), required=False)
-    rooms_apart = fields.ListField(subfield=fields.StringField(), required=False)
+    allowed_imports = fields.ListField(subfield=fields.StringField(), required=False)
+    packages_apart = fields.ListField(subfield=fields.StringField(), required=False)
 
     def check(self, graph: grimp.ImportGraph, verbose: bool) -> ContractCheck:
         """Look at each import of the service."""
@@ -86,10 +86,10 @@ class FloorsAndDoors(Contract):
 
     def _place(self, module: str) -> Place | None:
         place = place_of(module, cast(str, self.service))
-        return place if place is not None and place.room not in _listed(self.rooms_apart) else None
+        return place if place is not None and place.package not in _listed(self.packages_apart) else None
 
     def _is_open(self, statement: str) -> bool:
-        return any(fnmatchcase(statement, pattern) for pattern in _listed(self.open_doors))
+        return any(fnmatchcase(statement, pattern) for pattern in _listed(self.allowed_imports))
 
 
 def _listed(option: object) -> list[str]:

@@ -39,7 +39,7 @@ class Source:
 
     @property
     def is_outside(self) -> bool:
-        """Whether it stands in a folder of a room that touches an outside: HTTP, SQL, a library of the telemetry."""
+        """Whether it stands in a folder of a package that touches an outside: HTTP, SQL, a library of the telemetry."""
         service, *path = self.name.split("/")
         return service in SERVICES and len(path) > 2 and path[1] not in ("domain", "ports", "services")
 

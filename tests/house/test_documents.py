@@ -77,7 +77,7 @@ def test_the_page_of_upgrades_names_the_newest_schema():
 
 
 def test_the_check_bites():
-    assert named_paths("see `backend/turns/domain/planted.py`, [a](planted.md#b) and `tests/unit/<room>/`") == [
+    assert named_paths("see `backend/turns/domain/planted.py`, [a](planted.md#b) and `tests/unit/<package>/`") == [
         "backend/turns/domain/planted.py",
         "planted.md",
     ]

@@ -13,7 +13,7 @@ _BANNED = frozenset(
         "helper", "helpers", "util", "utils", "common", "misc", "data", "info", "infos", "do",
     }
 )  # fmt: skip
-_OUTSIDE = "the outside folders of rooms"
+_OUTSIDE = "the outside folders of packages"
 # names that a protocol, a library or the operating system has given
 _GIVEN_IN = {
     "data": (  # lists and frames of OpenAI's API, bytes of asyncio

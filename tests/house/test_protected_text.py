@@ -14,7 +14,7 @@ _HOLDERS = (_ROOM, "chat_shell/knowledge/services/")
 
 
 def readers(file: Source) -> list[str]:
-    """Name each place outside of the room that could read protected text, by attribute or by its name."""
+    """Name each place outside of the sealed room that could read protected text, by attribute or by its name."""
     if file.name.startswith((_ROOM, *_TESTS_OF_THE_ROOM)):
         return []
     nodes = (node for node in file.nodes if isinstance(node, ast.expr | ast.pattern))

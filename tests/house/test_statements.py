@@ -11,7 +11,7 @@ _LAST_CATCHES = (
     "backend/*/http/*",
     "chat_shell/*/http/*",
     "chat_shell/*/grpc/*",
-    "chat_shell/turns/services/turn_service.py",  # what both doors of chat_shell share
+    "chat_shell/turns/services/turn_service.py",  # what both servers of chat_shell share
     "chat_shell/turns/services/run_tools.py",
     "cli/app.py",
     "chat_shell/tools/mcp/sessions.py",  # tasks that belong to no call any more

@@ -18,7 +18,7 @@ from importlinter.contracts.layers import LayersContract
 from importlinter.contracts.protected import ProtectedContract
 from importlinter.domain.contract import Contract
 
-from tests.house.contracts import FloorsAndDoors
+from tests.house.contracts import PackageLayers
 from tests.house.sources import ROOT
 
 _PACKAGES = ("shared", "backend", "chat_shell", "cli", "protos")
@@ -28,10 +28,10 @@ _SEPARATE = "The two services never import each other; shared knows neither"
 _COMMAND = "The command knows the services by their API alone"
 _UNKNOWN_COMMAND = "No service knows the command"
 _PURE = "Domains are pure"
-_ROOMS = "Rooms of the backend"
-_CHAT_SHELL_ROOMS = "Rooms of chat_shell"
-_FLOORS = "Floors and doors of the backend"
-_CHAT_SHELL_FLOORS = "Floors and doors of chat_shell"
+_IN_BACKEND = "Packages of the backend"
+_IN_CHAT_SHELL = "Packages of chat_shell"
+_LAYERS = "Layers of the packages of the backend"
+_CHAT_SHELL_LAYERS = "Layers of the packages of chat_shell"
 _PORTS = "Ports name nothing concrete"
 _SERVICES = "Services know ports, not what fills them"
 _WIRE = "Protobuf stays on the wire"
@@ -47,42 +47,42 @@ _PLANTS = [
     ("shared/planted.py", "import fastapi", "shared carries no framework"),
     ("shared/planted.py", "import uvicorn", "shared carries no framework"),
     ("shared/http_server/planted.py", "import fastapi", "shared carries no framework"),
-    ("backend/unlisted_room/__init__.py", "", _ROOMS),
-    ("backend/foundation/services/planted.py", "import backend.identity.domain", _ROOMS),
-    ("backend/identity/services/planted.py", "import backend.knowledge.ports.knowledge", _ROOMS),
-    ("backend/knowledge/domain/planted.py", "import backend.restricted.domain.restricted", _ROOMS),
-    ("backend/conversations/domain/planted.py", "import backend.restricted.domain.restricted", _ROOMS),
-    ("backend/conversations/services/planted.py", "import backend.turns.services.start_turn", _ROOMS),
-    ("backend/conversations/sql/planted.py", "import backend.settings", _ROOMS),
-    ("backend/conversations/domain/planted.py", "import backend.prompt.domain.epochs", _ROOMS),
-    ("backend/prompt/domain/planted.py", "import backend.openai_api.domain.turn_request", _ROOMS),
-    ("backend/limits/services/planted.py", "import backend.streams.ports.events", _ROOMS),
-    ("backend/openai_api/domain/planted.py", "import backend.turns.domain.lanes", _ROOMS),
-    ("backend/streams/services/planted.py", "import backend.chat_shell_client.ports.chat_shell", _ROOMS),
-    ("backend/search/domain/planted.py", "import backend.extraction.domain.blocks", _ROOMS),
-    ("backend/extraction/formats/planted.py", "import backend.knowledge.domain.knowledge", _ROOMS),
-    ("backend/embeddings/services/planted.py", "import backend.search.domain.bm25", _ROOMS),
-    ("backend/turns/services/planted.py", "import backend.mcp.services.search_bases", _ROOMS),
-    ("chat_shell/unlisted_room/__init__.py", "", _CHAT_SHELL_ROOMS),
-    ("chat_shell/models/transport/planted.py", "import chat_shell.turns.domain.turn", _CHAT_SHELL_ROOMS),
-    ("chat_shell/turns/services/planted.py", "import chat_shell.servers.http.app", _CHAT_SHELL_ROOMS),
-    ("chat_shell/models/ports_planted.py", "import chat_shell.knowledge.ports", _CHAT_SHELL_ROOMS),
-    ("backend/turns/domain/planted.py", "import backend.streams.ports.events", _FLOORS),
-    ("backend/turns/domain/planted.py", "import backend.conversations.ports.conversations", _FLOORS),
-    ("backend/turns/ports/planted.py", "import backend.turns.services.start_turn", _FLOORS),
-    ("backend/turns/services/planted.py", "import backend.foundation.redis.client", _FLOORS),
-    ("backend/turns/services/planted.py", "import backend.conversations.sql.tables", _FLOORS),
-    ("backend/turns/http/planted.py", "import backend.turns.wiring", _FLOORS),
-    ("backend/turns/http/planted.py", "import backend.knowledge.http.routes", _FLOORS),
-    ("backend/mcp/http/planted.py", "import backend.knowledge.http.knowledge_shapes", _FLOORS),
-    ("backend/mcp/services/planted.py", "import backend.mcp.server.tools", _FLOORS),
-    ("backend/restricted/sql/planted.py", "import backend.knowledge.sql.store", _FLOORS),
-    ("backend/turns/redis/planted.py", "import backend.foundation.sql.database", _FLOORS),
-    ("backend/turns/wiring.py", "import backend.knowledge.sql.store", _FLOORS),
-    ("backend/knowledge/wiring.py", "import backend.foundation.sql.sqlite", _FLOORS),
-    ("chat_shell/turns/domain/planted.py", "import chat_shell.turns.ports", _CHAT_SHELL_FLOORS),
-    ("chat_shell/turns/services/planted.py", "import chat_shell.models.chat_completions", _CHAT_SHELL_FLOORS),
-    ("chat_shell/turns/telemetry/planted.py", "import chat_shell.knowledge.http.backend", _CHAT_SHELL_FLOORS),
+    ("backend/unlisted_package/__init__.py", "", _IN_BACKEND),
+    ("backend/foundation/services/planted.py", "import backend.identity.domain", _IN_BACKEND),
+    ("backend/identity/services/planted.py", "import backend.knowledge.ports.knowledge", _IN_BACKEND),
+    ("backend/knowledge/domain/planted.py", "import backend.restricted.domain.restricted", _IN_BACKEND),
+    ("backend/conversations/domain/planted.py", "import backend.restricted.domain.restricted", _IN_BACKEND),
+    ("backend/conversations/services/planted.py", "import backend.turns.services.start_turn", _IN_BACKEND),
+    ("backend/conversations/sql/planted.py", "import backend.settings", _IN_BACKEND),
+    ("backend/conversations/domain/planted.py", "import backend.prompt.domain.epochs", _IN_BACKEND),
+    ("backend/prompt/domain/planted.py", "import backend.openai_api.domain.turn_request", _IN_BACKEND),
+    ("backend/limits/services/planted.py", "import backend.streams.ports.events", _IN_BACKEND),
+    ("backend/openai_api/domain/planted.py", "import backend.turns.domain.lanes", _IN_BACKEND),
+    ("backend/streams/services/planted.py", "import backend.chat_shell_client.ports.chat_shell", _IN_BACKEND),
+    ("backend/search/domain/planted.py", "import backend.extraction.domain.blocks", _IN_BACKEND),
+    ("backend/extraction/formats/planted.py", "import backend.knowledge.domain.knowledge", _IN_BACKEND),
+    ("backend/embeddings/services/planted.py", "import backend.search.domain.bm25", _IN_BACKEND),
+    ("backend/turns/services/planted.py", "import backend.mcp.services.search_bases", _IN_BACKEND),
+    ("chat_shell/unlisted_package/__init__.py", "", _IN_CHAT_SHELL),
+    ("chat_shell/models/transport/planted.py", "import chat_shell.turns.domain.turn", _IN_CHAT_SHELL),
+    ("chat_shell/turns/services/planted.py", "import chat_shell.servers.http.app", _IN_CHAT_SHELL),
+    ("chat_shell/models/ports_planted.py", "import chat_shell.knowledge.ports", _IN_CHAT_SHELL),
+    ("backend/turns/domain/planted.py", "import backend.streams.ports.events", _LAYERS),
+    ("backend/turns/domain/planted.py", "import backend.conversations.ports.conversations", _LAYERS),
+    ("backend/turns/ports/planted.py", "import backend.turns.services.start_turn", _LAYERS),
+    ("backend/turns/services/planted.py", "import backend.foundation.redis.client", _LAYERS),
+    ("backend/turns/services/planted.py", "import backend.conversations.sql.tables", _LAYERS),
+    ("backend/turns/http/planted.py", "import backend.turns.wiring", _LAYERS),
+    ("backend/turns/http/planted.py", "import backend.knowledge.http.routes", _LAYERS),
+    ("backend/mcp/http/planted.py", "import backend.knowledge.http.knowledge_shapes", _LAYERS),
+    ("backend/mcp/services/planted.py", "import backend.mcp.server.tools", _LAYERS),
+    ("backend/restricted/sql/planted.py", "import backend.knowledge.sql.store", _LAYERS),
+    ("backend/turns/redis/planted.py", "import backend.foundation.sql.database", _LAYERS),
+    ("backend/turns/wiring.py", "import backend.knowledge.sql.store", _LAYERS),
+    ("backend/knowledge/wiring.py", "import backend.foundation.sql.sqlite", _LAYERS),
+    ("chat_shell/turns/domain/planted.py", "import chat_shell.turns.ports", _CHAT_SHELL_LAYERS),
+    ("chat_shell/turns/services/planted.py", "import chat_shell.models.chat_completions", _CHAT_SHELL_LAYERS),
+    ("chat_shell/turns/telemetry/planted.py", "import chat_shell.knowledge.http.backend", _CHAT_SHELL_LAYERS),
     ("backend/turns/ports/planted.py", "import sqlalchemy", _PORTS),
     ("chat_shell/tools/ports/planted.py", "import aiohttp", _PORTS),
     ("chat_shell/turns/services/planted.py", "import aiohttp", _SERVICES),
@@ -93,8 +93,8 @@ _PLANTS = [
     ("chat_shell/knowledge/http/planted.py", "import chat_shell.sealed.protected", _SEALED),
     ("chat_shell/turns/services/planted.py", "from chat_shell.sealed.protected import ProtectedText", _SEALED),
     *(
-        (f"{room}/domain/planted.py", f"import {module}", _PURE)
-        for room, module in (
+        (f"{package}/domain/planted.py", f"import {module}", _PURE)
+        for package, module in (
             ("backend/turns", "asyncio"), ("chat_shell/turns", "grpc"), ("backend/knowledge", "redis"),
             ("chat_shell/tools", "time"), ("backend/restricted", "os"), ("chat_shell/knowledge", "random"),
             ("backend/a_new_room", "logging"), ("chat_shell/models", "uuid"),
@@ -104,7 +104,7 @@ _PLANTS = [
 
 
 _CONTRACT_TYPES: dict[str, type[Contract]] = {
-    "floors_and_doors": FloorsAndDoors,
+    "package_layers": PackageLayers,
     "forbidden": ForbiddenContract,
     "layers": LayersContract,
     "protected": ProtectedContract,
