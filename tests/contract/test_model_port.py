@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import cast
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from chat_shell.models.anthropic_messages.encoder import MessagesForm
 from chat_shell.models.anthropic_messages.model import AnthropicMessagesApi
 from chat_shell.models.chat_completions.model import ChatCompletionsApi
-from chat_shell.models.configured.llm_log import LoggedModel, log_request
+from chat_shell.models.configured.llm_log import log_answer, log_request
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelFragment, TextFragment
 from chat_shell.models.responses.model import ResponsesApi
+from chat_shell.models.telemetry.observed_model import ObservedModel
 from chat_shell.models.transport.session import open_session
 from chat_shell.models.transport.streaming import Endpoint, ProviderApi, StreamedModel
 from shared.errors import (
@@ -81,7 +83,8 @@ async def provider(request: pytest.FixtureRequest) -> AsyncIterator[Provider]:
     api = APIS["chat_completions" if hook else request.param]
     async with FakeModelServer() as server, open_session() as session:
         model = StreamedModel(Endpoint(server.base_url), api, session, StandingClock(), on_request=hook)
-        yield Provider(LoggedModel(model, StandingClock()) if hook else model, server)
+        observed = ObservedModel(model, [partial(log_answer, StandingClock())])
+        yield Provider(observed if hook else model, server)
 
 
 def opened(model: Model) -> AsyncGenerator[ModelFragment]:

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import aiohttp
 
 from chat_shell.models.configured.adapters import api_of
 from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry
-from chat_shell.models.configured.failure_log import ReportedModel
-from chat_shell.models.configured.llm_log import LoggedModel, log_request
+from chat_shell.models.configured.failure_log import FailureLog
+from chat_shell.models.configured.llm_log import log_answer, log_request
 from chat_shell.models.ports import Model
-from chat_shell.models.telemetry.calls import MeasuredModel
-from chat_shell.models.telemetry.costs import PricedModel
+from chat_shell.models.telemetry.calls import CallMeter
+from chat_shell.models.telemetry.costs import CallPricer
+from chat_shell.models.telemetry.observed_model import ObserveCall, ObservedModel
 from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from shared.clock import Clock
 from shared.errors import UnknownModel
@@ -96,8 +98,14 @@ def _model(entry: ModelEntry, options: ModelOptions, session: aiohttp.ClientSess
         proxy=options.proxy.for_address(entry.base_url),
     )
     on_request = log_request if options.log_requests else None
-    model: Model = StreamedModel(endpoint, api_of(entry), session, clock, on_request=on_request)
-    if entry.prices is not None:
-        model = PricedModel(model, entry.name, entry.prices)
-    model = MeasuredModel(ReportedModel(model, entry.base_url), entry.name, entry.base_url)
-    return LoggedModel(model, clock) if options.log_requests else model
+    model = StreamedModel(endpoint, api_of(entry), session, clock, on_request=on_request)
+    return ObservedModel(model, _observers(entry, options, clock))
+
+
+def _observers(entry: ModelEntry, options: ModelOptions, clock: Clock) -> tuple[ObserveCall, ...]:
+    return (
+        *([partial(log_answer, clock)] if options.log_requests else []),
+        CallMeter(entry.name, entry.base_url).observe,
+        FailureLog(entry.base_url).observe,
+        *([CallPricer(entry.name, entry.prices).observe] if entry.prices is not None else []),
+    )

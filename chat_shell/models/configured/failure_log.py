@@ -1,14 +1,13 @@
 """Log each failed call of a provider, so that an operator sees it where the turn itself recovers, too."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from datetime import datetime
-from typing import cast
+from collections.abc import Generator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import structlog
 
-from chat_shell.models.ports import Model, ModelCall, ModelFragment
+from chat_shell.models.ports import ModelCall
+from chat_shell.models.telemetry.observed_model import CallHooks
 from shared.environment import cause_of
 from shared.errors import ModelError
 from shared.telemetry import LogEvent
@@ -16,19 +15,17 @@ from shared.telemetry import LogEvent
 _log = structlog.get_logger("chat_shell.models")
 
 
-class ReportedModel:
+class FailureLog:
     """Logs `Model failed` with model, host, and the provider's status and request id; never with its text."""
 
-    def __init__(self, model: Model, base_url: str) -> None:
-        self._model = model
+    def __init__(self, base_url: str) -> None:
         self._host = urlsplit(base_url).netloc.rpartition("@")[2]
 
-    async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
-        """Run one model call; see the port."""
+    @contextmanager
+    def observe(self, call: ModelCall) -> Generator[CallHooks]:
+        """Log a call that fails."""
         try:
-            async with aclosing(cast(AsyncGenerator[ModelFragment], self._model.stream(call, deadline))) as fragments:
-                async for fragment in fragments:
-                    yield fragment
+            yield CallHooks()
         except ModelError as error:
             _log.warning(
                 LogEvent.MODEL_FAILED,

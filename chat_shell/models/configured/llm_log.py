@@ -1,16 +1,13 @@
 """Log whole requests and answers of models, where the operator has switched it on; neither is changed."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import cast
 
 import orjson
 import structlog
 
 from chat_shell.models.ports import (
-    Model,
     ModelAnswerEnd,
     ModelCall,
     ModelFragment,
@@ -18,6 +15,7 @@ from chat_shell.models.ports import (
     RefusalFragment,
     TextFragment,
 )
+from chat_shell.models.telemetry.observed_model import CallHooks
 from shared.clock import Clock
 from shared.errors import BallastError
 
@@ -49,14 +47,17 @@ class _Answer:
 
     def record(self, fragment: ModelFragment) -> None:
         """Add a fragment."""
-        if isinstance(fragment, ModelAnswerEnd):
-            self.end = fragment
-        elif isinstance(fragment, ReasoningFragment):
+        if isinstance(fragment, ReasoningFragment):
             self.reasoning.append(fragment.text)
         elif isinstance(fragment, RefusalFragment):
             self.refusal.append(fragment.text)
         elif isinstance(fragment, TextFragment):
             self.text.append(fragment.text)
+
+    def record_end(self, end: ModelAnswerEnd) -> ModelAnswerEnd:
+        """Add the end."""
+        self.end = end
+        return end
 
     def fields(self) -> dict[str, object]:
         """Return the fields of the log line; reasoning and refusal only where the model gave any."""
@@ -71,30 +72,20 @@ class _Answer:
         return found
 
 
-class LoggedModel:
-    """Logs `LLM_RESPONSE` after each model call: the answer, or its received part and why it ended there."""
-
-    def __init__(self, model: Model, clock: Clock) -> None:
-        self._model = model
-        self._clock = clock
-
-    async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
-        """Run one model call; see the port."""
-        started_at = self._clock.now()
-        answer = _Answer()
-        failure: dict[str, str] = {"error": "closed by the caller"}
-        try:
-            stream = cast(AsyncGenerator[ModelFragment], self._model.stream(call, deadline))
-            async with aclosing(stream) as fragments:
-                async for fragment in fragments:
-                    answer.record(fragment)
-                    yield fragment
-            failure = {}
-        except BallastError as error:
-            failure = {"error": type(error).__name__, "error_message": error.message}
-            raise
-        finally:
-            seconds = (self._clock.now() - started_at).total_seconds()
-            outcome = {} if answer.end is not None else failure
-            named = {"model": call.model, "purpose": call.purpose.value}
-            _log.info("LLM_RESPONSE", **named, duration_seconds=seconds, **answer.fields(), **outcome)
+@contextmanager
+def log_answer(clock: Clock, call: ModelCall) -> Generator[CallHooks]:
+    """Log `LLM_RESPONSE` after a model call: the answer, or its received part and why it ended there."""
+    started_at = clock.now()
+    answer = _Answer()
+    failure: dict[str, str] = {"error": "closed by the caller"}
+    try:
+        yield CallHooks(on_fragment=answer.record, on_end=answer.record_end)
+        failure = {}
+    except BallastError as error:
+        failure = {"error": type(error).__name__, "error_message": error.message}
+        raise
+    finally:
+        seconds = (clock.now() - started_at).total_seconds()
+        outcome = {} if answer.end is not None else failure
+        named = {"model": call.model, "purpose": call.purpose.value}
+        _log.info("LLM_RESPONSE", **named, duration_seconds=seconds, **answer.fields(), **outcome)

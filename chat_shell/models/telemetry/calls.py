@@ -1,15 +1,14 @@
 """Measure and trace the calls of a model."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from datetime import datetime
+from collections.abc import Generator
+from contextlib import contextmanager
 from time import perf_counter
-from typing import cast
 from urllib.parse import urlsplit
 
 from prometheus_client import Counter, Histogram
 
-from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment
+from chat_shell.models.ports import ModelAnswerEnd, ModelCall
+from chat_shell.models.telemetry.observed_model import CallHooks
 from shared.errors import BallastError
 from shared.models.events import Usage
 from shared.tracing import SpanKind, WorkSpan, span_of
@@ -36,11 +35,10 @@ def count_retry(model: str) -> None:
     RETRIES.labels(model).inc()
 
 
-class MeasuredModel:
-    """Counts the calls of another model, their time and tokens; each is a span."""
+class CallMeter:
+    """Counts the calls of a model, their time and tokens; each is a span."""
 
-    def __init__(self, model: Model, name: str, base_url: str) -> None:
-        self._model = model
+    def __init__(self, name: str, base_url: str) -> None:
         self._name = name
         self._attributes = {
             "gen_ai.operation.name": "chat",
@@ -48,21 +46,23 @@ class MeasuredModel:
             "server.address": urlsplit(base_url).hostname or "",
         }
 
-    async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
-        """Run one model call; see the port."""
-        began_at, outcome, has_begun = perf_counter(), LEFT, False
+    @contextmanager
+    def observe(self, _call: ModelCall) -> Generator[CallHooks]:
+        """Measure a call."""
+        began_at, outcome = perf_counter(), LEFT
         with span_of(f"chat {self._name}", self._attributes, SpanKind.CLIENT) as span:
+
+            def on_first() -> None:
+                FIRST_SECONDS.labels(self._name).observe(perf_counter() - began_at)
+
+            def on_end(end: ModelAnswerEnd) -> ModelAnswerEnd:
+                nonlocal outcome
+                outcome = ANSWERED
+                self._note_end(end, span)
+                return end
+
             try:
-                stream = cast(AsyncGenerator[ModelFragment], self._model.stream(call, deadline))
-                async with aclosing(stream) as fragments:
-                    async for fragment in fragments:
-                        if not has_begun:
-                            has_begun = True
-                            FIRST_SECONDS.labels(self._name).observe(perf_counter() - began_at)
-                        if isinstance(fragment, ModelAnswerEnd):
-                            outcome = ANSWERED
-                            self._note_end(fragment, span)
-                        yield fragment
+                yield CallHooks(on_first=on_first, on_end=on_end)
             except BallastError as error:
                 outcome = type(error).__name__
                 raise

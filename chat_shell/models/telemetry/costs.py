@@ -1,14 +1,13 @@
 """Count what model calls cost, and tell it with each answer."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from datetime import datetime
-from typing import cast
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from prometheus_client import Counter
 
 from chat_shell.models.configured.prices import Prices, cost_of
-from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment
+from chat_shell.models.ports import ModelAnswerEnd, ModelCall
+from chat_shell.models.telemetry.observed_model import CallHooks
 
 COST = Counter("ballast_model_cost_total", "Cost of model calls, in the currency of the list of models", ["model"])
 COST_SAVED = Counter(
@@ -16,22 +15,20 @@ COST_SAVED = Counter(
 )
 
 
-class PricedModel:
+class CallPricer:
     """Adds to the end of each answer what it cost, and counts it."""
 
-    def __init__(self, model: Model, name: str, prices: Prices) -> None:
-        self._model = model
+    def __init__(self, name: str, prices: Prices) -> None:
         self._prices = prices
         self._cost = COST.labels(name)
         self._saved = COST_SAVED.labels(name)
 
-    async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
-        """Run one model call; see the port."""
-        async with aclosing(cast(AsyncGenerator[ModelFragment], self._model.stream(call, deadline))) as fragments:
-            async for fragment in fragments:
-                yield self._priced(fragment) if isinstance(fragment, ModelAnswerEnd) else fragment
+    @contextmanager
+    def observe(self, _call: ModelCall) -> Generator[CallHooks]:
+        """Price a call."""
+        yield CallHooks(on_end=self._price)
 
-    def _priced(self, end: ModelAnswerEnd) -> ModelAnswerEnd:
+    def _price(self, end: ModelAnswerEnd) -> ModelAnswerEnd:
         cost = cost_of(end.usage, self._prices)
         if cost is None:
             return end
