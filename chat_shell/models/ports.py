@@ -1,6 +1,7 @@
 """The ports for calling models and for listing the configured ones."""
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -36,25 +37,29 @@ class ModelCall(Value):
         return body | {name: value for name, value in (self.parameters.extra or {}).items() if body.get(name) is None}
 
 
-class TextFragment(Value):
+@dataclass(frozen=True, slots=True)
+class TextFragment:
     """Text of the answer, joined from all frames of one read."""
 
     text: str
 
 
-class ReasoningFragment(Value):
+@dataclass(frozen=True, slots=True)
+class ReasoningFragment:
     """Text of the model's reasoning."""
 
     text: str
 
 
-class RefusalFragment(Value):
+@dataclass(frozen=True, slots=True)
+class RefusalFragment:
     """Text of a refusal that the provider marks as one."""
 
     text: str
 
 
-class CallFragment(Value):
+@dataclass(frozen=True, slots=True)
+class CallFragment:
     """A piece of the arguments of a tool call that the model writes.
 
     `place` counts the calls of the answer from 0, in the order in which they begin. `call_id` and `name` are "" where
@@ -67,7 +72,8 @@ class CallFragment(Value):
     arguments: str
 
 
-class LogprobsFragment(Value):
+@dataclass(frozen=True, slots=True)
+class LogprobsFragment:
     """The log probabilities of tokens of the answer's text, which follows: a JSON list in the form of OpenAI's APIs."""
 
     tokens: str

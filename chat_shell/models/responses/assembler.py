@@ -1,6 +1,7 @@
 """Assemble the events of a Responses stream into the fragments of the port."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from chat_shell.models.ports import CallFragment, ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
 from chat_shell.models.responses.encoder import RESPONSES
@@ -112,7 +113,7 @@ class ResponseAssembler(FrameAssembler):
         if self._argument_characters > MAX_KEPT_CHARACTERS:
             raise ModelProtocolViolated("the model's provider sent tool calls without an end")
         if begun is not None:
-            self._add_call_piece(begun.model_copy(update={"arguments": piece}))
+            self._add_call_piece(replace(begun, arguments=piece))
 
     def _end_item(self, item: JsonObject, index: str) -> None:
         kind = item.get("type")

@@ -1,6 +1,7 @@
 """Which pieces of tool calls clients get while the model writes them."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from chat_shell.models.ports import CallFragment
 from chat_shell.tools.domain.tool_calls import MAX_ID_CHARACTERS
@@ -41,7 +42,7 @@ class StreamedCalls:
             return None
         self._taken_ids.add(piece.call_id)
         is_clients = self._begun[piece.place] = piece.name in self._functions
-        return piece.model_copy(update={"arguments": "".join(blanks)}) if is_clients else None
+        return replace(piece, arguments="".join(blanks)) if is_clients else None
 
     def _is_next(self, piece: CallFragment) -> bool:
         """Whether all calls before have begun, and this one keeps its id."""
