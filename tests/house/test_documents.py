@@ -14,6 +14,9 @@ _PATH = re.compile(rf"(?<![\w/.-])((?:{_FOLDERS})/[\w./*<>{{}}-]*\w)|\]\(([^():#
 _PATTERN = re.compile(r"[*<>{}]")
 _FILE = re.compile(r"`([\w./-]+\.(?:py|pyi|proto|toml|txt|ts|css|json|md))`")
 _PACKAGE = re.compile(r"((?:backend|chat_shell|shared)/\w+|shared|cli|protos|tests)/__init__\.py|(shared)/\w+\.py")
+_NAME_IN_FILE = re.compile(r"`(\w+)` in `([\w./-]+\.py)`")
+_FILE_WITH_NAMES = re.compile(r"`([\w./-]+\.py)` \(((?:`\w+`(?:, )?)+)\)")
+_WORD = re.compile(r"\w+")
 _MAP_LINES, _README_LINES = 120, 60
 
 
@@ -21,6 +24,21 @@ def named_paths(text: str) -> list[str]:
     """Return the paths that a text names; patterns and placeholders are none."""
     found = (path or link for path, link in _PATH.findall(text))
     return [path for path in found if not _PATTERN.search(path)]
+
+
+def misplaced_names(text: str, readme: Path) -> list[str]:
+    """Return names that are not in the file that a README gives: "`name` in `file`", "`file` (`name`, …)"."""
+    listed = ((name, path) for path, names in _FILE_WITH_NAMES.findall(text) for name in _WORD.findall(names))
+    return [
+        f"{name} in {path}"
+        for name, path in (*_NAME_IN_FILE.findall(text), *listed)
+        if name not in _text_of(path, readme)
+    ]
+
+
+def _text_of(path: str, readme: Path) -> str:
+    places = (readme.parent / path, ROOT / path)
+    return next((place.read_text(encoding="utf-8") for place in places if place.is_file()), "")
 
 
 def packages() -> list[str]:
@@ -61,6 +79,7 @@ def test_each_package_has_a_readme_of_one_page_whose_files_exist():
     assert [package for package, readme in readmes.items() if not readme.is_file()] == []
     texts = {readme: readme.read_text(encoding="utf-8") for readme in readmes.values()}
     assert {str(at): faults for at, text in texts.items() if (faults := faults_of_readme(text, at))} == {}
+    assert {str(at): names for at, text in texts.items() if (names := misplaced_names(text, at))} == {}
 
 
 def test_the_map_is_short_and_names_each_package():
@@ -86,6 +105,10 @@ def test_the_check_bites():
     readme = ROOT / "backend/turns/README.md"
     assert faults_of_readme("`services/planted.py`, `wiring.py`" + "\n" * _README_LINES, readme) == [
         "services/planted.py"
+    ]
+    assert misplaced_names("`PlantedTurn` in `wiring.py`; `wiring.py` (`turn_services`, `planted`)", readme) == [
+        "PlantedTurn in wiring.py",
+        "planted in wiring.py",
     ]
     assert faults_of_readme("a\n" * (_README_LINES + 1), readme) == [f"{_README_LINES + 1} lines"]
     assert {"backend/turns", "chat_shell/sealed", "shared/wire", "shared", "cli", "protos", "tests"} <= {*packages()}
