@@ -29,7 +29,7 @@ from tests.contract.restricted_cases import (
     settlement,
     sql_restricted,
 )
-from tests.contract.store_cases import KINDS, database_url
+from tests.contract.store_cases import KINDS, POOL_WAIT_SECONDS, database_url
 
 
 @pytest.fixture(params=KINDS)
@@ -329,7 +329,7 @@ async def replicas(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
     url = database_url(request.param, request, tmp_path)
     async with sql_restricted(url) as first, AsyncExitStack() as opened:
         await fill(first)
-        databases = [open_database(url) for _ in range(4)]
+        databases = [open_database(url, pool_wait_seconds=POOL_WAIT_SECONDS) for _ in range(4)]
         for database in databases:
             opened.push_async_callback(database.close)
         yield [first, *map(restricted_over, databases)]

@@ -14,7 +14,7 @@ from shared.tracing import is_tracing
 def open_database(url: str, *, pool_wait_seconds: float = POOL_WAIT_SECONDS) -> Database:
     """Open `sqlite+aiosqlite:///path` or `postgresql+asyncpg://…`; connections are made at first use.
 
-    Work for which PostgreSQL has no free connection waits for one, and fails after `pool_wait_seconds`.
+    Work for which PostgreSQL has no free connection waits for one, or for one to be made, `pool_wait_seconds` at most.
 
     Raises:
         ValueError: the address is malformed or names another database, or SQLite is given no file.

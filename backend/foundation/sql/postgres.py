@@ -39,7 +39,6 @@ _CONNECTION_AGE_SECONDS = 1800
 _STATEMENTS_KEPT = 500
 """Prepared statements a connection; all statements of the product fit."""
 
-_CONNECT_TIMEOUT_SECONDS = 5
 _SERVER_SETTINGS = {
     "application_name": "ballast",
     "statement_timeout": "30s",
@@ -155,7 +154,7 @@ def _engine(url: URL, connections: int, wait_seconds: float) -> AsyncEngine:
         pool_timeout=wait_seconds,
         pool_recycle=_CONNECTION_AGE_SECONDS,
         connect_args={
-            "timeout": _CONNECT_TIMEOUT_SECONDS,
+            "timeout": wait_seconds,
             "server_settings": _SERVER_SETTINGS,
             "prepared_statement_cache_size": _STATEMENTS_KEPT,
             # The driver reads these in an address alone; all else that it gets by name goes before what stands there.
