@@ -1,4 +1,4 @@
-"""What to do about an error: one table, in which the kind of the error decides, and where it was met.
+"""Advice about errors: one table, in which the kind of the error decides, and where it was met.
 
 Every failure has an advice: a kind that no row names has that of its exit code.
 """

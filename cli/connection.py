@@ -1,4 +1,4 @@
-"""Where the backend is and with which key it is called, as the environment says."""
+"""The address of the backend and the key to call it with, as the environment says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

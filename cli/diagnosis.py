@@ -1,4 +1,4 @@
-"""What is well with a running backend and what is not, found out over its public API alone."""
+"""The diagnosis of a running backend, over its public API alone."""
 
 from collections.abc import AsyncGenerator
 from email.utils import parsedate_to_datetime

@@ -1,4 +1,4 @@
-"""How a command fails: errors that say what mends them."""
+"""Errors of commands, which say what mends them."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What all commands share: options, the connection that they find in the context of click, and one event loop."""
+"""Parts of all commands: options, the connection in the context of click, and one event loop."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""What is shown: results on standard output, everything that is said about them on standard error.
+"""Output: results on standard output, everything that is said about them on standard error.
 
 Texts of models, documents and servers may hold sequences that command a terminal. None of them is shown.
 """

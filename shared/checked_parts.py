@@ -1,4 +1,4 @@
-"""What a service finds out about its settings and surroundings, in lines that the command `ballast doctor` reads."""
+"""Findings of a service about its settings and surroundings, in lines that the command `ballast doctor` reads."""
 
 import json
 from collections.abc import AsyncIterable

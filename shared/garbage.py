@@ -1,4 +1,4 @@
-"""How often Python looks for reference cycles: each look holds the event loop."""
+"""The frequency at which Python looks for reference cycles: each look holds the event loop."""
 
 import gc
 from collections.abc import Generator

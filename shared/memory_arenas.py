@@ -1,4 +1,4 @@
-"""How many pools of free memory the C library keeps for the threads of a process."""
+"""The number of pools of free memory that the C library keeps for the threads of a process."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""How a caller says before a gRPC message how long it is: gRPC itself tells the callee only once it is read."""
+"""The announced length of a gRPC message: gRPC itself tells it to the callee only once the message is read."""
 
 MESSAGE_BYTES_KEY = "ballast-message-bytes"
 """The key of the call's metadata; the value is a number of bytes. A call without it may be of any length."""

@@ -1,4 +1,4 @@
-"""When a call to a model's provider is sent again, and how long the provider asks to wait before that."""
+"""Retries of calls to a model's provider: when a call is sent again, and how long the provider asks to wait before."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What gRPC does when a service starts a child process."""
+"""The behaviour of gRPC when a service starts a child process."""
 
 from collections.abc import MutableMapping
 

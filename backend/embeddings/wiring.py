@@ -1,4 +1,4 @@
-"""What searches by meaning, built from what the operator has set up."""
+"""The services of search by meaning, built from the providers that the operator has set up."""
 
 import random
 import time

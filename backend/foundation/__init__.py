@@ -1,1 +1,1 @@
-"""What serves every package and knows nothing of the product: SQL, HTTP middleware, readiness, admission."""
+"""SQL, HTTP middleware, readiness and admission, for every package; it knows nothing of the product."""

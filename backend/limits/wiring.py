@@ -1,4 +1,4 @@
-"""Where the counts of limits are kept."""
+"""The store of the counts of limits, as the settings choose it."""
 
 from backend.foundation.redis.commands import RedisClient
 from backend.limits.memory.rates import MemoryRateStore

@@ -1,4 +1,4 @@
-"""Which code may run on which schema.
+"""The table of releases and schemas: which code may run on which schema.
 
 A revision either *expands*: code of the release before reads and writes the schema as if nothing had happened. Or it
 *contracts*: it takes away or changes what earlier code uses. Only the contractions are listed, and a test refuses a

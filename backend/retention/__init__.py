@@ -1,1 +1,1 @@
-"""How long things are kept, and how a person's things leave."""
+"""Retention of unused data, and erasure and export of a person's data."""

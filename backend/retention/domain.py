@@ -1,4 +1,4 @@
-"""What retention deletes."""
+"""Terms of retention, kinds of deleted things, and the person whose data is deleted or exported."""
 
 from datetime import timedelta
 from enum import StrEnum

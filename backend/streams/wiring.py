@@ -1,4 +1,4 @@
-"""Where the events of running turns are kept, and how signals reach the process that runs one."""
+"""The event log of running turns and the signals between processes, as the settings choose them."""
 
 from contextlib import AsyncExitStack
 from typing import NamedTuple

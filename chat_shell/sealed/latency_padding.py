@@ -1,4 +1,4 @@
-"""How long summaries take, and the wait by which a search that ends without one takes as long.
+"""The usual time of a summary, and the wait that makes a search without one take as long.
 
 A search that found nothing ends long before a summary could be written, so its time alone would tell that a base has
 nothing on a question.

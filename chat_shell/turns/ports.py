@@ -1,4 +1,4 @@
-"""What running a turn needs of others: who takes its events, its tools, and who observes it for operators."""
+"""The ports of a turn: the text of its answers, its tools, and its observer for operators."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol

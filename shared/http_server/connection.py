@@ -1,4 +1,4 @@
-"""How long a client may take to send a request: the server's own protocol has no such limit."""
+"""HTTP connections with a limit on how long a request may take to arrive, which uvicorn does not have."""
 
 import asyncio
 from collections import deque

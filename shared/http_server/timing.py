@@ -1,4 +1,4 @@
-"""How slowly an HTTP request may arrive, which uvicorn does not bound: the limits, the clock, and the refusal.
+"""Limits on how slowly an HTTP request may arrive, which uvicorn does not have: the clock, and the refusal.
 
 A connection that sends a byte now and then would otherwise be kept for ever, and thousands of them would leave no
 room for others (the attack is known as Slowloris).

@@ -1,4 +1,4 @@
-"""What chat_shell offers of the operator's tool servers and skills, from which conversations take what they use."""
+"""The operator's tool servers and skills as chat_shell offers them; conversations take what they use."""
 
 import re
 

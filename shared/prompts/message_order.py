@@ -1,4 +1,4 @@
-"""Which messages a turn sends to a model, and in which order: system, history, dynamic context, current message.
+"""The messages that a turn sends to a model, in their order: system, history, dynamic context, current message.
 
 chat_shell sends this order; the backend measures, shows and compares it.
 """

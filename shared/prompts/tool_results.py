@@ -1,4 +1,4 @@
-"""What a model reads in the place of a tool's result, or of what was left out of one."""
+"""Texts that a model reads in the place of a tool's result, or of what was left out of one."""
 
 from shared.tokens import estimate_tokens
 

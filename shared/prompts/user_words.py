@@ -1,4 +1,4 @@
-"""What the user wrote in a message, without what the application puts beside it."""
+"""The user's own words in a message, without what the application puts beside them."""
 
 import re
 

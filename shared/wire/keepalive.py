@@ -1,4 +1,4 @@
-"""How each end of a gRPC connection finds out that the other one is gone, and how often it may be asked that.
+"""Keepalive of gRPC connections: how each end finds out that the other is gone, and how often it may ask.
 
 Both ends take it from here: a server ends connections, with the calls on them, on which it is asked more often than it
 expects, and expects nothing below five minutes unless it is told.

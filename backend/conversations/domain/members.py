@@ -1,4 +1,4 @@
-"""Who may use a conversation, and what for."""
+"""Members of a conversation, their roles, and what each role may do."""
 
 from enum import StrEnum
 

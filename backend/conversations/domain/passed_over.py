@@ -1,4 +1,4 @@
-"""What of a request is passed over where OpenAI's API may have grown: named to the client, and otherwise ignored."""
+"""Unknown members of a request that OpenAI's API may have added: named to the client, and otherwise ignored."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an agent says in a conversation, the files of a turn, and where they stand in its prompt.
+"""Texts of an agent and files of a turn, with their places in the prompt.
 
 The order is: custom instructions, project files, the files that were uploaded with the message, the dynamic context,
 the message. All of them are messages of the user.

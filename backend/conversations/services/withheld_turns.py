@@ -1,4 +1,4 @@
-"""What a caller may read: their own responses, without text from knowledge to which they have lost access."""
+"""A caller's own responses, without text from knowledge to which they have lost access."""
 
 from collections.abc import Sequence
 

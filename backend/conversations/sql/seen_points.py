@@ -1,4 +1,4 @@
-"""What clients had seen at the ends of responses, in a SQL database."""
+"""History fingerprints of what clients had seen at the end of each response, in a SQL database."""
 
 from collections.abc import Mapping, Sequence
 from typing import get_args

@@ -1,4 +1,4 @@
-"""What stands in for an embedder or a reranker that the operator has not set up."""
+"""Stand-ins for an embedder or a reranker that the operator has not set up."""
 
 from collections.abc import Collection, Sequence
 

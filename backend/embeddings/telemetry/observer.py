@@ -1,4 +1,4 @@
-"""What an operator sees of the embedder and of the reranker: how calls for searches end, and no text."""
+"""Metrics and log lines of the embedder and the reranker: how calls for searches end, and no text."""
 
 import structlog
 from prometheus_client import Counter

@@ -1,4 +1,4 @@
-"""What reads and cuts files, loaded at its first use.
+"""The readers of formats and the cutter of files, loaded at their first use.
 
 The library of a format is loaded with the first document of the format, NumPy with the first one that is cut here.
 """

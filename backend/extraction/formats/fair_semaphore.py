@@ -1,4 +1,4 @@
-"""Who may use one of a few places next: fair between users, with a bounded queue for each tenant."""
+"""A semaphore over a few places: fair between users, with a bounded queue for each tenant."""
 
 import asyncio
 from collections import Counter, deque

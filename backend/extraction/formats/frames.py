@@ -1,4 +1,4 @@
-"""What the backend and its children say to each other: frames of JSON followed by bytes.
+"""The protocol between the backend and its children: frames of JSON followed by bytes.
 
 A frame begins with the lengths of both parts. To a child go a `Job` and the file; from it come `PieceCount`, one
 `Batch` after another and `Ended`, or `Refused` at any place.

@@ -1,4 +1,4 @@
-"""What a file becomes, and what it may hold: the values, without the code that cuts, which needs NumPy."""
+"""The pieces of a file and the limits of its content, without the code that cuts, which needs NumPy."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

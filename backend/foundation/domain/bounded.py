@@ -1,4 +1,4 @@
-"""A memory of what was used last."""
+"""A cache of a fixed number of entries, which forgets what was used longest ago."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What work in the background reports to an operator."""
+"""The port through which background work reports to an operator."""
 
 from typing import Protocol
 

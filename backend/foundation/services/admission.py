@@ -1,4 +1,4 @@
-"""Whether this process takes new turns, and whose."""
+"""Admission of new turns to this process, shared fairly by their callers."""
 
 from backend.foundation.ports.readiness import Presence
 from shared.errors import Draining, Unavailable

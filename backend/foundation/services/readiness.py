@@ -1,4 +1,4 @@
-"""Whether this process should get traffic."""
+"""Readiness: the decision whether this process should get traffic."""
 
 import asyncio
 from typing import Literal, NamedTuple

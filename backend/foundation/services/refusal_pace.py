@@ -1,4 +1,4 @@
-"""How fast refusals may leave, so that they take little of a process however many are asked for."""
+"""The pace of refusals: they take little of a process, however many are asked for."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Work that may be long, beside the event loop's other work: in short steps, or in a thread."""
+"""Long work beside the event loop's other work: in short steps, or in a thread."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Telling the tasks that wait for something that it has changed."""
+"""Wake-up signals for tasks that wait for a change."""
 
 import asyncio
 from collections.abc import Generator, Sequence

@@ -1,4 +1,4 @@
-"""What all tables share: one `metadata`, a column type for instants, and columns that are never NULL."""
+"""Parts of all tables: one `metadata`, a column type for instants, and columns that are never NULL."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""When bases were last used: noted in memory at each search, and written down later."""
+"""The time of a base's last use: noted in memory at each search, and stored later."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How fast this process gives chunks their vectors, and how long the rest will take."""
+"""The speed at which this process embeds chunks, and an estimate of the time that remains."""
 
 from collections import deque
 from math import ceil

@@ -1,4 +1,4 @@
-"""How far bases have been embedded, for those who may read them."""
+"""The progress of embedding of bases, for those who may read them."""
 
 from collections.abc import Mapping, Sequence
 

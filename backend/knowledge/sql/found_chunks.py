@@ -1,4 +1,4 @@
-"""What every search of chunks needs: which chunks pass a filter, and the chunks behind the numbers that it found."""
+"""Parts of every search of chunks: the filter over numbers of chunks, and the chunks behind found numbers."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a search has to know of its bases before it reads postings; one statement reads it all, in one round trip."""
+"""The state of the searched bases, read by one statement in one round trip before any postings."""
 
 from collections.abc import Sequence
 from functools import partial

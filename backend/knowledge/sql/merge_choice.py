@@ -1,4 +1,4 @@
-"""Which segments of a base are to be merged: few segments make the index small and searches short.
+"""The choice of segments of a base to merge: few segments make the index small and searches short.
 
 A word that stands in few chunks costs a search one page of each segment, and costs the index its hash in each. Merging
 costs writing all postings again. So small segments, which are cheap to write, are merged as soon as that doubles them,

@@ -1,4 +1,4 @@
-"""What keeps the index small and fast: segments are merged, and documents of the release before are indexed.
+"""Upkeep of the index: segments are merged, and documents of the release before are indexed.
 
 All of it runs beside requests, in short transactions, and may be interrupted anywhere: a segment becomes visible in the
 transaction that makes those that it replaces invisible, and invisible segments that nobody touches are deleted.

@@ -1,4 +1,4 @@
-"""Which chunks wait for a vector: found by their documents, and taken under leases in the time of the database."""
+"""The queue of chunks that wait for a vector: found by their documents, leased in the time of the database."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

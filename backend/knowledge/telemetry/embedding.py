@@ -1,4 +1,4 @@
-"""What an operator sees of embedding: how many chunks wait, what became of them, and what the database lacks."""
+"""Metrics and log lines of embedding: chunks that wait, what became of them, and what the database lacks."""
 
 import structlog
 from prometheus_client import Counter, Gauge

@@ -1,4 +1,4 @@
-"""What an operator sees of knowledge: the time and size of searches, and descriptions that are withheld."""
+"""Metrics and log lines of knowledge: time and size of searches, and descriptions that are withheld."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How much of a minute's turns and tokens has been used, counted by seconds, and how a client is told of it."""
+"""Rate limits: the turns and tokens of the last minute, counted by seconds, and the headers that show them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

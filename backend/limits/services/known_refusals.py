@@ -1,4 +1,4 @@
-"""What this process knows of keys and tenants at their limits, so that it refuses them again without asking anybody."""
+"""Keys and tenants that this process knows to be at their limits: it refuses them again without asking the store."""
 
 import math
 from collections.abc import Callable, Sequence

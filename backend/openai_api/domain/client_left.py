@@ -1,4 +1,4 @@
-"""What becomes of a turn whose client closes the connection, and ids by which turns that are not stored are stopped."""
+"""The policy for a turn whose client closes the connection, and ids by which unstored turns are stopped."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""What clients have been shown of a response, read from its events; and events rebuilt from what is stored of it."""
+"""The output that clients have seen of a response, read from its events; and events rebuilt from stored output."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Which tools of tool servers a request or an agent wants, in OpenAI's words."""
+"""The tools of tool servers that a request or an agent selects, in OpenAI's words."""
 
 from collections.abc import Sequence
 

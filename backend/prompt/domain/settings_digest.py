@@ -1,4 +1,4 @@
-"""What a turn ran with, as short digests by which turns with equal settings are found."""
+"""Short digests of a turn's settings, by which turns with equal settings are found."""
 
 import hashlib
 

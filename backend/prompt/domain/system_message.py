@@ -1,4 +1,4 @@
-"""With what the system message of an epoch opens: the operator's default text, or that of an agent.
+"""The opening of an epoch's system message: the operator's default text, or that of an agent.
 
 Both may hold placeholders such as `{{user.name}}`, which are filled once, when the epoch begins.
 """

@@ -1,4 +1,4 @@
-"""What a compaction leaves out of a conversation, and the entry that stands in its place: a summary, or a notice."""
+"""The part of a conversation that a compaction leaves out, and the entry in its place: a summary, or a notice."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

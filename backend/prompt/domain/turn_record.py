@@ -1,4 +1,4 @@
-"""What makes a turn's requests together with the log: stored, so that any process can go on with the turn."""
+"""The stored record of a turn: with the log it makes the turn's requests, in any process."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What figures mean, so that one that the user wrote is known again in another writing."""
+"""The values of figures, so that one that the user wrote is recognised in another writing."""
 
 from collections import ChainMap
 from collections.abc import Sequence

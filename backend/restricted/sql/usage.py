@@ -1,4 +1,4 @@
-"""What a user has used of a base, read while the user's row in it is locked."""
+"""A user's usage of a base, read while the user's row in it is locked."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""What an operator sees of restricted searches: one line and two figures each, and no text."""
+"""Metrics and log lines of restricted searches: one line and two figures each, and no text."""
 
 import structlog
 from prometheus_client import Counter

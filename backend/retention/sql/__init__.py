@@ -1,1 +1,1 @@
-"""What is due to be deleted, in SQL."""
+"""Expired rows, in SQL."""

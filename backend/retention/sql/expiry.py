@@ -1,4 +1,4 @@
-"""What is due to be deleted, found by readers and deleted in short transactions."""
+"""Expired things, found by readers and deleted in short transactions."""
 
 from collections.abc import Sequence
 from datetime import datetime

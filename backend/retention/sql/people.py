@@ -1,4 +1,4 @@
-"""What is a person's, in SQL."""
+"""All that belongs to a person, in SQL."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""What is kept about a person beside their texts, as an export shows it."""
+"""Records about a person beside their texts, as an export shows them."""
 
 from collections.abc import Mapping
 from datetime import datetime

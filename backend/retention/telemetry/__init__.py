@@ -1,1 +1,1 @@
-"""What operators see of sweeps."""
+"""Metrics and log lines of sweeps."""

@@ -1,4 +1,4 @@
-"""Storing what must be stored, however long the database is unavailable."""
+"""Retries of writes that must succeed, however long the database is unavailable."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

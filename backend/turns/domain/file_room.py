@@ -1,4 +1,4 @@
-"""How much of a model's window the files of a turn may take."""
+"""The share of a model's window that the files of a turn may take."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What is stored of a turn that waits for its conversation, so that any process can begin it."""
+"""The stored request of a turn that waits for its conversation, so that any process can begin it."""
 
 from collections.abc import Sequence
 

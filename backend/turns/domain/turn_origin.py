@@ -1,4 +1,4 @@
-"""Where a turn begins: in a new conversation, at the end of one, or at an earlier response of one."""
+"""The origin of a turn: a new conversation, the end of one, or an earlier response of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What turns report to an operator."""
+"""The port through which turns report to an operator."""
 
 from enum import StrEnum
 from typing import Protocol

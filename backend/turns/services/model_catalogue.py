@@ -1,4 +1,4 @@
-"""What chat_shell offers, asked for at most every few seconds."""
+"""The models of chat_shell, asked for at most every few seconds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What names of models mean for a caller: a model of chat_shell, or a preset over one."""
+"""Names of models as a caller may use them: a model of chat_shell, or a preset over one."""
 
 from collections.abc import Collection, Sequence
 

@@ -1,4 +1,4 @@
-"""What stands before a bracket in a model's text: whether a marker there is a citation, or part of something else.
+"""The text before a bracket in a model's answer: it tells a citation from a part of something else.
 
 Links, addresses, code in HTML, intervals, lists of numbers and formulas hold brackets with numbers, too. The rules
 look back over a bounded stretch of text, so that their cost grows with the text and no faster.

@@ -1,4 +1,4 @@
-"""What the user has written: the message that a turn answers, and all that a safe summary may repeat."""
+"""The user's own words: the message that a turn answers, and all that a safe summary may repeat."""
 
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, UserMessage

@@ -1,4 +1,4 @@
-"""How much a model of Anthropic's thinks: OpenAI's efforts in the words of the Messages API."""
+"""The effort of thinking of Anthropic's models: OpenAI's efforts in the words of the Messages API."""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Which adapter speaks a provider API."""
+"""The table of provider APIs and their adapters."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""What model calls cost at the operator's prices."""
+"""The cost of model calls at the operator's prices."""
 
 from typing import Self
 

@@ -1,4 +1,4 @@
-"""What happens to a call before its message is read: gRPC reads a message whole before any handler sees it."""
+"""Checks of a gRPC call before its message is read: gRPC reads a message whole before any handler sees it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

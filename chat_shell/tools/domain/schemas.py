@@ -1,4 +1,4 @@
-"""What is kept of the JSON Schema that a tool server gives for the arguments of a tool.
+"""The JSON Schema of a tool's arguments, as far as it is taken over from a tool server.
 
 All providers take an object with properties at the top, and references to its own definitions. A schema that is too
 large, too deep, or refers to itself or to other documents is refused: the caller leaves its tool out.

@@ -1,4 +1,4 @@
-"""What the reminder of a model call says: the agent's words, that no tool may be called again, how to cite."""
+"""The reminder of a model call: the agent's words, that no tool may be called again, how to cite."""
 
 from collections.abc import Iterable
 

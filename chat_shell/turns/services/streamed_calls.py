@@ -1,4 +1,4 @@
-"""Which pieces of tool calls clients get while the model writes them."""
+"""The pieces of tool calls that clients get while the model writes them."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
