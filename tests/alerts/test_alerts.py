@@ -16,7 +16,7 @@ import pytest
 from tests.alerts.firing import Watch, expressions
 from tests.e2e.client.shelf import Base, new_base, searches
 from tests.e2e.pair import Pair, PairOptions, start_model, start_pair, start_replica
-from tests.e2e.test_corrupt_log import write
+from tests.e2e.stored_rows import write
 from tests.e2e.turns import bare_client, live_events, new_conversation, next_delta, turn
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.servers.postgres import PostgresServer

@@ -165,3 +165,20 @@ class Tabs:
             "Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"}
         )
         await browser.detach()
+
+
+async def ask(tab: Tab, text: str) -> None:
+    await tab.page.get_by_label("Question", exact=True).fill(text)
+    await tab.page.keyboard.press("Enter")
+
+
+def turns(tab: Tab) -> Locator:
+    return tab.page.get_by_role("article")
+
+
+def answers(tab: Tab) -> Locator:
+    return tab.page.get_by_role("region", name="Answer")
+
+
+async def wait_ended(tab: Tab, status: str = "completed", turn: int = -1) -> None:
+    await expect(turns(tab).nth(turn)).to_have_attribute("data-status", status)

@@ -13,6 +13,7 @@ from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair
 from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
+EXACT = "What does Harrow & Finch pay per parcel?"
 DEMO_MODEL = "demo-model"
 _MODELS = """\
 models:

@@ -10,8 +10,7 @@ from playwright.async_api import Locator, expect
 
 from deploy.demo.loading import ANALYST_ID
 from tests.console.browsing import Tab, Tabs
-from tests.console.running import DEMO_MODEL, Running
-from tests.console.test_people import EXACT
+from tests.console.running import DEMO_MODEL, EXACT, Running
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -5,9 +5,9 @@ import shlex
 
 import httpx2
 import pytest
-from playwright.async_api import Locator, Route, expect
+from playwright.async_api import Route, expect
 
-from tests.console.browsing import Tab, Tabs
+from tests.console.browsing import Tab, Tabs, answers, ask, turns, wait_ended
 from tests.console.running import DEMO_MODEL, Running
 from tests.e2e.pair import MODEL
 from tests.fakes.model_server import FakeModelControl, Reply
@@ -28,26 +28,9 @@ FOCUSED_ON_OPENING = """(opener, opened) => new Promise(resolve => {
 })"""
 
 
-async def ask(tab: Tab, text: str) -> None:
-    await tab.page.get_by_label("Question", exact=True).fill(text)
-    await tab.page.keyboard.press("Enter")
-
-
 def bare_client(running: Running) -> httpx2.AsyncClient:
     headers = {"Authorization": f"Bearer {running.demo.user_key}"}
     return httpx2.AsyncClient(base_url=running.pair.backend_url, headers=headers, timeout=60, trust_env=False)
-
-
-def turns(tab: Tab) -> Locator:
-    return tab.page.get_by_role("article")
-
-
-def answers(tab: Tab) -> Locator:
-    return tab.page.get_by_role("region", name="Answer")
-
-
-async def wait_ended(tab: Tab, status: str = "completed", turn: int = -1) -> None:
-    await expect(turns(tab).nth(turn)).to_have_attribute("data-status", status)
 
 
 async def chosen_at_first(tab: Tab, user: str, bases: int) -> str:

@@ -14,8 +14,8 @@ from playwright.async_api import Locator, Route, expect
 from deploy.demo.loading import ANALYST_ID
 from deploy.demo.public_api import quoted
 from tests.console.browsing import Tab, Tabs
+from tests.console.hostile import HOSTILE, nothing_happened
 from tests.console.running import Running
-from tests.console.test_hostile import HOSTILE, nothing_happened
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

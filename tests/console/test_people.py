@@ -4,12 +4,12 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from tests.console.browsing import Tab, Tabs
+from tests.console.running import EXACT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 OPEN = "Where are the biggest risks in our partner contracts?"
 DETAILS = "Explain in detail how our partner contracts could be improved."
-EXACT = "What does Harrow & Finch pay per parcel?"
 SECRET = ("0.62", "0.48", "Harrow", "Blue Heron", "Brightwater")
 GAPS_ZH = "我们的赔付流程有哪些薄弱环节？"
 

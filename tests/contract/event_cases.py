@@ -105,3 +105,16 @@ class ManualTimer:
     class Handle:
         def __init__(self, cancelled: asyncio.Event) -> None:
             self.cancel = cancelled.set
+
+
+class CountedSilence(MemoryEventLog):
+    """Counts how often its readers were told that nothing came."""
+
+    def __init__(self) -> None:
+        super().__init__(600, silence_seconds=0.001)
+        self.silences = 0
+
+    async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+        async for batch in super().read(response_id, after):
+            self.silences += not batch
+            yield batch

@@ -1,5 +1,6 @@
 """Values and stores for the contracts of knowledge."""
 
+import random
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from backend.search.domain.segments import batches_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 
+WORDS = [f"w{number}" for number in range(2_200)]
 T0 = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 
 
@@ -110,3 +112,10 @@ async def indexed(chunks: Sequence[Chunk]) -> AsyncIterator[ChunkBatch]:
     """Index chunks as a document reader does."""
     for batch in batches_of(chunks):
         yield batch
+
+
+def made_up(seed: int, chunk_count: int = 60) -> list[str]:
+    """Return texts of forty words each, frequent ones and rare ones."""
+    generator = random.Random(seed)
+    texts = [" ".join(generator.choices(WORDS, k=40)) for _ in range(chunk_count)]
+    return [*texts, "lonely" if seed % 2 else "rare"]

@@ -11,6 +11,8 @@ import pytest
 from sqlalchemy import Connection, Engine, event, select, update
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
+from backend.conversations.domain.model_calls import CallsMade, ModelCall, PromptHeader
+from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
     Conversation,
     Exchange,
@@ -43,6 +45,7 @@ from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
 from tests.fakes.store_waiting import FakeWaitingTurnStore
 
+HEADER = PromptHeader(tools='[{"type":"function"}]', system_prompt="Be brief. 河")
 T0 = datetime(2026, 11, 22, 9, 30, 15, 123456, tzinfo=UTC)
 HOLD = Hold(response_id="resp_a", conversation_id="conv_a", fence=0)
 POOL_WAIT_SECONDS = 25.0
@@ -245,3 +248,12 @@ FIXED_TOOLS = ServedTools(
     skills=(SkillCard(name="letters", description="Write letters.", accepts_restricted=False),),
     missing=("wiki",),
 )
+
+
+def make_call(number: int, **changes: Any) -> ModelCall:
+    call = ModelCall(call=number, epoch=0, epoch_reason=None, log_end=number, header=HEADER)
+    return call.model_copy(update=changes)
+
+
+def made(*calls: ModelCall, sent: SentPrompt | None = None) -> CallsMade:
+    return CallsMade(conversation_id="conv_a", response_id="resp_a", calls=calls, sent=sent)

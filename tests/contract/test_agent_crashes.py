@@ -14,16 +14,15 @@ from backend.conversations.domain.responses import StoredResponse
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.models.served_tools import NO_TOOLS
+from tests.contract.crash_cases import MOST_WRITES, Death, Killed, World, check_pairs
 from tests.contract.store_cases import open_stores
-from tests.contract.test_compaction_crashes import MOST_WRITES, Death, Killed, World, check_pairs
 from tests.examples import first_of
 from tests.fakes.attached_files import FakeAgentFiles, FakeText
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.store_agents import FakeAgentStore
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, eventually
 from tests.unit.backend.turns.placing import definition, put_agent
-from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.wandering_shell import GatedChatShell
 
 SECOND_RESULT = 5

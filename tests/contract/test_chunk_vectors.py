@@ -1,18 +1,15 @@
 """One contract for every `ChunkVectors`."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from backend.embeddings.domain import EmbeddedQuery, TextKind
+from backend.embeddings.domain import TextKind
 from backend.foundation.sql.chosen import open_database
-from backend.knowledge.ports.attachments import AttachmentStore
-from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.ports.vectors import ChunkVectors, EmbeddingProgress, TextWithoutVector
+from backend.knowledge.ports.vectors import EmbeddingProgress
 from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
@@ -21,45 +18,15 @@ from backend.search.domain.filters import Comparison
 from tests.contract.knowledge_cases import make_base
 from tests.contract.knowledge_cases import put as put_document
 from tests.contract.store_cases import KINDS, database_url
+from tests.contract.vector_cases import LEASE, Room, asked
 from tests.fakes.chunk_vectors import FakeChunkVectors
 from tests.fakes.clock import FakeClock
-from tests.fakes.meaning import FakeEmbedder, FakeQuestions
+from tests.fakes.meaning import FakeEmbedder
 from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_knowledge import FakeKnowledge
 
 put = partial(put_document, heading_path=())
-LEASE = timedelta(minutes=1)
 OVER = timedelta(0)
-
-
-class Room(NamedTuple):
-    store: KnowledgeStore
-    vectors: ChunkVectors
-    attachments: AttachmentStore
-
-    async def taken(self, embedder: FakeEmbedder, lease: timedelta = LEASE, limit: int = 64) -> list[TextWithoutVector]:
-        """Take what waits; texts whose equals have vectors are given these meanwhile."""
-        model = await embedder.model()
-        await self.vectors.discover(model)
-        while (found := await self.vectors.take_unembedded(model, limit, lease)).reused and not found.texts:
-            continue
-        return list(found.texts)
-
-    async def embed(self, embedder: FakeEmbedder) -> None:
-        """Embed all that waits."""
-        while texts := await self.taken(embedder):
-            found = await embedder.embed([text.text for text in texts], TextKind.PASSAGE)
-            await self.vectors.put(await embedder.model(), list(zip(texts, found, strict=True)))
-
-    async def found(self, embedder: FakeEmbedder, question: str, base_ids: Sequence[str] = ("kb_a",)) -> list[str]:
-        hits = await self.vectors.nearest(base_ids, await asked(embedder, question), 10)
-        return [hit.chunk.text for hit in hits]
-
-
-async def asked(embedder: FakeEmbedder, question: str) -> EmbeddedQuery:
-    query = await FakeQuestions(embedder).vector_of(question)
-    assert query is not None
-    return query
 
 
 @pytest.fixture(params=KINDS)

@@ -2,19 +2,21 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from backend.conversations.domain.model_calls import CallsMade, ModelCall, PromptHeader, TailMessage
+from backend.conversations.domain.model_calls import TailMessage
 from backend.conversations.domain.placed_blocks import text_digest
 from backend.conversations.domain.prompt_record import Reuse, SentPrompt, Shortfall
 from backend.conversations.domain.responses import Checkpoint
 from shared.models.events import Cost, Usage
 from tests.contract.store_cases import (
+    HEADER,
     HOLD,
     KINDS,
     Stores,
+    made,
+    make_call,
     make_conversation,
     make_end,
     make_exchange,
@@ -22,7 +24,6 @@ from tests.contract.store_cases import (
     open_stores,
 )
 
-HEADER = PromptHeader(tools='[{"type":"function"}]', system_prompt="Be brief. 河")
 SENT = SentPrompt(epoch=0, tools="ab", messages=("s01", "u02"), fixed=2)
 
 
@@ -30,15 +31,6 @@ SENT = SentPrompt(epoch=0, tools="ab", messages=("s01", "u02"), fixed=2)
 async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stores]:
     async with open_stores(request.param, request, tmp_path) as opened:
         yield opened
-
-
-def make_call(number: int, **changes: Any) -> ModelCall:
-    call = ModelCall(call=number, epoch=0, epoch_reason=None, log_end=number, header=HEADER)
-    return call.model_copy(update=changes)
-
-
-def made(*calls: ModelCall, sent: SentPrompt | None = None) -> CallsMade:
-    return CallsMade(conversation_id="conv_a", response_id="resp_a", calls=calls, sent=sent)
 
 
 FULL = make_call(

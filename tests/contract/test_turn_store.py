@@ -16,6 +16,8 @@ from tests.contract.store_cases import (
     HOLD,
     KINDS,
     Stores,
+    made,
+    make_call,
     make_conversation,
     make_end,
     make_entry,
@@ -25,7 +27,6 @@ from tests.contract.store_cases import (
     make_turn,
     open_stores,
 )
-from tests.contract.test_model_calls import made, make_call
 
 TERMS = LeaseTerms(seconds=3600.0)
 BEATS = 6

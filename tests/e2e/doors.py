@@ -1,6 +1,7 @@
 """Calls of chat_shell at both of its doors, as the backend makes them."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import grpc
@@ -11,14 +12,33 @@ from pydantic import TypeAdapter
 
 from protos.execution.v1 import chat_shell_pb2, chat_shell_pb2_grpc, events_pb2
 from shared.models.events import NEWER_EVENTS_HEADER, REMINDERS_HEADER, ExecutionEvent
-from shared.models.execution import ExecutionRequest
+from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, KnowledgeBaseRef, ModelParameters
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.wire import event_from_proto, report_from_proto, request_to_proto
-from tests.e2e.pair import SERVICE_TOKEN, Pair
+from tests.e2e.pair import MODEL, SERVICE_TOKEN, Pair
+from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.json_paths import at
 from tests.patience import PATIENCE_SECONDS
 
+FULL = Knowledge(
+    bases=(KnowledgeBaseRef(id="kb_1", name="Handbook", access_mode=AccessMode.FULL),),
+    access_mode=AccessMode.FULL,
+    ticket="forged",
+    user_words="",
+)
+PLAIN = ModelParameters(
+    temperature=None,
+    top_p=None,
+    presence_penalty=None,
+    frequency_penalty=None,
+    max_output_tokens=None,
+    reasoning_effort=None,
+    text_format=None,
+    verbosity=None,
+    tool_choice="auto",
+    parallel_tool_calls=True,
+)
 EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 ERROR_TRAILER = "ballast-error-bin"
 
@@ -113,3 +133,13 @@ def _report(error: grpc.aio.AioRpcError) -> tuple[str, str | None]:
             report = report_from_proto(events_pb2.ErrorReport.FromString(value))
             return report.type, report.param
     return error.code().name, None
+
+
+def runnable(request: ExecutionRequest, **changes: Any) -> ExecutionRequest:
+    """Make a request one that this chat_shell can run."""
+    known = {"model": MODEL, "time_zone": "Europe/Berlin", "deadline": datetime.now(UTC) + timedelta(minutes=5)}
+    return request.model_copy(update={**known, **changes})
+
+
+def plain_request(**changes: Any) -> ExecutionRequest:
+    return runnable(full_request(), **{"parameters": PLAIN, **changes})

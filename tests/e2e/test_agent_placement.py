@@ -4,8 +4,7 @@ import pytest
 
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from tests.e2e.pair import Pair
-from tests.e2e.test_files import asked, upload
-from tests.e2e.turns import Body, bare_client, new_base, turn
+from tests.e2e.turns import Body, asked, bare_client, new_base, turn, upload
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 
 pytestmark = pytest.mark.combination

@@ -6,10 +6,9 @@ import pytest
 
 from tests.e2e.pair import Pair
 from tests.e2e.prefixes import check_never_moves
-from tests.e2e.test_logs import lines_of
-from tests.e2e.test_narrowing import everything_about
-from tests.e2e.turns import Body, bare_client, text_of, turn
+from tests.e2e.turns import Body, bare_client, everything_about, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply
+from tests.servers.services import lines_of
 
 pytestmark = pytest.mark.combination
 

@@ -13,10 +13,9 @@ from shared.prompts.summary import SUMMARY_INSTRUCTION, framed_summary
 from tests.e2e.conftest import SMALL, Pairs
 from tests.e2e.pair import MODEL, Pair, PairOptions, start_pair, start_replica
 from tests.e2e.prefixes import added, check_never_moves, check_pairs
-from tests.e2e.test_logs import lines_of
 from tests.e2e.turns import SUFFIX, Body, bare_client, file_search, messages_in, new_base, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
-from tests.servers.services import Launch
+from tests.servers.services import Launch, lines_of
 
 pytestmark = pytest.mark.combination
 

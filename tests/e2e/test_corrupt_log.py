@@ -1,10 +1,9 @@
 """A row of the log that cannot be read: its conversation stops and says where, the others go on."""
 
 import pytest
-from sqlalchemy import text
 
-from backend.foundation.sql.chosen import open_database
 from tests.e2e.pair import Pair
+from tests.e2e.stored_rows import write
 from tests.e2e.turns import bare_client, items_of, messages_in, turn
 from tests.fakes.model_server import FakeModelControl
 
@@ -19,15 +18,6 @@ CORRUPTIONS = [
     ("reset", '{"reason": "whim"}'),
     ("context", "[]"),
 ]
-
-
-async def write(pair: Pair, statement: str, **values: object) -> None:
-    """Run a statement past the backend."""
-    default = f"sqlite+aiosqlite:///{pair.backend.spec.directory}/var/ballast.db"
-    database = open_database(pair.backend.spec.environment.get("BACKEND_DATABASE_URL", default))
-    changed = await database.write(lambda connection: connection.execute(text(statement), values).rowcount)
-    await database.close()
-    assert changed == 1
 
 
 @pytest.mark.parametrize(("column", "written"), CORRUPTIONS)

@@ -1,8 +1,7 @@
 """A backend that is killed while it stores or deletes: none of it is there, and nothing of it stays."""
 
 import asyncio
-import sqlite3
-from contextlib import AsyncExitStack, closing, suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.e2e.pair import lone_backend
+from tests.e2e.stored_rows import count_rows
 from tests.e2e.turns import bare_client, new_base
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import Launch
@@ -89,8 +89,3 @@ async def test_a_file_whose_reader_is_killed_becomes_one_document_of_another_rep
         (found,) = (await other.vector_stores.search(store.id, query="wine")).data
         assert (found.file_id, found.filename) == (file.id, "wine.md")
         assert await sql.fetchval("SELECT count(*) FROM document") == 1
-
-
-def count_rows(path: Path, table: str) -> int:
-    with closing(sqlite3.connect(path)) as database:
-        return int(database.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])

@@ -15,17 +15,20 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 from hypothesis import HealthCheck, Phase, example, given, settings
 
 from protos.execution.v1 import chat_shell_pb2_grpc
-from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, KnowledgeBaseRef, ModelParameters
+from shared.models.execution import ExecutionRequest
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.prompts.knowledge_base import CANNOT_ANSWER
 from shared.wire import request_to_proto
 from tests.e2e.doors import (
+    FULL,
     bearer,
     grpc_refusal,
     http_body,
     models_through_grpc,
+    plain_request,
     post,
+    runnable,
     through_grpc,
     through_http,
 )
@@ -35,35 +38,6 @@ from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.model_server import FakeModelControl, Fault, Reply, ScriptedCall
 from tests.patience import PATIENCE_SECONDS
 from tests.strategies import execution_requests
-
-FULL = Knowledge(
-    bases=(KnowledgeBaseRef(id="kb_1", name="Handbook", access_mode=AccessMode.FULL),),
-    access_mode=AccessMode.FULL,
-    ticket="forged",
-    user_words="",
-)
-PLAIN = ModelParameters(
-    temperature=None,
-    top_p=None,
-    presence_penalty=None,
-    frequency_penalty=None,
-    max_output_tokens=None,
-    reasoning_effort=None,
-    text_format=None,
-    verbosity=None,
-    tool_choice="auto",
-    parallel_tool_calls=True,
-)
-
-
-def runnable(request: ExecutionRequest, **changes: Any) -> ExecutionRequest:
-    """Make a request one that this chat_shell can run."""
-    known = {"model": MODEL, "time_zone": "Europe/Berlin", "deadline": datetime.now(UTC) + timedelta(minutes=5)}
-    return request.model_copy(update={**known, **changes})
-
-
-def plain_request(**changes: Any) -> ExecutionRequest:
-    return runnable(full_request(), **{"parameters": PLAIN, **changes})
 
 
 @given(drawn=execution_requests())

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend.knowledge.services.embedding_worker import TEXTS_AT_ONCE
+from tests.e2e.embedded_base import World, text_of, world_of
 from tests.e2e.pair import lone_backend
-from tests.e2e.test_embedding_crashes import World, text_of, world_of
 from tests.servers.counted_embedder import CountedEmbedder
 from tests.servers.services import Launch
 

@@ -3,17 +3,15 @@
 import re
 from base64 import b64encode
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import orjson
 import pytest
 
 from tests.e2e.client.shelf import messages_of, offered, searches, set_role, tool_texts
 from tests.e2e.client.shelf import new_base as base_of_ann
 from tests.e2e.pair import Pair, start_pair
-from tests.e2e.test_crash_documents import count_rows
-from tests.e2e.turns import bare_client, turn
+from tests.e2e.stored_rows import count_rows
+from tests.e2e.turns import asked, bare_client, put_agent, turn, upload
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
 from tests.servers.services import Launch
 
@@ -25,22 +23,6 @@ LONG = "\n\n".join(LINES)
 """About 115,000 tokens; the window of the fake model has 128,000."""
 
 RIVERS = "# Rivers\n\nThe Rhine rises in the Alps."
-
-
-async def upload(client: httpx2.AsyncClient, name: str, body: str) -> str:
-    answer = await client.post("/v1/files", data={"purpose": "user_data"}, files={"file": (name, body.encode())})
-    assert answer.status_code == 201, answer.text
-    return answer.json()["id"]
-
-
-async def put_agent(client: httpx2.AsyncClient, name: str, **fields: Any) -> None:
-    answer = await client.put(f"/v1/agents/{name}", json=fields)
-    assert answer.status_code in (200, 201), answer.text
-
-
-def asked(text: str, *file_ids: str) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = [{"type": "input_file", "file_id": file_id} for file_id in file_ids]
-    return [{"role": "user", "content": [*parts, {"type": "input_text", "text": text}]}]
 
 
 def reads(file_id: str, offset: int = 0) -> Reply:

@@ -16,10 +16,9 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from backend.migrations.compatibility import newest_revision
-from tests.e2e.doors import through_grpc, through_http
+from tests.e2e.doors import plain_request, through_grpc, through_http
 from tests.e2e.half_turns import HALF, half_a_turn
 from tests.e2e.pair import ADMIN_KEY, SECRET, SERVICE_TOKEN, Pair, PairOptions, lone_backend, start_pair
-from tests.e2e.test_doors import plain_request
 from tests.e2e.turns import bare_client, messages_in, new_conversation, text_of, turn
 from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply

@@ -5,10 +5,8 @@ import asyncio
 import httpx2
 
 from tests.e2e.pair import ADMIN_KEY, Pair
-from tests.e2e.turns import turn
+from tests.e2e.turns import answer_to_head, turn
 from tests.patience import PATIENCE_SECONDS
-
-ANNOUNCED_BYTES = 20_000_000
 
 
 async def test_a_key_that_is_at_its_limit_is_refused_before_it_sends_its_body(pair: Pair):
@@ -29,18 +27,3 @@ async def test_a_key_that_is_at_its_limit_is_refused_before_it_sends_its_body(pa
     told = dict(line.lower().split(": ", 1) for line in head[1:])
     assert told["x-ratelimit-remaining-requests"] == "0"
     assert 0 < int(told["retry-after"]) <= int(first.headers["retry-after"])
-
-
-async def answer_to_head(pair: Pair, key: str, *headers: str) -> tuple[list[str], str]:
-    """Announce a long body, send nothing of it, and return the lines of the answer's head, and its body."""
-    url = httpx2.URL(pair.backend_url)
-    reader, writer = await asyncio.open_connection(url.host, url.port)
-    lines = ["POST /v1/responses HTTP/1.1", f"Host: {url.host}", f"Authorization: Bearer {key}"]
-    lines += [*headers, "Content-Type: application/json", f"Content-Length: {ANNOUNCED_BYTES}", "", ""]
-    writer.write("\r\n".join(lines).encode())
-    head = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().splitlines()
-    length = next(int(line.split(": ")[1]) for line in head if line.lower().startswith("content-length"))
-    body = (await reader.readexactly(length)).decode()
-    writer.close()
-    await writer.wait_closed()
-    return head, body

@@ -5,27 +5,14 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from tests.e2e.doors import through_grpc
+from tests.e2e.doors import plain_request, through_grpc
 from tests.e2e.pair import Pair, lone_chat_shell
-from tests.e2e.test_doors import plain_request
 from tests.e2e.turns import Body, bare_client, file_search, new_base, turn
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
-from tests.servers.services import Launch, RunningService
+from tests.servers.services import Launch, RunningService, lines_of
 
 SEARCH = ScriptedCall(name="knowledge_base_search", arguments='{"query": "fox"}')
 IDS = ("request_id", "conversation_id", "turn_id", "trace_id")
-
-
-def lines_of(service: RunningService, **wanted: str) -> list[Body]:
-    """Return the log lines that carry a value under any of the names; a line still being written is not one yet.
-
-    Only a line feed ends a line: other tests' words, with line separators of Unicode in them, stand in the same log.
-    """
-    *whole, _ = service.log().split("\n")
-    lines: list[Body] = [orjson.loads(line) for line in whole if line.startswith("{")]
-    return [line for line in lines if any(line.get(name) == value for name, value in wanted.items())]
 
 
 async def accessed(service: RunningService, route: str, request_id: str) -> Body:

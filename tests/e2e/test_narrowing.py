@@ -4,9 +4,9 @@ import httpx2
 
 from tests.e2e.pair import Pair
 from tests.e2e.prefixes import check_never_moves
-from tests.e2e.test_logs import lines_of
-from tests.e2e.turns import Body, bare_client, events_of, file_search, new_base, says, text_of, turn
+from tests.e2e.turns import bare_client, events_of, everything_about, file_search, new_base, says, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
+from tests.servers.services import lines_of
 
 CANARY = "marmalade-quorum"
 NAMES = ("zephyrine", "obsidian ledger")
@@ -19,19 +19,6 @@ SECRETS = (CANARY, *NAMES, "tangerine protocol")
 
 def secrets_in(text: str) -> list[str]:
     return [secret for secret in SECRETS if secret in text.lower()]
-
-
-async def everything_about(client: httpx2.AsyncClient, response: Body) -> str:
-    """Read a response, its items, prompts and events in every way there is, as one text."""
-    one, items = f"/v1/responses/{response['id']}", f"/v1/conversations/{response['conversation']['id']}/items"
-    results = "include[]=file_search_call.results"
-    ways = [one, f"{one}?{results}", f"{one}/prompts", f"{one}/input_items", f"{one}?stream=true"]
-    ways += [f"{one}?stream=true&starting_after=2", items, f"{items}?{results}"]
-    answers = [await client.get(way) for way in ways] + [await client.post(f"{one}/cancel")]
-    listed = (await client.get(items)).json()["data"]
-    answers += [await client.get(f"{items}/{item['id']}") for item in listed]
-    assert {answer.status_code for answer in answers} == {200}
-    return "\n".join(answer.text for answer in answers)
 
 
 async def set_role(owner: httpx2.AsyncClient, base_id: str, user_id: str, role: str | None) -> None:

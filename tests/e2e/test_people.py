@@ -8,8 +8,7 @@ import orjson
 
 from tests.e2e.client.shelf import file_search, new_base, searches, set_role
 from tests.e2e.pair import ADMIN_KEY, Pair
-from tests.e2e.test_files import asked, put_agent, upload
-from tests.e2e.turns import bare_client, new_conversation, turn
+from tests.e2e.turns import asked, bare_client, new_conversation, put_agent, turn, upload
 from tests.fakes.model_server import FakeModelControl, Fault, Reply
 
 Line = dict[str, Any]

@@ -17,7 +17,6 @@ import pytest
 from tests.e2e.half_turns import HALF, half_a_turn
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.prefixes import added, asking, check_never_moves, check_pairs, neutral
-from tests.e2e.test_logs import lines_of
 from tests.e2e.turns import (
     Body,
     bare_client,
@@ -29,7 +28,7 @@ from tests.e2e.turns import (
 )
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 from tests.servers.ports import free_port
-from tests.servers.services import Launch, RunningService
+from tests.servers.services import Launch, RunningService, lines_of
 
 pytestmark = pytest.mark.whole
 

@@ -12,7 +12,6 @@ from backend.knowledge.domain.context_texts import BASES_ARE_NONE, BASES_ARE_NOW
 from tests.e2e.conftest import LARGE, SMALL, Pairs
 from tests.e2e.pair import Pair, start_replica
 from tests.e2e.prefixes import added, asking, check_never_moves, check_pairs, neutral
-from tests.e2e.test_logs import lines_of
 from tests.e2e.turns import (
     SUFFIX,
     Body,
@@ -24,7 +23,7 @@ from tests.e2e.turns import (
     turn,
 )
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
-from tests.servers.services import Launch
+from tests.servers.services import Launch, lines_of
 
 WEATHER: Body = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
 SUFFIX_AT_THE_END = re.compile(rb"(?<=<time>)[^<]+(?=</time>\"}],)")

@@ -12,11 +12,10 @@ import orjson
 import pytest
 
 from tests.e2e.pair import Pair, PairOptions, start_pair
-from tests.e2e.test_logs import lines_of
 from tests.e2e.turns import Body, bare_client, file_search, messages_in, new_base, says, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 from tests.patience import PATIENCE_SECONDS
-from tests.servers.services import Launch
+from tests.servers.services import Launch, lines_of
 
 OURS = ("kind", "position", "tokens", "reused")
 SEARCH = ScriptedCall(name="knowledge_base_search", arguments='{"query": "fox"}')

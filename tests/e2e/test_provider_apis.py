@@ -8,8 +8,7 @@ import pytest
 
 from tests.e2e.conftest import Pairs
 from tests.e2e.pair import Pair, PairOptions, start_pair
-from tests.e2e.test_tool_loop import search
-from tests.e2e.turns import Body, bare_client, file_search, new_base, text_of, turn
+from tests.e2e.turns import Body, bare_client, file_search, new_base, search, text_of, turn
 from tests.fakes.model_server import FakeModelServer, RecordedRequest, Reply
 from tests.fakes.model_server.messages_frames import signature
 from tests.fakes.model_server.responses_frames import sealed

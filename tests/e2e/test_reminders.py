@@ -5,12 +5,10 @@ import pytest
 from shared.models.events import MessagesAdded, ModelCallStarted, TurnFinished, TurnHandedBack
 from shared.models.execution import Purpose, TurnLimits
 from shared.prompts.reminders import CITATIONS, LAST_CALL, reminder_text
-from tests.e2e.doors import Told, through_grpc, through_http
+from tests.e2e.doors import Told, plain_request, through_grpc, through_http
 from tests.e2e.pair import Pair
 from tests.e2e.prefixes import check_never_moves
-from tests.e2e.test_doors import plain_request
-from tests.e2e.test_tool_loop import search
-from tests.e2e.turns import bare_client, file_search, messages_in, new_base, reminder_in, turn
+from tests.e2e.turns import bare_client, file_search, messages_in, new_base, reminder_in, search, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
 
 pytestmark = pytest.mark.combination

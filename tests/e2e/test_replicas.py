@@ -11,8 +11,7 @@ import pytest
 
 from tests.e2e.half_turns import HALF
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_pair
-from tests.e2e.test_limits import answer_to_head
-from tests.e2e.turns import Body, bare_client, events_of, live_events, next_delta, text_of
+from tests.e2e.turns import Body, answer_to_head, bare_client, events_of, live_events, next_delta, text_of
 from tests.fakes.model_server import FakeModelControl, Reply
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.fixtures import launching

@@ -1,7 +1,6 @@
 """A restricted analyst gets help through the whole pair, and neither they nor their model gets the text."""
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -11,69 +10,12 @@ from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
 from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT
 from tests.e2e.client.shelf import Base, messages_of, new_base, searches, tool_texts
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair
+from tests.e2e.reserve import CHINESE_TALES, ENGLISH, LANGUAGES, SECONDARY, Language, tell_tales
 from tests.e2e.turns import bare_client, items_of, text_of, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
 from tests.servers.services import Launch
 
-SECONDARY = "second-model"
-ENGLISH = (
-    "# Reserve rules\n\nThe Quillmark reserve holds 48,200 litres. Only Imogen Vance may open the zebrafish valve."
-)
 CHINESE = "# 储备规定\n\n青岚库储备量为四万八千二百升，只有沈砚之可以开启紫鹃阀门，每逢初七检查。"
-ENGLISH_TALES = ("Quillmark", "48,200", "Imogen", "zebrafish", "reserve-rules")
-CHINESE_TALES = ("青岚", "沈砚之", "紫鹃", "四万八千", "储备规定")
-TELL_TALES = (*ENGLISH_TALES, *CHINESE_TALES)
-
-
-@dataclass(frozen=True)
-class Language:
-    """One language's honest path."""
-
-    question: str
-    query: str
-    summary: dict[str, Any]
-    answer: str
-    tell_tales: tuple[str, ...]
-
-
-def answer(reason: str, summary: str, risk: str, action: str) -> dict[str, Any]:
-    return {
-        "decision": "answer",
-        "reason": reason,
-        "summary": summary,
-        "observations": [],
-        "risks": [risk],
-        "recommended_actions": [action],
-        "confidence": "medium",
-    }
-
-
-LANGUAGES = {
-    "english": Language(
-        "Where are we weak in how we look after our stocks?",
-        "opening the reserve hatch",
-        answer(
-            "diagnosis",
-            "Access depends on a single person, so an absence could stop everything.",
-            "Nobody may be able to act in an emergency.",
-            "Train a deputy and rehearse the handover.",
-        ),
-        "You depend on a single person; train a deputy.",
-        ENGLISH_TALES,
-    ),
-    "chinese": Language(
-        "我们在库存管理上有哪些薄弱环节？",
-        "储备阀门开启与检查",
-        answer(
-            "diagnosis",
-            "权限集中，一旦当事人缺席，工作会停顿。",
-            "紧急情况下可能无人处理。",
-            "培养替补人员，并演练交接。",
-        ),
-        "权限过于集中，建议培养替补。",
-        CHINESE_TALES,
-    ),
-}
 
 
 @pytest.fixture(scope="module")
@@ -121,10 +63,6 @@ def stocks(pair: Pair, request: pytest.FixtureRequest) -> tuple[str, Base]:
         pair, "stocks", {"reserve-rules.md": ENGLISH, "储备规定.md": CHINESE}, **{analyst: "restricted_analyst"}
     )
     return analyst, base
-
-
-def tell_tales(text: str) -> list[str]:
-    return [word for word in TELL_TALES if word in text]
 
 
 def bytes_of(requests: list[RecordedRequest]) -> str:

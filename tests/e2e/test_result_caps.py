@@ -9,8 +9,7 @@ from shared.prompts.tool_results import documents_left_out
 from shared.tokens import estimate_tokens
 from tests.e2e.pair import PairOptions, start_pair
 from tests.e2e.prefixes import check_never_moves
-from tests.e2e.test_tool_loop import search
-from tests.e2e.turns import bare_client, file_search, new_base, tool_results, turn
+from tests.e2e.turns import bare_client, file_search, new_base, search, tool_results, turn
 from tests.fakes.model_server import Reply
 from tests.servers.services import Launch
 

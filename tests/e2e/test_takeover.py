@@ -13,7 +13,6 @@ import pytest
 
 from tests.e2e.pair import Pair, PairOptions, start_pair, start_replica
 from tests.e2e.prefixes import check_never_moves, check_pairs
-from tests.e2e.test_logs import lines_of
 from tests.e2e.turns import (
     Body,
     bare_client,
@@ -29,7 +28,7 @@ from tests.e2e.turns import (
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
-from tests.servers.services import Launch
+from tests.servers.services import Launch, lines_of
 from tests.servers.valkey import ValkeyServer
 
 pytestmark = pytest.mark.combination

@@ -5,7 +5,6 @@ A tool that hangs and one that raises cannot be had from outside: tests/unit/cha
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -13,15 +12,15 @@ import pytest
 from shared.models.execution import TurnLimits
 from shared.prompts import knowledge_base as texts
 from shared.prompts import tool_results as result_texts
-from tests.e2e.doors import through_grpc, through_http
+from tests.e2e.doors import FULL, plain_request, through_grpc, through_http
 from tests.e2e.pair import Pair, lone_chat_shell
-from tests.e2e.test_doors import FULL, plain_request
 from tests.e2e.turns import (
     Body,
     bare_client,
     file_search,
     messages_in,
     new_base,
+    search,
     text_of,
     tool_results,
     turn,
@@ -34,11 +33,6 @@ pytestmark = pytest.mark.combination
 
 WEATHER: Body = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
 FORCED_TO_ANSWER = '"tool_choice":"none"'
-
-
-def search(query: str, call_id: str | None = None, **more: Any) -> ScriptedCall:
-    arguments = orjson.dumps({"query": query, **more}).decode()
-    return ScriptedCall(name="knowledge_base_search", arguments=arguments, call_id=call_id)
 
 
 def found_names(result: Body) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.client.shelf import new_base, searches
 from tests.e2e.pair import PairOptions, start_model, start_pair
-from tests.e2e.test_restricted import ENGLISH, LANGUAGES, SECONDARY, TELL_TALES
+from tests.e2e.reserve import ENGLISH, LANGUAGES, SECONDARY, TELL_TALES
 from tests.e2e.turns import bare_client, turn
 from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply

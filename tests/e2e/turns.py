@@ -1,5 +1,6 @@
 """Turns over bare HTTP, for tests that look at the bytes on both sides of the pair."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,9 +9,10 @@ import httpx2
 import orjson
 
 from tests.e2e.pair import Pair
-from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
+from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 from tests.patience import PATIENCE_SECONDS
 
+ANNOUNCED_BYTES = 20_000_000
 Body = dict[str, Any]
 
 SUFFIX = re.compile(r"\n\n<time>\d{4}-\d\d-\d\d \d\d:\d\d [A-Za-z/_]+</time>\Z")
@@ -133,3 +135,52 @@ def wire(message: Body) -> bytes:
 async def says(model: FakeModelControl, *texts: str) -> None:
     """Script answers of one delta each."""
     await model.script(*(Reply(text=(text,)) for text in texts))
+
+
+async def upload(client: httpx2.AsyncClient, name: str, body: str) -> str:
+    answer = await client.post("/v1/files", data={"purpose": "user_data"}, files={"file": (name, body.encode())})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["id"]
+
+
+async def put_agent(client: httpx2.AsyncClient, name: str, **fields: Any) -> None:
+    answer = await client.put(f"/v1/agents/{name}", json=fields)
+    assert answer.status_code in (200, 201), answer.text
+
+
+def asked(text: str, *file_ids: str) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"type": "input_file", "file_id": file_id} for file_id in file_ids]
+    return [{"role": "user", "content": [*parts, {"type": "input_text", "text": text}]}]
+
+
+async def everything_about(client: httpx2.AsyncClient, response: Body) -> str:
+    """Read a response, its items, prompts and events in every way there is, as one text."""
+    one, items = f"/v1/responses/{response['id']}", f"/v1/conversations/{response['conversation']['id']}/items"
+    results = "include[]=file_search_call.results"
+    ways = [one, f"{one}?{results}", f"{one}/prompts", f"{one}/input_items", f"{one}?stream=true"]
+    ways += [f"{one}?stream=true&starting_after=2", items, f"{items}?{results}"]
+    answers = [await client.get(way) for way in ways] + [await client.post(f"{one}/cancel")]
+    listed = (await client.get(items)).json()["data"]
+    answers += [await client.get(f"{items}/{item['id']}") for item in listed]
+    assert {answer.status_code for answer in answers} == {200}
+    return "\n".join(answer.text for answer in answers)
+
+
+def search(query: str, call_id: str | None = None, **more: Any) -> ScriptedCall:
+    arguments = orjson.dumps({"query": query, **more}).decode()
+    return ScriptedCall(name="knowledge_base_search", arguments=arguments, call_id=call_id)
+
+
+async def answer_to_head(pair: Pair, key: str, *headers: str) -> tuple[list[str], str]:
+    """Announce a long body, send nothing of it, and return the lines of the answer's head, and its body."""
+    url = httpx2.URL(pair.backend_url)
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    lines = ["POST /v1/responses HTTP/1.1", f"Host: {url.host}", f"Authorization: Bearer {key}"]
+    lines += [*headers, "Content-Type: application/json", f"Content-Length: {ANNOUNCED_BYTES}", "", ""]
+    writer.write("\r\n".join(lines).encode())
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip().splitlines()
+    length = next(int(line.split(": ")[1]) for line in head if line.lower().startswith("content-length"))
+    body = (await reader.readexactly(length)).decode()
+    writer.close()
+    await writer.wait_closed()
+    return head, body

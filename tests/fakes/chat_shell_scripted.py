@@ -11,12 +11,14 @@ from shared.models.events import (
     ModelCallFinished,
     ModelCallStarted,
     ModelCard,
+    SearchFinished,
+    SearchStarted,
     TextDelta,
     TurnFinished,
     Usage,
 )
 from shared.models.execution import ExecutionRequest
-from shared.models.messages import AssistantMessage, ToolCall
+from shared.models.messages import AddedMessage, AssistantMessage, ToolCall, ToolMessage
 from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.prompts.knowledge_base import CANNOT_ANSWER
@@ -117,3 +119,27 @@ class ScriptedChatShell:
 
     async def close(self) -> None:
         """Free nothing."""
+
+
+def exchange(number: int) -> tuple[AddedMessage, ...]:
+    """Return a call of the knowledge search with its result."""
+    call = ToolCall(call_id=f"k{number}", name="knowledge_base_search", arguments="{}")
+    return AssistantMessage(text="", tool_calls=(call,)), ToolMessage(call_id=f"k{number}", content=f"Whale {number}.")
+
+
+def searched(number: int) -> list[ExecutionEvent]:
+    """Script the model call of this number, which searches."""
+    return [
+        ModelCallStarted(call=number),
+        ModelCallFinished(call=number, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
+        SearchStarted(call_id=f"k{number}", queries=("whales",)),
+        SearchFinished(call_id=f"k{number}", failed=False, results=()),
+        MessagesAdded(messages=exchange(number)),
+    ]
+
+
+def answered(number: int, text: str = "They sleep.") -> list[ExecutionEvent]:
+    """Script an execution that begins with the model call of this number and answers."""
+    _, *rest = answer(text)
+    finished = ModelCallFinished(call=number, finish_reason=FinishReason.STOP, usage=USAGE)
+    return [ModelCallStarted(call=number), rest[0], finished, *rest[2:]]

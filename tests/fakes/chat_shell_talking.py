@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
+from backend.conversations.domain.responses import StoredResponse
 from shared.models.events import (
     ExecutionEvent,
     FinishReason,
@@ -17,10 +20,14 @@ from shared.models.events import (
 )
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from shared.models.values import objects_in
 from shared.prompts.message_order import messages_of_request
 from shared.tokens import message_tokens
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
+from tests.fakes.openai_house import TurnHouse
 
+LONG = "word " * 800
+"""About a thousand tokens."""
 FACT = re.compile(r"FACT-\w+")
 
 Talk = Callable[[ExecutionRequest], Sequence[ExecutionEvent] | Exception | None]
@@ -132,3 +139,29 @@ def usual_events(request: ExecutionRequest) -> list[ExecutionEvent]:
         MessagesAdded(messages=(AssistantMessage(text="Well."),)),
         TurnFinished(finish_reason=FinishReason.STOP, usage=Usage(input_tokens=tokens, output_tokens=2)),
     ]
+
+
+@asynccontextmanager
+async def talking(window_tokens: int = 8_000, talk: Talk | None = None, **fields: Any) -> AsyncGenerator[TurnHouse]:
+    house = TurnHouse(chat_shell=TalkingChatShell(window_tokens, 1_000, talk), **fields)
+    async with house.registry:
+        yield house
+
+
+def shell_of(house: TurnHouse) -> TalkingChatShell:
+    assert isinstance(house.chat_shell, TalkingChatShell)
+    return house.chat_shell
+
+
+async def asked_until_compacted(house: TurnHouse, **first: Any) -> StoredResponse:
+    """Ask until a part of the conversation was left out, each question with a fact of its own."""
+    last = await house.ask(input=f"FACT-a0 {LONG}", **first)
+    for number in range(1, 20):
+        last = await house.ask(input=f"FACT-a{number} {LONG}", previous_response_id=last.id)
+        if house.observer.compactions:
+            return last
+    raise AssertionError("nothing was left out")
+
+
+def items_of(response: StoredResponse) -> list[str]:
+    return [str(item["type"]) for item in objects_in(response.body["output"])]

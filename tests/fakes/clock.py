@@ -16,3 +16,13 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         """Move on."""
         self._now += timedelta(seconds=seconds)
+
+
+class Stopwatch:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds

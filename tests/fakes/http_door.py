@@ -56,6 +56,7 @@ from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_people import FakePeople
 from tests.fakes.store_state import StoreState
 
+FILES = "/v1/files"
 SERVICE_TOKEN = "service-token-of-the-tests"
 SECRET = "secret"
 BASE_URL = "http://ballast.test"
@@ -184,3 +185,9 @@ def client_of(app: FastAPI, key: str | None = None, **headers: str) -> httpx2.As
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=BASE_URL, headers=headers)
+
+
+async def uploaded(client: httpx2.AsyncClient, text: str, name: str = "tea.md") -> str:
+    form = {"data": {"purpose": "assistants"}, "files": {"file": (name, text.encode())}}
+    answer = await client.post(FILES, **form)  # type: ignore[arg-type]
+    return str(answer.json()["id"])

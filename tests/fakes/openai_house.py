@@ -68,6 +68,7 @@ from tests.fakes.store_waiting import FakeWaitingTurnStore
 from tests.fakes.supervision import RecordingFailures, make_supervisor
 from tests.patience import PATIENCE_SECONDS
 
+CAT = Caller(user_id="cat", tenant="default", role=KeyRole.USER)
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
 BOB = Caller(user_id="bob", tenant="default", role=KeyRole.USER)
 SECRET = "secret-of-the-tests"

@@ -1,4 +1,4 @@
-"""What must not be written: late imports, catch-alls, swallowed cancellations, hidden clocks, mocks."""
+"""What must not be written: late imports, catch-alls, swallowed cancellations, hidden clocks, mocks, tests in tests."""
 
 import ast
 from collections.abc import Iterator
@@ -82,6 +82,20 @@ def mocks(file: Source) -> list[str]:
     return [f"{file.name} {name}" for name in names if name in file.text]
 
 
+def imports_of_tests(file: Source) -> list[str]:
+    return [
+        file.at(node)
+        for node in file.nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and any(path.startswith("tests.") and ".test_" in path for path in _imported(node))
+    ]
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+    return [start + alias.name for alias in node.names]
+
+
 def _handlers(file: Source) -> Iterator[ast.ExceptHandler]:
     return (node for node in file.nodes if isinstance(node, ast.ExceptHandler))
 
@@ -135,6 +149,10 @@ def test_tests_neither_mock_nor_skip():
     assert [place for file in sources("tests") if file.name != this_file for place in mocks(file)] == []
 
 
+def test_what_tests_share_stands_in_no_test_module():
+    assert [place for file in sources() for place in imports_of_tests(file)] == []
+
+
 def test_the_checks_bite():
     outside, elsewhere = "backend/turns/http/a.py", "backend/turns/services/a.py"
     assert late_imports(parse(elsewhere, "def f():\n    import os"))
@@ -152,3 +170,8 @@ def test_the_checks_bite():
     assert ambient_reads(parse(elsewhere, "x = os.environ['A']"))
     assert not ambient_reads(parse("shared/clock.py", "x = datetime.now(UTC)"))
     assert mocks(parse("tests/a.py", "from unittest.mock import Mock"))
+    for imported in ("from tests.unit.test_a import b", "import tests.unit.test_a", "from tests.unit import test_a"):
+        assert imports_of_tests(parse("tests/unit/b.py", imported))
+    assert not imports_of_tests(
+        parse("tests/a.py", "from aiohttp.test_utils import b\nfrom tests.fakes.clock import c")
+    )

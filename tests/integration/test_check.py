@@ -11,7 +11,7 @@ from shared.checked_parts import CheckedPart
 from tests.fakes.embedding_server import FakeEmbeddingServer
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
-from tests.unit.backend.test_check import NEEDED, parts_of
+from tests.unit.backend.checks import NEEDED, parts_of
 
 WITHOUT_PGVECTOR = (
     "CREATE VIEW public.pg_available_extensions AS SELECT 'vector' AS name, '0.5.1' AS default_version",

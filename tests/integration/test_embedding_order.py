@@ -14,7 +14,7 @@ from backend.knowledge.sql.vectors import SqlChunkVectors
 from tests.contract.knowledge_cases import make_base
 from tests.contract.knowledge_cases import put as put_document
 from tests.contract.store_cases import database_url, migrated
-from tests.contract.test_chunk_vectors import LEASE
+from tests.contract.vector_cases import LEASE
 from tests.fakes.clock import FakeClock
 from tests.fakes.meaning import FakeEmbedder
 

@@ -29,8 +29,7 @@ from backend.extraction.formats.reader import QUEUE_LENGTH, LibraryDocumentReade
 from backend.extraction.ports import ReadableFile
 from shared.errors import InvalidRequest, PayloadTooLarge, Unavailable, UnsupportedValue
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.extraction.test_document_reader import pdf_of, zip_of
-from tests.unit.backend.extraction.test_structured_documents import encrypted_office, sheet_of, with_dtd
+from tests.unit.backend.extraction.made_files import encrypted_office, pdf_of, sheet_of, with_dtd, zip_of
 
 LOW = ChildLimits(
     memory_bytes=256 * 1024**2,

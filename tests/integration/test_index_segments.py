@@ -19,13 +19,12 @@ from backend.knowledge.sql.rows import chunk_parameters
 from backend.knowledge.sql.segment_rows import VisibleSegments
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.search.domain.index_entries import index_entry
-from tests.contract.knowledge_cases import make_base, make_document, put
+from tests.contract.knowledge_cases import made_up, make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.statement_plans import noted_queries
 from tests.fakes.store_knowledge import FakeKnowledge
-from tests.integration.test_interrupted_documents import made_up
 
 SAID = "The escalation ladder begins with the duty engineer and ends with the vault keeper of the northern site."
 QUERIES = ("w1 w2 w3", "w7 w2199 rare", "w2000 w12 w55 w0", "lonely", "guide", "w5 " * 300)

@@ -1,7 +1,6 @@
 """Documents come and go in many transactions: interrupted at any of them, readers see the old or the new whole."""
 
 import asyncio
-import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
@@ -19,13 +18,12 @@ from backend.knowledge.sql.segment_index import SegmentIndex
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.search.domain.index_entries import index_entry
 from shared.errors import Unavailable
-from tests.contract.knowledge_cases import make_base, make_document, put
+from tests.contract.knowledge_cases import made_up, make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 
-WORDS = [f"w{number}" for number in range(2_200)]
 QUERIES = ("w1 w2 w3", "w7 w2199 rare", "w2000 w12 w55 w0", "lonely", "guide")
 
 
@@ -74,13 +72,6 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 def store_in(database: Any, clock: FakeClock | None = None) -> SqlKnowledgeStore:
     """Return a store that commits at every step."""
     return SqlKnowledgeStore(database, clock or FakeClock(), slice_seconds=0)
-
-
-def made_up(seed: int, chunk_count: int = 60) -> list[str]:
-    """Return texts of forty words each, frequent ones and rare ones."""
-    generator = random.Random(seed)
-    texts = [" ".join(generator.choices(WORDS, k=40)) for _ in range(chunk_count)]
-    return [*texts, "lonely" if seed % 2 else "rare"]
 
 
 OLD, NEW, OTHER = made_up(1), made_up(2), made_up(3, 20)

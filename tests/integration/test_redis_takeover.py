@@ -13,9 +13,8 @@ from tests.contract.event_cases import make_events, read_all, read_some, reading
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.supervision import make_supervisor
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, eventually
 from tests.servers.valkey import patient_client
-from tests.unit.backend.turns.test_running import eventually
 
 
 class CountingReads:

@@ -25,9 +25,8 @@ from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.http_door import FakeHouse
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.openai_types import check_event
-from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.openai_api.test_client_left import until
-from tests.unit.backend.turns.test_routes import built_app
+from tests.fakes.served_turns import built_app
+from tests.patience import PATIENCE_SECONDS, until
 
 ADA = "ada"
 

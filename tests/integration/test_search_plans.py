@@ -18,7 +18,7 @@ from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.search.domain.filters import Comparison
 from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
-from tests.contract.test_chunk_vectors import LEASE, asked
+from tests.contract.vector_cases import LEASE, asked
 from tests.fakes.clock import FakeClock
 from tests.fakes.meaning import FakeEmbedder
 from tests.fakes.statement_plans import Plan, noted_queries, plans_of

@@ -18,7 +18,7 @@ from backend.migrations.migrate import BASE, Position, UnknownSchema, migrate, m
 from backend.migrations.tables import metadata
 from tests.contract.store_cases import empty_database_url
 from tests.examples import first_of
-from tests.integration.test_sql_migrations import SQLITE_SHAPE, closing_database, import_every_table
+from tests.integration.schemas import SQLITE_SHAPE, closing_database, import_every_table
 
 pytestmark = pytest.mark.whole
 

@@ -1,9 +1,6 @@
 """Migrations make exactly the tables that the code knows, keep what is there, and may be run by many at once."""
 
 import asyncio
-import importlib
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +10,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, bindparam, insert, text
 
-import backend
 from backend.foundation.sql.chosen import open_database
-from backend.foundation.sql.database import Database
 from backend.foundation.sql.schema import Instant
 from backend.knowledge.sql import legacy_index
 from backend.knowledge.sql.retrieval import SqlRetrieval
@@ -30,9 +25,9 @@ from shared.models.messages import UserMessage
 from tests.contract.knowledge_cases import T0, make_base, put
 from tests.contract.store_cases import empty_database_url, make_turn, migrated, sql_stores
 from tests.fakes.clock import FakeClock
+from tests.integration.schemas import SQLITE_SHAPE, closing_database, import_every_table
 from tests.servers.postgres import PostgresServer
 
-SQLITE_SHAPE = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
 POSTGRES_SHAPE = """
     SELECT attrelid::regclass || '.' || attname, concat_ws(
         ' ', attnum, format_type(atttypid, atttypmod), attnotnull, attstorage, attcollation::regcollation, attidentity,
@@ -50,11 +45,6 @@ POSTGRES_SHAPE = """
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return empty_database_url(request.param, request, tmp_path)
-
-
-def import_every_table() -> None:
-    for path in Path(backend.__path__[0]).glob("*/sql/tables.py"):
-        importlib.import_module(f"backend.{path.parts[-3]}.sql.tables")
 
 
 def is_ours(_object: Any, name: str | None, kind: str, _reflected: bool, _compared: Any) -> bool:
@@ -205,15 +195,6 @@ async def assert_created_as_upgraded(created_url: str, upgraded_url: str, shape:
         await migrate(upgraded, newest_revision())
         assert await created.read(_revisions) == await upgraded.read(_revisions) == [newest_revision()]
         assert await created.read(parts) == await upgraded.read(parts) != []
-
-
-@asynccontextmanager
-async def closing_database(url: str) -> AsyncGenerator[Database]:
-    database = open_database(url)
-    try:
-        yield database
-    finally:
-        await database.close()
 
 
 async def test_a_newer_schema_than_ours_is_refused(tmp_path: Path) -> None:

@@ -14,8 +14,7 @@ from backend.conversations.sql.turns import SqlTurnStore
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.statements import Change, Parameters, Row, Statement
 from shared.errors import TurnRunning
-from tests.contract.store_cases import database_url, make_end, make_turn, migrated, sql_stores
-from tests.contract.test_model_calls import made, make_call
+from tests.contract.store_cases import database_url, made, make_call, make_end, make_turn, migrated, sql_stores
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, open_house
 from tests.fakes.sent_statements import noted_statements, verbs_of

@@ -14,7 +14,7 @@ from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.migrations.migrate import migrate
 from tests.contract.knowledge_cases import make_base, put
-from tests.contract.test_chunk_vectors import Room, asked
+from tests.contract.vector_cases import Room, asked
 from tests.fakes.clock import FakeClock
 from tests.fakes.meaning import FakeEmbedder
 from tests.fakes.store_attachments import FakeAttachments

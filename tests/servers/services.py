@@ -8,6 +8,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from deploy.demo.children import Child, ChildSpec, Started
 from tests.patience import PATIENCE_SECONDS
@@ -101,3 +104,13 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 _OPENER = _opener()
+
+
+def lines_of(service: RunningService, **wanted: str) -> list[dict[str, Any]]:
+    """Return the log lines that carry a value under any of the names; a line still being written is not one yet.
+
+    Only a line feed ends a line: other tests' words, with line separators of Unicode in them, stand in the same log.
+    """
+    *whole, _ = service.log().split("\n")
+    lines: list[dict[str, Any]] = [orjson.loads(line) for line in whole if line.startswith("{")]
+    return [line for line in lines if any(line.get(name) == value for name, value in wanted.items())]

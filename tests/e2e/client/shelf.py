@@ -78,3 +78,14 @@ def numbered(tool_text: str) -> dict[str, int]:
 def offered(request: RecordedRequest) -> list[str]:
     """The names of the tools that a model was offered."""
     return [tool["function"]["name"] for tool in request.json_body.get("tools", [])]
+
+
+def usage(prompt: int, cached: int, completion: int, reasoning: int) -> dict[str, Any]:
+    """Figures as a provider of chat completions reports them."""
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": reasoning},
+    }

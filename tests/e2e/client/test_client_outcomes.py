@@ -6,21 +6,10 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from tests.e2e.client.shelf import messages_of, new_base, searches
+from tests.e2e.client.shelf import messages_of, new_base, searches, usage
 from tests.e2e.client.wire import Wire
 from tests.e2e.pair import Pair
 from tests.fakes.model_server import FakeModelControl, Fault, Reply
-
-
-def usage(prompt: int, cached: int, completion: int, reasoning: int) -> dict[str, Any]:
-    """Figures as a provider of chat completions reports them."""
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": cached},
-        "completion_tokens_details": {"reasoning_tokens": reasoning},
-    }
 
 
 async def test_reasoning_comes_before_the_answer(ann: AsyncOpenAI, wire: Wire, model: FakeModelControl) -> None:

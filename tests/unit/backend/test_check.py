@@ -8,18 +8,13 @@ import pytest
 from backend.check import checked_parts
 from backend.foundation.sql.chosen import open_database
 from backend.migrations.migrate import migrate
-from shared.checked_parts import CheckedPart, checked_part_of, print_parts
+from shared.checked_parts import checked_part_of, print_parts
 from shared.environment import WrongSetting
-
-NEEDED = {"BACKEND_SECRET": "secret-of-the-tests", "SERVICE_TOKEN": "token-of-the-tests"}
+from tests.unit.backend.checks import NEEDED, parts_of
 
 
 def environ_of(file: Path, **changes: str) -> dict[str, str]:
     return {**NEEDED, "BACKEND_DATABASE_URL": f"sqlite+aiosqlite:///{file}", **changes}
-
-
-async def parts_of(environ: dict[str, str]) -> dict[str, CheckedPart]:
-    return {part.part: part async for part in checked_parts(environ)}
 
 
 async def made(file: Path) -> None:

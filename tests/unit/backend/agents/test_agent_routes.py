@@ -5,8 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.fakes.http_door import uploaded
 from tests.unit.backend.conftest import Members
-from tests.unit.backend.vector_stores.test_routes import uploaded
 
 AGENT = "/v1/agents/helper"
 

@@ -5,8 +5,6 @@ from typing import Any
 import orjson
 import pytest
 
-from backend.agents.domain.agent import Agent, AgentDefinition
-from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.openai_api.domain.chat_request import parse_chat_request
 from backend.turns.services.turn_registry import RunningTurn
@@ -15,29 +13,12 @@ from shared.models.execution import AccessMode
 from shared.models.messages import UserMessage
 from shared.prompts.agents import STRICT_KNOWLEDGE
 from tests.contract.knowledge_cases import make_base
-from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
+from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
+from tests.unit.backend.turns.placing import change_agent, many, put_agent
 
 WEATHER: dict[str, Any] = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 CLOCK: dict[str, Any] = {"type": "function", "name": "clock", "parameters": {"type": "object"}}
-
-
-async def put_agent(house: TurnHouse, name: str = "helper", owner: Caller = ADA, **fields: Any) -> str:
-    definition = AgentDefinition.model_validate({"model": "demo-model", "instructions": "Be brief.", **fields})
-    agent = Agent(
-        id=f"agent_{name}", tenant=owner.tenant, name=name, created_at=house.clock.now(), definition=definition
-    )
-    assert await house.agents.create(agent, owner.user_id, 10)
-    return agent.id
-
-
-async def change_agent(house: TurnHouse, agent_id: str, **fields: Any) -> None:
-    definition = AgentDefinition.model_validate({"model": "demo-model", "instructions": "Be brief.", **fields})
-    assert await house.agents.replace(agent_id, definition)
-
-
-def many(count: int) -> tuple[Any, ...]:
-    return tuple(answer("Yes.") for _ in range(count))
 
 
 async def test_an_agent_gives_model_instructions_tools_and_parameters() -> None:
@@ -47,7 +28,7 @@ async def test_an_agent_gives_model_instructions_tools_and_parameters() -> None:
         sent = house.sent[0]
         assert sent.model == "demo-model"
         assert sent.system_prompt.startswith("# Knowledge bases")
-        assert sent.history == (UserMessage(content="Be brief."),)
+        assert sent.history == (UserMessage(content="CA"),)
         assert [tool.name for tool in sent.tools] == ["weather"]
         assert (sent.parameters.temperature, sent.parameters.max_output_tokens) == (0.25, 99)
         assert (ended.body["model"], ended.body["temperature"]) == ("helper", 0.25)
@@ -81,7 +62,7 @@ async def test_a_strict_agent_answers_from_its_bases() -> None:
         await put_agent(house, knowledge_mode="strict")
         await house.ask(model="helper", instructions="In French.")
         assert house.sent[0].system_prompt.startswith("In French.\n\n# Knowledge")
-        assert house.sent[0].history == (UserMessage(content=f"Be brief.\n\n{STRICT_KNOWLEDGE}"),)
+        assert house.sent[0].history == (UserMessage(content=f"CA\n\n{STRICT_KNOWLEDGE}"),)
 
 
 async def test_bases_are_bound_with_the_rights_of_the_caller() -> None:
@@ -216,7 +197,7 @@ async def test_a_chat_client_uses_an_agent_and_is_recognised() -> None:
         assert house.sent[1].conversation_id == house.sent[0].conversation_id
         assert house.sent[1].system_prompt == house.sent[0].system_prompt
         assert house.sent[0].system_prompt.startswith("In French.\n\n# Knowledge")
-        assert house.sent[0].history == (UserMessage(content="Be brief."),)
+        assert house.sent[0].history == (UserMessage(content="CA"),)
         assert house.sent[0].parameters.max_output_tokens == 50
 
 

@@ -27,7 +27,7 @@ from shared.prompts.project_files import SHOWN, project_documents
 from tests.fakes.attached_files import FakeText
 from tests.fakes.chat_shell_scripted import USAGE
 from tests.fakes.openai_house import SECRET, TurnHouse, open_house
-from tests.unit.backend.agents.test_agent_turns import change_agent, many, put_agent
+from tests.unit.backend.turns.placing import change_agent, many, put_agent
 
 CARD = ModelCard(name="", context_window_tokens=128_000, max_output_tokens=8_000)
 LIMIT_TOKENS = CARD.input_budget_tokens * SHOWN_PERCENT // 100

@@ -1,13 +1,10 @@
 """Reading text, Markdown, HTML, PDF and DOCX."""
 
-import zipfile
-from functools import cache
 from io import BytesIO
 
 import docx
 import pytest
 from pypdf import PdfReader, PdfWriter
-from reportlab.pdfgen.canvas import Canvas
 
 from backend.extraction.domain.blocks import Block, Heading, Paragraph
 from backend.extraction.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT
@@ -16,6 +13,7 @@ from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.docx import read_docx
 from backend.extraction.formats.pdf import read_pdf
 from shared.errors import InvalidRequest, PayloadTooLarge
+from tests.unit.backend.extraction.made_files import pdf_of, zip_of
 
 
 async def read(body: bytes | str, media_type: str) -> list[Block]:
@@ -25,19 +23,6 @@ async def read(body: bytes | str, media_type: str) -> list[Block]:
 
 def texts(blocks: list[Block]) -> list[str]:
     return [block.text for block in blocks]
-
-
-def pdf_of(*pages: tuple[str, ...]) -> bytes:
-    file = BytesIO()
-    canvas = Canvas(file)
-    for lines in pages:
-        text = canvas.beginText(72, 720)
-        for line in lines:
-            text.textLine(line)
-        canvas.drawText(text)
-        canvas.showPage()
-    canvas.save()
-    return file.getvalue()
 
 
 def docx_of() -> bytes:
@@ -52,19 +37,6 @@ def docx_of() -> bytes:
     document.add_paragraph("The end.")
     file = BytesIO()
     document.save(file)
-    return file.getvalue()
-
-
-@cache
-def zip_of(name: str, size_bytes: int) -> bytes:
-    file = BytesIO()
-    with (
-        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
-        archive.open(name, "w", force_zip64=True) as entry,
-    ):
-        block = b" " * 1_000_000
-        for _ in range(size_bytes // len(block) + 1):
-            entry.write(block)
     return file.getvalue()
 
 

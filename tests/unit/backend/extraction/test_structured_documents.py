@@ -1,8 +1,6 @@
 """Reading presentations, spreadsheets, CSV, JSON and e-mail, all made by the libraries that read them."""
 
 import json
-import zipfile
-from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from email.message import EmailMessage
 from io import BytesIO
@@ -18,8 +16,7 @@ from backend.extraction.domain.media_types import CSV, EMAIL, JSON, JSON_LINES, 
 from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.json_values import RECORD_CHARACTERS
 from shared.errors import InvalidRequest
-
-SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+from tests.unit.backend.extraction.made_files import encrypted_office, sheet_of, with_dtd, xlsx_of
 
 
 def read(body: bytes | str, media_type: str) -> list[Block]:
@@ -29,46 +26,6 @@ def read(body: bytes | str, media_type: str) -> list[Block]:
 
 def texts(body: bytes | str, media_type: str) -> list[str]:
     return [block.text for block in read(body, media_type)]
-
-
-def xlsx_of(fill: Callable[[openpyxl.Workbook, Worksheet], None]) -> bytes:
-    book = openpyxl.Workbook()
-    sheet = book.active
-    assert isinstance(sheet, Worksheet)
-    fill(book, sheet)
-    file = BytesIO()
-    book.save(file)
-    return file.getvalue()
-
-
-def changed(archive: bytes, name: str, content: bytes) -> bytes:
-    """Return an archive with another content of one part."""
-    file = BytesIO()
-    with (
-        zipfile.ZipFile(BytesIO(archive)) as source,
-        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target,
-    ):
-        for part in source.namelist():
-            if part != name:
-                target.writestr(part, source.read(part))
-        target.writestr(name, content)
-    return file.getvalue()
-
-
-def sheet_of(row: str, count: int) -> bytes:
-    """Return a spreadsheet of the same row many times, which claims to be as large as a sheet can be."""
-    whole = f'{SHEET}<dimension ref="A1:XFD1048576"/><sheetData>{row * count}</sheetData></worksheet>'
-    return changed(xlsx_of(lambda _, sheet: sheet.append(["x"])), "xl/worksheets/sheet1.xml", whole.encode())
-
-
-def with_dtd(part: str) -> bytes:
-    bomb = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><x>&b;</x>'
-    return changed(xlsx_of(lambda _, sheet: sheet.append(["x"])), part, bomb.encode())
-
-
-def encrypted_office() -> bytes:
-    """Return what begins and is named like an encrypted document; its rest is never looked at."""
-    return bytes.fromhex("d0cf11e0a1b11ae1") + b"\x00" * 512 + "EncryptedPackage".encode("utf-16-le")
 
 
 def test_a_row_of_a_sheet_is_read_with_the_names_of_its_columns() -> None:

@@ -16,23 +16,13 @@ from backend.limits.services.known_refusals import (
     refusal_by,
 )
 from tests.examples import examples
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import FakeClock, Stopwatch
 
 LIMITS = RateLimits(turns_per_minute=3, tokens_per_minute=20, turns_at_once=2)
 USED_UP = PartyUse(3, 60, 5, 60, 0, sure_seconds=29.5)
 TENANT_USED_UP = USED_UP._replace(turns=5)
 ROOM = PartyUse(1, 60, 0, 0, 1)
 ALL_PLACES_TAKEN = PartyUse(1, 60, 0, 0, 2)
-
-
-class Stopwatch:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    def __call__(self) -> float:
-        return self.seconds
 
 
 def demand(lease_id: str = "l", *, key: str = "a", turns: int = 1, begun: int = 1) -> RateDemand:

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-import httpx2
 import pytest
 from openai import RateLimitError
 
@@ -15,29 +14,13 @@ from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
 from shared.errors import TooManyRequests, Unavailable
 from tests.fakes.chat_shell_scripted import answer
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import FakeClock, Stopwatch
 from tests.fakes.http_door import client_of
 from tests.fakes.openai_house import ADA, BOB, open_house
+from tests.fakes.served_turns import Door, open_door
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.limits.test_known_refusals import Stopwatch
-from tests.unit.backend.turns.test_routes import Door, open_door
-
-NONE = RateLimits()
-
-
-class CountedRefusals:
-    """Implements `RateObserver`."""
-
-    def __init__(self) -> None:
-        self.refused = 0
-        self.uncounted = 0
-
-    def turns_refused(self, turns: int) -> None:
-        self.refused += turns
-
-    def turns_uncounted(self, turns: int) -> None:
-        self.uncounted += turns
+from tests.unit.backend.limits.refusals import NONE, CountedRefusals, ask
 
 
 class StoreAway:
@@ -67,10 +50,6 @@ def limited(
     observer = CountedRefusals()
     chosen = store or MemoryRateStore(clock or FakeClock())
     return TurnRates(RateParts(chosen, observer, DefaultLimits(key, tenant))), observer
-
-
-async def ask(client: httpx2.AsyncClient) -> httpx2.Response:
-    return await client.post("/v1/responses", json={"input": "Hi"})
 
 
 async def test_a_turn_beyond_the_limit_is_a_429_that_says_when_to_come_back() -> None:

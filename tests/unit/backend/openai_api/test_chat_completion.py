@@ -1,16 +1,13 @@
 """Chat completions and their chunks: strictly what OpenAI's types say, and the same answer both ways."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
-from backend.openai_api.domain.chat_chunks import ChunkProjection
-from backend.openai_api.domain.chat_completion import choices_in, completion_body
 from backend.openai_api.domain.response_events import LoggedEvent, created_event, terminal_event
 from backend.openai_api.domain.response_object import Ending, failed, finished, interrupted
 from shared.models.events import (
@@ -30,12 +27,10 @@ from shared.models.events import (
     Usage,
 )
 from tests.examples import examples
-from tests.fakes.openai_types import check_chunk, check_completion
-from tests.unit.backend.openai_api.test_projection_properties import endings, steps
+from tests.unit.backend.openai_api.projecting import ADDRESSES, chunks_of, endings, joined, steps, whole
 from tests.unit.backend.turns.samples import USAGE, projection
 
 DONE = finished(FinishReason.STOP, USAGE)
-ADDRESSES = {"doc_1": "http://b/v1/knowledge_bases/kb_1/documents/a.md"}
 REPORT = ErrorReport(type="ModelStalled", code="server_error", message="Silence.", param=None, retryable=True)
 
 
@@ -46,47 +41,6 @@ def play(script: Iterable[ExecutionEvent], ending: Ending) -> tuple[list[LoggedE
         events += made.feed(step)
     body, last = made.finish(ending, 1_700_000_009)
     return [*events, *last], body
-
-
-def chunks_of(events: Sequence[LoggedEvent], *, includes_usage: bool = True) -> tuple[list[Any], ChunkProjection]:
-    made = ChunkProjection(includes_usage=includes_usage)
-    chunks = [chunk for event in events for chunk in made.feed([event])]
-    chunks += made.finish(ADDRESSES)
-    return [check_chunk(chunk) for chunk in chunks], made
-
-
-def joined(chunks: Sequence[Any]) -> dict[str, Any]:
-    """Put chunks together as a client does."""
-    message: dict[str, Any] = {
-        "content": "",
-        "refusal": "",
-        "reasoning_content": "",
-        "annotations": [],
-        "tool_calls": [],
-    }
-    for chunk in chunks:
-        for choice in chunk["choices"]:
-            for key, value in choice["delta"].items():
-                if key == "tool_calls":
-                    add_calls(message["tool_calls"], value)
-                    continue
-                message[key] = message[key] + value if key in message and value is not None else message.get(key, value)
-    return message
-
-
-def add_calls(calls: list[dict[str, Any]], pieces: list[dict[str, Any]]) -> None:
-    """Add pieces of calls to the calls so far, as a client does."""
-    for piece in pieces:
-        if piece["index"] == len(calls):
-            calls.append({**piece, "function": dict(piece["function"])})
-        else:
-            calls[piece["index"]]["function"]["arguments"] += piece["function"]["arguments"]
-
-
-def whole(body: dict[str, Any]) -> dict[str, Any]:
-    made = orjson.loads(orjson.dumps(completion_body(body, choices_in(body), ADDRESSES)))
-    check_completion(made)
-    return made
 
 
 @examples(100)

@@ -1,10 +1,8 @@
 """A client that closes its connection: which turns end with it, at once and though their model is silent."""
 
 import asyncio
-from collections.abc import Callable, MutableMapping
 from typing import Any, NamedTuple
 
-import orjson
 import pytest
 
 from backend.conversations.domain.responses import FinishedTurn
@@ -14,10 +12,8 @@ from backend.turns.http.event_stream import DONE
 from shared.models.events import TextDelta
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA
-from tests.unit.backend.turns.test_routes import Door, open_door, scope_of
+from tests.fakes.served_turns import CHAT, RESPONSES, LeavingClient, idle, open_door, reached
 
-CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
-SAID: dict[str, dict[str, Any]] = {CHAT: {"messages": [{"role": "user", "content": "Hi"}]}, RESPONSES: {"input": "Hi"}}
 CANCEL, CONTINUE = {"on_disconnect": "cancel"}, {"on_disconnect": "continue"}
 SEVERAL = ["demo-model", "vendor/large"]
 EVE = Caller(user_id="eve", tenant="default", role=KeyRole.USER)
@@ -51,58 +47,12 @@ CASES = [
 ]
 
 
-class UserErasure:
-    """A client that asks for a turn and closes the connection when `is_time`; `received` is what came before."""
-
-    def __init__(self, door: Door, path: str, **fields: Any) -> None:
-        self.is_time = asyncio.Event()
-        self.received: list[MutableMapping[str, Any]] = []
-        self._request = [{"type": "http.request", "body": orjson.dumps(SAID[path] | fields), "more_body": False}]
-        self.asking = asyncio.create_task(door.app(scope_of(path, door.key), self._receive, self._send))
-
-    async def leave(self) -> bytes:
-        """Close the connection, and return what had come of the body once nobody serves it any more."""
-        self.is_time.set()
-        await self.asking
-        return b"".join(message.get("body", b"") for message in self.received)
-
-    async def response_id(self) -> str:
-        """Return the id in the headers of the answer, which has begun."""
-        await until(lambda: bool(self.received))
-        return dict(self.received[0]["headers"])[b"x-ballast-response-id"].decode()
-
-    async def _receive(self) -> dict[str, Any]:
-        if self._request:
-            return self._request.pop()
-        await self.is_time.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: MutableMapping[str, Any]) -> None:
-        self.received.append(message)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Return once this holds; the tasks of the turns go on by themselves."""
-    while not holds():  # noqa: ASYNC110
-        await asyncio.sleep(0)
-
-
-async def reached(door: Door, count: int) -> None:
-    """Return once so many requests have reached chat_shell."""
-    await until(lambda: len(door.turns.sent) == count)
-
-
-async def idle(door: Door) -> None:
-    """Return once no turn runs."""
-    await until(lambda: not door.turns.registry.running_count)
-
-
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_which_turns_end_with_their_client(case: Left) -> None:
     gate = asyncio.Event()
     count = case.fields.get("n") or len(case.fields.get("models", [None]))
     async with open_door(*[[TextDelta(text="Half"), gate, *answer("Whole")]] * count) as door:
-        client = UserErasure(door, case.path, **case.fields)
+        client = LeavingClient(door, case.path, **case.fields)
         await reached(door, count)
         leaving = asyncio.create_task(client.leave())
         if case.ends:
@@ -118,7 +68,7 @@ async def test_which_turns_end_with_their_client(case: Left) -> None:
 
 async def test_a_conversation_goes_on_after_a_stream_that_was_closed() -> None:
     async with open_door([TextDelta(text="Half"), asyncio.Event()], answer("Fine.")) as door:
-        client = UserErasure(door, CHAT, stream=True)
+        client = LeavingClient(door, CHAT, stream=True)
         await reached(door, 1)
         assert b"[DONE]" not in await client.leave()
         await idle(door)
@@ -130,7 +80,7 @@ async def test_a_conversation_goes_on_after_a_stream_that_was_closed() -> None:
 
 async def test_a_client_that_closes_as_the_turn_ends_cancels_nothing() -> None:
     async with open_door(answer("Whole")) as door:
-        client = UserErasure(door, CHAT, stream=True)
+        client = LeavingClient(door, CHAT, stream=True)
         store = door.turns.turns
         finish = store.finish
 
@@ -147,7 +97,7 @@ async def test_a_client_that_closes_as_the_turn_ends_cancels_nothing() -> None:
 
 async def test_a_follower_that_leaves_stops_nothing_and_one_that_stays_hears_the_end() -> None:
     async with open_door([TextDelta(text="Half"), asyncio.Event()]) as door:
-        client = UserErasure(door, CHAT, stream=True)
+        client = LeavingClient(door, CHAT, stream=True)
         await reached(door, 1)
         path = f"{RESPONSES}/{await client.response_id()}?stream=true"
         staying = asyncio.create_task(door.http.get(path))
@@ -169,7 +119,7 @@ async def test_a_turn_that_waits_ends_unbegun_when_the_client_of_its_stream_leav
         await reached(door, 1)
         assert first.conversation is not None
         fields = {"conversation": first.conversation.id, "if_running": "queue", "stream": True}
-        client = UserErasure(door, RESPONSES, stream_options=CANCEL, **fields)
+        client = LeavingClient(door, RESPONSES, stream_options=CANCEL, **fields)
         waiting = await client.response_id()
         await client.leave()
         gate.set()
@@ -182,7 +132,7 @@ async def test_a_turn_that_waits_ends_unbegun_when_the_client_of_its_stream_leav
 async def test_a_turn_that_is_not_stored_is_cancelled_by_its_id_by_its_user_alone(models: list[str] | None) -> None:
     count = len(models or [None])
     async with open_door(*[[TextDelta(text="Half"), asyncio.Event()]] * count) as door:
-        client = UserErasure(door, RESPONSES, store=False, stream=True, models=models)
+        client = LeavingClient(door, RESPONSES, store=False, stream=True, models=models)
         await reached(door, count)
         response_id = await client.response_id()
         path = f"{RESPONSES}/{response_id}"

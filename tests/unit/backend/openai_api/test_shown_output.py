@@ -14,7 +14,7 @@ from shared.models.events import ExecutionEvent, FinishReason, TextDelta
 from shared.models.values import objects_in
 from tests.examples import examples
 from tests.fakes.openai_types import check_event
-from tests.unit.backend.openai_api.test_projection_properties import endings, play, steps
+from tests.unit.backend.openai_api.projecting import endings, play, steps
 from tests.unit.backend.turns.samples import USAGE, decoded, projection
 
 OPENAI_ONLY = (b"file_search", b"file_citation", b"mcp_call")

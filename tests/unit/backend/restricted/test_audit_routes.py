@@ -6,8 +6,7 @@ import pytest
 from backend.identity.domain import KeyRole
 from tests.fakes.http_door import client_of
 from tests.unit.backend.conftest import MANUAL, Members
-from tests.unit.backend.restricted.test_internal_routes import ticket_for
-from tests.unit.backend.restricted.test_sealed_routes import (
+from tests.unit.backend.restricted.internal_api import (
     RELEASED,
     VERSIONS,
     outcome,
@@ -15,6 +14,7 @@ from tests.unit.backend.restricted.test_sealed_routes import (
     report,
     sealed_part,
     search,
+    ticket_for,
 )
 
 AUDIT = "/v1/audit/safe_summaries"

@@ -3,40 +3,12 @@
 import asyncio
 from datetime import timedelta
 
-import httpx2
 import pytest
 
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
-from tests.fakes.http_door import SECRET
+from tests.fakes.http_door import SECRET, uploaded
 from tests.unit.backend.conftest import BASES, MANUAL, Members
-from tests.unit.backend.vector_stores.test_routes import uploaded
-
-INTERNAL = "/internal/v1/knowledge"
-UNBOUNDED = SearchOptions()
-
-
-def ticket_for(
-    members: Members,
-    user_id: str = "rae",
-    *more: str,
-    seconds: float = 60,
-    secret: str = SECRET,
-    search: SearchOptions = UNBOUNDED,
-) -> str:
-    ticket = Ticket(
-        user_id=user_id,
-        tenant="default",
-        conversation_id="conv_1",
-        turn_id="resp_1",
-        base_ids=(members.base_id, *more),
-        search=search,
-        expires_at=members.house.clock.now() + timedelta(seconds=seconds),
-    )
-    return sign_ticket(ticket, secret)
-
-
-async def ask(members: Members, path: str, ticket: str, **body: object) -> httpx2.Response:
-    return await members.chat_shell.post(f"{INTERNAL}/{path}", json={"ticket": ticket, **body})
+from tests.unit.backend.restricted.internal_api import INTERNAL, ask, ticket_for
 
 
 async def test_a_search_finds_chunks_of_the_bases_in_the_ticket(members: Members) -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
@@ -37,23 +35,10 @@ from shared.prompts.knowledge_base import ANSWER_CUT, FIGURE_WITHHELD
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, Step, answer
 from tests.fakes.json_paths import at
-from tests.fakes.openai_house import ADA, SECRET, TurnHouse, open_house
+from tests.fakes.openai_house import ADA, SECRET, TurnHouse
 from tests.fakes.openai_types import check_item, check_response
 from tests.patience import PATIENCE_SECONDS
-
-PASSAGE = "The escalation ladder begins with the duty engineer and ends with the vault keeper of the northern site."
-CHINESE = "值班工程师先通知北区金库的保管员，再由保管员在名册上签字确认。"
-BENIGN = "Escalation seems slow here, so it would help to name one person who decides at night and by when. "
-TOOLS = [{"type": "file_search", "vector_store_ids": ["kb_a"]}]
-
-
-@asynccontextmanager
-async def restricted_house(*scripts: Sequence[Step]) -> AsyncGenerator[TurnHouse]:
-    async with open_house(*scripts) as house:
-        await house.knowledge.create_base(make_base("kb_a", tenant="default"), "bob")
-        await house.knowledge.set_member("kb_a", "ada", MemberRole.RESTRICTED_ANALYST)
-        await put(house.knowledge, "ladder.md", [PASSAGE, CHINESE])
-        yield house
+from tests.unit.backend.restricted.restricted_house import BENIGN, CHINESE, PASSAGE, TOOLS, restricted_house
 
 
 async def test_a_turn_that_runs_again_elsewhere_sends_the_users_own_words_again() -> None:

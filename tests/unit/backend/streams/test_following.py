@@ -10,13 +10,13 @@ import pytest
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.memory.event_log import MemoryEventLog
 from shared.errors import Unavailable
+from tests.contract.event_cases import CountedSilence
 from tests.e2e.turns import events_of
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_response
-from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.turns.test_routes import open_door
-from tests.unit.backend.turns.test_running import eventually
+from tests.fakes.served_turns import open_door
+from tests.patience import PATIENCE_SECONDS, eventually
 
 KEY = {"Idempotency-Key": "order-17"}
 
@@ -39,19 +39,6 @@ class LateEvents(MemoryEventLog):
     async def exists(self, response_id: str) -> bool:
         self.looks += 1
         return await super().exists(response_id)
-
-
-class CountedSilence(MemoryEventLog):
-    """Counts how often its readers were told that nothing came."""
-
-    def __init__(self) -> None:
-        super().__init__(600, silence_seconds=0.001)
-        self.silences = 0
-
-    async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
-        async for batch in super().read(response_id, after):
-            self.silences += not batch
-            yield batch
 
 
 @pytest.mark.parametrize("fields", [{"store": False}, {"store": False, "models": ["demo-model", "vendor/large"]}])

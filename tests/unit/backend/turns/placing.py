@@ -10,6 +10,8 @@ from backend.agents.domain.agent import Agent, AgentDefinition
 from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
+from backend.prompt.domain.execution_request import request_of
+from backend.prompt.domain.turn_record import StoredRecord, record_of
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.services.queue_turn import QueueTurn
 from backend.turns.services.start_turn import StartTurn
@@ -17,6 +19,7 @@ from backend.turns.services.turn_draft import TurnDraft
 from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
 from shared.models.events import FinishReason, MessagesAdded, ModelCallFinished, ModelCallStarted, SearchStarted
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from shared.prompts.message_order import messages_of_request
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer
 from tests.fakes.openai_house import ADA, TurnHouse
@@ -146,3 +149,28 @@ def _letter(message: dict[str, Any]) -> str:
     if message["kind"] == "tool_result":
         return "tr" if message["content"] == TOOL_RESULT_ELIDED else "TR"
     return _LETTERS[message["kind"]]
+
+
+async def change_agent(house: TurnHouse, agent_id: str, **fields: Any) -> None:
+    assert await house.agents.replace(agent_id, definition(**fields))
+
+
+def many(count: int) -> tuple[Any, ...]:
+    return tuple(answer("Yes.") for _ in range(count))
+
+
+def without_own_fields(message: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if name not in ("kind", "position", "tokens", "reused")}
+
+
+async def is_rebuilt(house: TurnHouse, response: StoredResponse) -> bool:
+    """Say whether the stored plan, log and texts of a turn make its first request."""
+    stored, _ = house.state.plans[response.id]
+    assert stored is not None
+    plan, request = StoredRecord.model_validate_json(stored), house.sent[-1]
+    opened = await house.conversations.opened(response.conversation_id, lambda _: True)
+    assert opened is not None
+    texts = await house.turns.placed_texts(opened.conversation.id, [block.digest for block in plan.moved])
+    record = record_of(plan, response, opened.conversation, texts)
+    again = request_of(record, opened.log[: plan.input_end])
+    return (messages_of_request(again), again.reminder) == (messages_of_request(request), request.reminder)

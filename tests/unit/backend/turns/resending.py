@@ -32,6 +32,7 @@ from shared.prompts.message_order import messages_of_request
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, TurnHouse
 from tests.fakes.store_knowledge import FakeKnowledge
+from tests.unit.backend.turns.asking import WEATHER
 from tests.unit.backend.turns.resent_shapes import (
     BETWEEN,
     Form,
@@ -49,7 +50,6 @@ from tests.unit.backend.turns.resent_shapes import (
 )
 from tests.unit.backend.turns.samples import NOW
 
-WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 SUMMARIES = ("Rules of travel.", "Rules of travel by train.", "Rules of travel by sea, of which there are many.")
 OPENINGS = ("Hi", "Hello there")
 ROLES = (MemberRole.READER, MemberRole.RESTRICTED_ANALYST, None)

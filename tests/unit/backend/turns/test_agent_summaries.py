@@ -7,10 +7,18 @@ import pytest
 from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.responses import StoredResponse
 from shared.prompts.summary import SUMMARY_INSTRUCTION
-from tests.fakes.chat_shell_talking import answered, facts_in, whole_prompt
+from tests.fakes.chat_shell_talking import (
+    LONG,
+    answered,
+    asked_until_compacted,
+    facts_in,
+    items_of,
+    shell_of,
+    talking,
+    whole_prompt,
+)
 from tests.fakes.openai_house import ADA, BOB, TurnHouse
 from tests.unit.backend.turns.placing import prompts_of, put_agent
-from tests.unit.backend.turns.test_compacting import LONG, asked_until_compacted, items_of, shell_of, talking
 
 WORDS = "FACT-agent"
 SAID = "FACT-a0"

@@ -14,8 +14,8 @@ from shared.prompts.placed_texts import INSTRUCTIONS_GONE, INSTRUCTIONS_REPLACED
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import BOB
+from tests.unit.backend.turns.asking import items_of, pop
 from tests.unit.backend.turns.placing import agents_house, definition, letters, prompts_of, put_agent, searching
-from tests.unit.backend.turns.test_item_removal import items_of, pop
 
 BOTH = pytest.mark.parametrize("placement", ["classic", "anchored"])
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}

@@ -10,20 +10,16 @@ from pydantic import BaseModel
 
 from backend.turns.http.event_stream import DONE
 from shared.models.canonical import canonical_parts, message_json, reasoning_in
-from shared.models.events import FinishReason, MessagesAdded, ModelCallStarted, RefusalDelta, TextDelta, TurnFailed
+from shared.models.events import FinishReason, MessagesAdded, RefusalDelta, TextDelta
 from shared.models.execution import ExecutionRequest
 from shared.models.values import JsonObject
 from shared.prompts.message_order import messages_of_request
-from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
+from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.http_door import client_of
 from tests.fakes.openai_types import check_chunk, check_completion
-from tests.unit.backend.turns.test_routes import REPORT, open_door
+from tests.fakes.served_turns import CHAT, FAILS, HI, WEATHER, open_door
 
-PATH = "/v1/chat/completions"
-HI: Any = [{"role": "user", "content": "Hi"}]
-WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 CHOICE: Any = {"type": "function", "function": {"name": "f"}}
-FAILS = [ModelCallStarted(call=1), TextDelta(text="Half"), TurnFailed(error=REPORT, usage=USAGE)]
 ID = "x-ballast-response-id"
 
 
@@ -43,7 +39,7 @@ async def test_a_plain_answer_is_a_stored_response_too() -> None:
 async def test_chunks_come_in_frames_of_data_alone() -> None:
     async with open_door(answer("Hel", "lo.")) as door:
         asked = {"messages": HI, "stream": True, "stream_options": {"include_usage": True}}
-        answered = await door.http.post(PATH, json=asked)
+        answered = await door.http.post(CHAT, json=asked)
         assert answered.headers["content-type"].startswith("text/event-stream")
         assert answered.content.endswith(b"\n\n" + DONE)
         *frames, _, rest = answered.content.split(b"\n\n")
@@ -106,7 +102,7 @@ async def test_reasoning_that_a_client_gives_is_sent_in_the_member_that_it_gave(
     async with open_door() as door:
         said = {"role": "assistant", "content": "Looking.", **members}
         resent = [*HI, said, *HI, LOOKED | members, RESULT]
-        answered = await door.http.post(PATH, json={"messages": resent, "store": store, "tools": [WEATHER]})
+        answered = await door.http.post(CHAT, json={"messages": resent, "store": store, "tools": [WEATHER]})
         assert (answered.status_code, answered.headers.get("x-ballast-ignored")) == (200, None)
         [sent] = door.turns.sent
         assert answers_sent(sent) == [said, LOOKED | members]
@@ -121,7 +117,7 @@ async def test_a_history_with_reasoning_is_recognised_whatever_its_client_makes_
             [*HI, LOOKED | {"reasoning": "Oh."}, RESULT, rain, *HI, snow, *HI],
         ]
         bodies = [{"messages": messages, "tools": [WEATHER]} for messages in asked]
-        answered = [await door.http.post(PATH, json=body) for body in bodies]
+        answered = [await door.http.post(CHAT, json=body) for body in bodies]
         parts = [canonical_parts(sent.tools, messages_of_request(sent)) for sent in door.turns.sent]
         assert [after[: len(before)] == before for before, after in pairwise(parts)] == [True, True]
         assert len(door.turns.state.conversations) == 1
@@ -143,8 +139,8 @@ async def test_what_a_model_reasoned_in_a_loop_of_tools_goes_back_whether_or_not
             script[place] = MessagesAdded(messages=(thought,))
     async with open_door(script, answer("Rain."), script, answer("Rain.")) as door:
         for members in ({}, {"reasoning_content": "Hm."}):
-            await door.http.post(PATH, json={"messages": HI, "tools": [WEATHER]})
-            await door.http.post(PATH, json={"messages": [*HI, LOOKED | members, RESULT], "tools": [WEATHER]})
+            await door.http.post(CHAT, json={"messages": HI, "tools": [WEATHER]})
+            await door.http.post(CHAT, json={"messages": [*HI, LOOKED | members, RESULT], "tools": [WEATHER]})
             assert answers_sent(door.turns.sent[-1]) == [LOOKED | {"reasoning": "Hm."}]
 
 
@@ -166,7 +162,7 @@ async def test_a_failure_is_an_error_before_and_in_the_stream() -> None:
         stream = await door.openai.chat.completions.create(model="demo-model", messages=HI, stream=True)
         with pytest.raises(APIError, match="Slow down"):
             _ = [chunk async for chunk in stream]
-        answered = (await door.http.post(PATH, json={"messages": HI, "stream": True})).content
+        answered = (await door.http.post(CHAT, json={"messages": HI, "stream": True})).content
         error = {"message": "Slow down.", "type": "rate_limit_error", "param": None, "code": "rate_limit_exceeded"}
         assert answered.endswith(b"data: " + orjson.dumps({"error": error}) + b"\n\n" + DONE)
         assert b'"content":"Half"' in answered
@@ -193,7 +189,7 @@ async def test_a_failure_is_an_error_before_and_in_the_stream() -> None:
 )
 async def test_refusals_name_the_field_as_the_client_wrote_it(body: dict[str, Any], status: int, param: str) -> None:
     async with open_door(strict_requests=True) as door:
-        answered = await door.http.post(PATH, json=body)
+        answered = await door.http.post(CHAT, json=body)
         assert (answered.status_code, answered.json()["error"]["param"]) == (status, param)
         assert ID not in answered.headers
         assert not door.turns.state.responses
@@ -205,7 +201,7 @@ async def test_errors_about_calls_do_not_speak_of_the_items_of_another_api() -> 
     unasked: Any = [*HI, called, {"role": "tool", "tool_call_id": "c2", "content": "x"}]
     async with open_door() as door:
         for messages in (unanswered, unasked):
-            error = (await door.http.post(PATH, json={"messages": messages})).json()["error"]
+            error = (await door.http.post(CHAT, json={"messages": messages})).json()["error"]
             assert error["message"].startswith(f"{error['param']}: No ")
             assert "function_call" not in error["message"]
 
@@ -213,10 +209,10 @@ async def test_errors_about_calls_do_not_speak_of_the_items_of_another_api() -> 
 async def test_strangers_and_other_media_are_refused_as_at_the_other_door() -> None:
     async with open_door() as door:
         async with client_of(door.app, "wrong") as stranger:
-            assert (await stranger.post(PATH, json={"messages": HI})).status_code == 401
+            assert (await stranger.post(CHAT, json={"messages": HI})).status_code == 401
         headers = {"content-type": "text/plain"}
-        assert (await door.http.post(PATH, content=b"{}", headers=headers)).status_code == 400
-        assert (await door.http.get(PATH)).status_code == 405
+        assert (await door.http.post(CHAT, content=b"{}", headers=headers)).status_code == 400
+        assert (await door.http.get(CHAT)).status_code == 405
 
 
 async def test_nothing_is_left_of_a_turn_that_is_not_stored() -> None:
@@ -235,11 +231,11 @@ async def test_nothing_is_left_of_a_turn_that_is_not_stored() -> None:
 async def test_the_same_key_brings_the_same_answer_in_either_form() -> None:
     async with open_door(answer("Hel", "lo.")) as door:
         headers = {"Idempotency-Key": "k"}
-        first = await door.http.post(PATH, json={"messages": HI}, headers=headers)
-        again = await door.http.post(PATH, json={"messages": HI}, headers=headers)
+        first = await door.http.post(CHAT, json={"messages": HI}, headers=headers)
+        again = await door.http.post(CHAT, json={"messages": HI}, headers=headers)
         assert (again.json(), again.headers["idempotent-replayed"]) == (first.json(), "true")
         assert again.headers[ID] == first.headers[ID]
-        streamed = await door.http.post(PATH, json={"messages": HI, "stream": True}, headers=headers)
+        streamed = await door.http.post(CHAT, json={"messages": HI, "stream": True}, headers=headers)
         frames = streamed.content.split(b"\n\n")[:-2]
         said = "".join(check_chunk(frame[6:])["choices"][0]["delta"].get("content") or "" for frame in frames)
         assert said == "Hello."
@@ -267,7 +263,7 @@ async def test_every_answer_about_a_response_names_it() -> None:
 async def test_the_description_holds_the_request_whole() -> None:
     async with open_door() as door:
         described = (await door.http.get("/openapi.json")).json()
-        schema = described["paths"][PATH]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        schema = described["paths"][CHAT]["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert {"messages", "response_format", "max_completion_tokens"} <= set(schema["properties"])
         assert "$defs" not in str(schema)
 

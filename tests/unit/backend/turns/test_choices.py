@@ -19,16 +19,15 @@ from shared.prompts.message_order import messages_of_request
 from tests.examples import examples
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_types import check_chunk, check_completion
-from tests.unit.backend.openai_api.test_chat_completion import chunks_of, joined, whole
-from tests.unit.backend.turns.test_chat_routes import FAILS, HI, PATH, WEATHER
-from tests.unit.backend.turns.test_joined_output import in_some_order, lanes_of, scripts
-from tests.unit.backend.turns.test_joined_output import joined as joined_response
-from tests.unit.backend.turns.test_routes import Door, open_door
+from tests.fakes.served_turns import CHAT, FAILS, HI, WEATHER, Door, open_door
+from tests.unit.backend.openai_api.projecting import chunks_of, joined, whole
+from tests.unit.backend.turns.joining import in_some_order, lanes_of, scripts
+from tests.unit.backend.turns.joining import joined as joined_response
 
 
 async def choices_of(door: Door, **fields: Any) -> list[dict[str, Any]]:
     """Ask for a completion, or a stream of one, and return its choices put together, in the order of their indexes."""
-    answered = await door.http.post(PATH, json={"messages": HI, **fields})
+    answered = await door.http.post(CHAT, json={"messages": HI, **fields})
     if not fields.get("stream"):
         check_completion(answered.json())
         return answered.json()["choices"]
@@ -71,7 +70,7 @@ async def test_choices_of_a_stream_end_each_by_itself() -> None:
 async def test_the_usage_is_the_sum(stream: bool) -> None:
     async with open_door() as door:
         options = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
-        text = (await door.http.post(PATH, json={"messages": HI, "n": 2, **options})).content
+        text = (await door.http.post(CHAT, json={"messages": HI, "n": 2, **options})).content
         told = orjson.loads(text.removesuffix(b"\n\n" + DONE).rpartition(b"data: ")[2])
         assert told["usage"]["total_tokens"] == 2 * 18
         assert (told["choices"] == []) is stream
@@ -138,10 +137,10 @@ async def test_with_one_choice_the_whole_completion_fails(broken: int) -> None:
 async def test_a_request_that_is_sent_again_gets_the_same_choices() -> None:
     async with open_door(answer("One."), answer("Two.")) as door:
         headers, asked = {"idempotency-key": "k"}, {"messages": HI, "n": 2}
-        first = await door.http.post(PATH, json=asked, headers=headers)
-        again = await door.http.post(PATH, json=asked, headers=headers)
+        first = await door.http.post(CHAT, json=asked, headers=headers)
+        again = await door.http.post(CHAT, json=asked, headers=headers)
         assert again.json() == first.json()
-        streamed = await door.http.post(PATH, json={**asked, "stream": True}, headers=headers)
+        streamed = await door.http.post(CHAT, json={**asked, "stream": True}, headers=headers)
         assert streamed.content.count(b'"finish_reason":"stop"') == 2
         assert len(door.turns.sent) == 2
 

@@ -22,8 +22,8 @@ from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item
+from tests.fakes.served_turns import open_door
 from tests.unit.backend.turns.samples import NOW
-from tests.unit.backend.turns.test_routes import open_door
 
 SEARCH = {"type": "file_search", "vector_store_ids": ["kb_a"]}
 GIVEN = [

@@ -1,13 +1,10 @@
 """What becomes of conversations that outgrow their model's window: summaries, elision, and that nothing drifts."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind, history
-from backend.conversations.domain.responses import StoredResponse
 from shared.errors import ChatShellUnavailable, ContextTooLong, DeadlineExceeded
 from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, ModelCallStarted, RefusalDelta, TurnFailed, Usage
@@ -18,43 +15,23 @@ from shared.prompts.attached_files import LEFT_OUT
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from shared.prompts.summary import COMPACTED, SUMMARY_INSTRUCTION, framed_summary
 from tests.fakes.attached_files import FakeText
-from tests.fakes.chat_shell_talking import Talk, TalkingChatShell, answered, facts_in, whole_prompt
+from tests.fakes.chat_shell_talking import (
+    LONG,
+    Talk,
+    answered,
+    asked_until_compacted,
+    facts_in,
+    items_of,
+    shell_of,
+    talking,
+    whole_prompt,
+)
 from tests.fakes.json_paths import at
-from tests.fakes.openai_house import ADA, TurnHouse
+from tests.fakes.openai_house import ADA
 from tests.fakes.openai_types import check_item, check_response
+from tests.fakes.replicas import check_events
+from tests.unit.backend.turns.attaching import files_in, part, stored, user
 from tests.unit.backend.turns.placing import put_agent
-from tests.unit.backend.turns.test_input_files import files_in, user
-from tests.unit.backend.turns.test_recover_turn import check_events
-from tests.unit.backend.turns.test_stored_files import part, stored
-
-LONG = "word " * 800
-"""About a thousand tokens."""
-
-
-@asynccontextmanager
-async def talking(window_tokens: int = 8_000, talk: Talk | None = None, **fields: Any) -> AsyncGenerator[TurnHouse]:
-    house = TurnHouse(chat_shell=TalkingChatShell(window_tokens, 1_000, talk), **fields)
-    async with house.registry:
-        yield house
-
-
-def shell_of(house: TurnHouse) -> TalkingChatShell:
-    assert isinstance(house.chat_shell, TalkingChatShell)
-    return house.chat_shell
-
-
-async def asked_until_compacted(house: TurnHouse, **first: Any) -> StoredResponse:
-    """Ask until a part of the conversation was left out, each question with a fact of its own."""
-    last = await house.ask(input=f"FACT-a0 {LONG}", **first)
-    for number in range(1, 20):
-        last = await house.ask(input=f"FACT-a{number} {LONG}", previous_response_id=last.id)
-        if house.observer.compactions:
-            return last
-    raise AssertionError("nothing was left out")
-
-
-def items_of(response: StoredResponse) -> list[str]:
-    return [str(item["type"]) for item in objects_in(response.body["output"])]
 
 
 async def test_what_is_left_out_is_summarised_with_the_same_prefix_and_stands_first() -> None:

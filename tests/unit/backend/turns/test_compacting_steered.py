@@ -9,13 +9,11 @@ import pytest
 from shared.models.events import ExecutionEvent
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import UserMessage
-from tests.fakes.chat_shell_talking import TalkingChatShell, facts_in, whole_prompt
+from tests.fakes.chat_shell_talking import LONG, TalkingChatShell, facts_in, whole_prompt
 from tests.fakes.openai_house import ADA, TurnHouse
-from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.turns.test_compacting import LONG
-from tests.unit.backend.turns.test_recover_turn import Killed, bytes_of, check_events
-from tests.unit.backend.turns.test_running import eventually
-from tests.unit.backend.turns.test_served_tools import put_agent
+from tests.fakes.replicas import Killed, bytes_of, check_events
+from tests.patience import PATIENCE_SECONDS, eventually
+from tests.unit.backend.turns.placing import put_agent
 
 
 class GatedChatShell(TalkingChatShell):
@@ -46,7 +44,7 @@ async def test_a_steered_and_compacted_turn_goes_on_in_another_process(placement
     with suppress(Killed):
         async with house.registry:
             await house.ports.lease.renew(house.turns)
-            await put_agent(house, placement=placement)
+            await put_agent(house, instructions="Be brief.", placement=placement)
             last = await house.ask(input=f"FACT-early {LONG}", model="helper")
             for number in range(2):
                 last = await house.ask(input=f"FACT-b{number} {LONG * 3}", previous_response_id=last.id)

@@ -26,8 +26,8 @@ from tests.examples import examples
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_chunk, check_completion, check_event, check_item, check_response
+from tests.fakes.served_turns import open_door
 from tests.unit.backend.turns.samples import USAGE, decoded, projection
-from tests.unit.backend.turns.test_routes import open_door
 
 GRAMMAR: JsonObject = {"type": "grammar", "syntax": "lark", "definition": "start: WORD"}
 PATCH: dict[str, Any] = {"type": "custom", "name": "patch", "description": "Patches.", "format": GRAMMAR}

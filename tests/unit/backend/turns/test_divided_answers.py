@@ -16,7 +16,7 @@ from backend.foundation.domain.json_objects import result_of
 from shared.models.messages import AssistantMessage, UserMessage
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, open_house
-from tests.unit.backend.turns.test_recognition import SUFFIX, WEATHER, ask, said, texts, user
+from tests.unit.backend.turns.asking import SUFFIX, WEATHER, ask, said, texts, user
 
 
 async def test_messages_of_one_turn_may_come_back_as_one() -> None:

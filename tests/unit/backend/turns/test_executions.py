@@ -6,50 +6,20 @@ import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind
 from shared.models.events import (
-    ExecutionEvent,
-    FinishReason,
-    MessagesAdded,
-    ModelCallFinished,
     ModelCallStarted,
-    SearchFinished,
-    SearchStarted,
     TextDelta,
     TurnHandedBack,
 )
-from shared.models.messages import AddedMessage, AssistantMessage, ToolCall, ToolMessage
+from shared.models.messages import AssistantMessage
 from shared.models.values import objects_in
-from tests.fakes.chat_shell_scripted import USAGE, answer
+from tests.fakes.chat_shell_scripted import USAGE, answer, answered, exchange, searched
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, open_house
-from tests.unit.backend.turns.test_recover_turn import Replicas, bytes_of, check_events
-from tests.unit.backend.turns.test_running import eventually
+from tests.fakes.replicas import Replicas, bytes_of, check_events
+from tests.patience import eventually
 
 SPOKEN = USAGE.output_tokens or 0
 HANDED_BACK = TurnHandedBack(prompt_tokens=9_000, usage=USAGE)
-
-
-def exchange(number: int) -> tuple[AddedMessage, ...]:
-    """Return a call of the knowledge search with its result."""
-    call = ToolCall(call_id=f"k{number}", name="knowledge_base_search", arguments="{}")
-    return AssistantMessage(text="", tool_calls=(call,)), ToolMessage(call_id=f"k{number}", content=f"Whale {number}.")
-
-
-def searched(number: int) -> list[ExecutionEvent]:
-    """Script the model call of this number, which searches."""
-    return [
-        ModelCallStarted(call=number),
-        ModelCallFinished(call=number, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),
-        SearchStarted(call_id=f"k{number}", queries=("whales",)),
-        SearchFinished(call_id=f"k{number}", failed=False, results=()),
-        MessagesAdded(messages=exchange(number)),
-    ]
-
-
-def answered(number: int, text: str = "They sleep.") -> list[ExecutionEvent]:
-    """Script an execution that begins with the model call of this number and answers."""
-    _, *rest = answer(text)
-    finished = ModelCallFinished(call=number, finish_reason=FinishReason.STOP, usage=USAGE)
-    return [ModelCallStarted(call=number), rest[0], finished, *rest[2:]]
 
 
 async def test_a_turn_that_is_handed_back_goes_on_as_one() -> None:

@@ -23,8 +23,8 @@ from shared.models.values import JsonObject
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_door import client_of
+from tests.fakes.served_turns import REPORT, Door, open_door
 from tests.fakes.store_api_keys import FakeApiKeyStore
-from tests.unit.backend.turns.test_routes import REPORT, Door, open_door
 
 KEY = {"Idempotency-Key": "order-17"}
 ASKED = {"input": "Hi", "metadata": {"a": "1", "b": "2"}}

@@ -17,32 +17,17 @@ from backend.openai_api.domain.turn_request import parse_turn_request
 from backend.search.domain.chunks import Chunk
 from backend.turns.domain.file_parts import MAX_FILES, STEP_CHARACTERS, GivenFile, bytes_given
 from shared.errors import InvalidRequest
-from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, TextPart, UserMessage
 from shared.models.values import objects_in
-from shared.prompts.attached_files import EXCERPT, GAP, WHOLE, is_attached_file
+from shared.prompts.attached_files import EXCERPT, GAP, WHOLE
 from shared.tokens import estimate_tokens
 from tests.fakes.attached_files import FakeAttachedFiles, FakeText
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, BOB, open_house
-from tests.unit.backend.turns.test_routes import open_door
+from tests.fakes.served_turns import open_door
+from tests.unit.backend.turns.attaching import RIVERS, file, files_in, inline, user
 
-RIVERS = "# Rivers\n\nThe Rhine rises in the Alps. 莱茵河"
 WINDOW = 128_000
-
-
-def inline(body: str | bytes, media_type: str = "text/markdown") -> str:
-    raw = body.encode() if isinstance(body, str) else body
-    return f"data:{media_type};base64,{b64encode(raw).decode()}"
-
-
-def file(name: str | None = "rivers.md", body: str | bytes = RIVERS, **fields: Any) -> dict[str, Any]:
-    given = {"type": "input_file", "filename": name, "file_data": inline(body), **fields}
-    return {key: value for key, value in given.items() if value is not None}
-
-
-def user(*parts: dict[str, Any], text: str = "Where does it rise?") -> dict[str, Any]:
-    return {"role": "user", "content": [*parts, {"type": "input_text", "text": text}]}
 
 
 def said(text: str) -> dict[str, Any]:
@@ -52,12 +37,6 @@ def said(text: str) -> dict[str, Any]:
 def texts(content: Content | None) -> list[str]:
     assert isinstance(content, tuple)
     return [part.text for part in content if isinstance(part, TextPart)]
-
-
-def files_in(sent: ExecutionRequest) -> list[str]:
-    """Return the messages of files, in the order of the prompt."""
-    said = [message.content for message in sent.history if isinstance(message, UserMessage)]
-    return [content for content in said if isinstance(content, str) and is_attached_file(content)]
 
 
 async def test_a_model_reads_the_text_and_clients_see_the_name() -> None:

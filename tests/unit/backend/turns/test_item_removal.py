@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from backend.conversations.domain.conversation_log import history, pending_calls
-from backend.conversations.domain.responses import Item, StoredResponse
-from backend.conversations.services.conversations import ItemQuery
+from backend.conversations.domain.responses import StoredResponse
 from backend.knowledge.domain.knowledge import MemberRole
 from shared.errors import InvalidRequest, MethodNotAllowed, NotFound, TurnRunning
 from shared.models.canonical import canonical_parts
@@ -30,7 +29,7 @@ from tests.examples import of_many
 from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.unit.backend.conversations.samples import binding, parse_items
-from tests.unit.backend.turns.test_recognition import SUFFIX, WEATHER, said, texts, user
+from tests.unit.backend.turns.asking import SUFFIX, WEATHER, items_of, pop, said, texts, user
 
 SEARCH = {"type": "file_search", "vector_store_ids": ["kb_a"]}
 
@@ -55,21 +54,6 @@ def searching(*call_ids: str, text: str = "", client_calls: Sequence[str] = ()) 
         MessagesAdded(messages=(AssistantMessage(text=text, tool_calls=calls), *results)),
         *(function_calls(*client_calls) if client_calls else answer("Found.")),
     ]
-
-
-async def items_of(house: TurnHouse, conversation_id: str) -> tuple[Item, ...]:
-    query = ItemQuery(limit=1000, descending=False, after=None)
-    return (await house.conversation_services.conversations.items(ADA, conversation_id, query)).items
-
-
-async def pop(house: TurnHouse, conversation_id: str, count: int = 1) -> list[str]:
-    """Take out so many of the last items; return their types."""
-    taken: list[str] = []
-    for _ in range(count):
-        newest = (await items_of(house, conversation_id))[-1]
-        await house.conversation_services.conversations.remove_item(ADA, conversation_id, newest.id)
-        taken.append(str(newest.body["type"]))
-    return taken
 
 
 async def give(house: TurnHouse, conversation_id: str, *items: dict[str, Any]) -> None:

@@ -1,66 +1,25 @@
 """Events and items of lanes, joined in any order in which they come, and by as many processes as it takes."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
-from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import Ending, ResponseBody, failed, finished
-from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.openai_api.domain.shown_output import ShownOutput
-from backend.turns.domain.joined_output import JoinedProjection, joined_ending
-from backend.turns.domain.lanes import Lane, lane_body
+from backend.turns.domain.joined_output import joined_ending
 from shared.models.events import ErrorReport, ExecutionEvent, FinishReason, Usage
 from shared.models.values import objects_in
 from tests.examples import examples
 from tests.fakes.openai_types import check_joined_event
-from tests.unit.backend.openai_api.test_projection_properties import endings, rebuilt, steps
+from tests.unit.backend.openai_api.projecting import rebuilt
+from tests.unit.backend.turns.joining import LANES, Said, in_some_order, joined, lanes_of, said, scripts
 from tests.unit.backend.turns.samples import USAGE, counting_ids, decoded, fresh_body, request
 
-LANES = [Lane(model=name, response_id=f"resp_{name}", conversation_id=f"conv_{name}") for name in ("a", "b", "c")]
 REPORT = ErrorReport(type="ModelUnavailable", code="server_error", message="503", param=None, retryable=True)
-
-
-class Said(NamedTuple):
-    """What one lane has said: its events, where those of each step end, and its response at the end."""
-
-    events: Sequence[LoggedEvent]
-    ends: Sequence[int]
-    body: ResponseBody
-
-
-def joined(count: int) -> JoinedProjection:
-    lanes = [lane_body(lane, None) for lane in LANES[:count]]
-    return JoinedProjection({**fresh_body(request()), "lanes": lanes}, with_results=True)
-
-
-def said(script: Sequence[ExecutionEvent], ending: Ending, new_id: Any) -> Said:
-    made = ResponseProjection(fresh_body(request()), new_id, with_results=True)
-    events, ends = made.start(), [0]
-    for step in script:
-        ends.append(len(events))
-        events += made.feed(step)
-    body, last = made.finish(ending, 1_700_000_009)
-    return Said([*events, *last], [*ends, len(events), len(events) + len(last)], body)
-
-
-scripts = st.lists(st.tuples(st.lists(steps, max_size=12), endings), min_size=2, max_size=3)
-
-
-def lanes_of(played: Sequence[tuple[Sequence[ExecutionEvent], Ending]]) -> list[Said]:
-    new_id = counting_ids()
-    return [said(script, ending, new_id) for script, ending in played]
-
-
-def in_some_order(lanes: Sequence[Said], data: st.DataObject) -> list[tuple[int, LoggedEvent]]:
-    """Return the events of all lanes in an order that one process may find them in."""
-    places = [place for place, lane in enumerate(lanes) for _ in lane.events]
-    left = [iter(lane.events) for lane in lanes]
-    return [(place, next(left[place])) for place in data.draw(st.permutations(places))]
 
 
 @examples(60)

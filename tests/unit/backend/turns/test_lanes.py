@@ -27,14 +27,13 @@ from shared.models.messages import AssistantMessage
 from shared.prompts.knowledge_base import ANSWER_CUT
 from shared.prompts.message_order import messages_of_request
 from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
-from tests.fakes.openai_house import ADA, BOB, SECRET, TurnHouse, open_house
+from tests.fakes.openai_house import ADA, BOB, CAT, SECRET, TurnHouse, open_house
 from tests.fakes.openai_types import check_joined_event, check_joined_response
-from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.restricted.test_restricted_turns import BENIGN, PASSAGE, TOOLS, restricted_house
-from tests.unit.backend.turns.test_members import CAT, share
-from tests.unit.backend.turns.test_running import eventually
+from tests.patience import PATIENCE_SECONDS, eventually
+from tests.unit.backend.restricted.restricted_house import BENIGN, PASSAGE, TOOLS, restricted_house
+from tests.unit.backend.turns.asking import share
+from tests.unit.backend.turns.joining import BOTH, statuses, texts
 
-BOTH = ["demo-model", "vendor/large"]
 FUNCTION = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 FAILURE = ErrorReport(type="ModelUnavailable", code="server_error", message="503", param=None, retryable=True)
 FAILED = [ModelCallStarted(call=1), TextDelta(text="Hal"), TurnFailed(error=FAILURE, usage=USAGE)]
@@ -48,20 +47,6 @@ async def lane_house(
     async with open_house(**fields) as house:
         house.scripted.scripts_of = {BOTH[0]: list(first), BOTH[1]: list(second)}
         yield house
-
-
-def texts(body: dict[str, Any]) -> dict[str, str]:
-    """Return what each model has said, by its name."""
-    said: dict[str, str] = {}
-    for item in body["output"]:
-        if item["type"] == "message":
-            text = "".join(part["text"] for part in item["content"])
-            said[item["model"]] = said.get(item["model"], "") + text
-    return said
-
-
-def statuses(body: dict[str, Any]) -> list[str]:
-    return [lane["status"] for lane in body["lanes"]]
 
 
 async def test_each_model_answers_by_itself() -> None:

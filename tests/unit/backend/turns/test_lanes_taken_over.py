@@ -15,10 +15,9 @@ from shared.models.events import ModelCallStarted, TextDelta
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.openai_types import check_joined_response
-from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.turns.test_lanes import BOTH, statuses, texts
-from tests.unit.backend.turns.test_recover_turn import Killed, Replicas, check_events
-from tests.unit.backend.turns.test_running import eventually
+from tests.fakes.replicas import Killed, Replicas, check_events
+from tests.patience import PATIENCE_SECONDS, eventually
+from tests.unit.backend.turns.joining import BOTH, statuses, texts
 
 HALF = answer("Half ", "an answer")[:2]
 SILENT = [ModelCallStarted(call=1)]

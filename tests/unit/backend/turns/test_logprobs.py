@@ -20,10 +20,9 @@ from shared.models.events import (
 )
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.openai_types import check_chunk, check_completion, check_event, check_response
-from tests.unit.backend.restricted.test_restricted_turns import BENIGN, TOOLS, restricted_house
+from tests.fakes.served_turns import CHAT, HI, open_door
+from tests.unit.backend.restricted.restricted_house import BENIGN, TOOLS, restricted_house
 from tests.unit.backend.turns.samples import projection
-from tests.unit.backend.turns.test_chat_routes import HI, PATH
-from tests.unit.backend.turns.test_routes import open_door
 
 INCLUDED = ["message.output_text.logprobs"]
 
@@ -47,11 +46,11 @@ TOKENS = [token("Hel"), token("lo"), token("")]
 
 async def test_a_completion_tells_them_and_asks_for_alternatives() -> None:
     async with open_door(weighed("Hel", "lo")) as door:
-        raw = await door.http.post(PATH, json={"messages": HI, "logprobs": True, "top_logprobs": 3})
+        raw = await door.http.post(CHAT, json={"messages": HI, "logprobs": True, "top_logprobs": 3})
         check_completion(raw.json())
         assert raw.json()["choices"][0]["logprobs"] == {"content": TOKENS, "refusal": None}
         assert door.turns.sent[0].parameters.top_logprobs == 3
-        plain = await door.http.post(PATH, json={"messages": HI})
+        plain = await door.http.post(CHAT, json={"messages": HI})
         assert plain.json()["choices"][0]["logprobs"] is None
         assert door.turns.sent[1].parameters.top_logprobs is None
 
@@ -59,7 +58,7 @@ async def test_a_completion_tells_them_and_asks_for_alternatives() -> None:
 async def test_chunks_tell_them_beside_their_text() -> None:
     async with open_door(weighed("Hel", "lo"), weighed("A", "B")) as door:
         asked = {"messages": HI, "logprobs": True, "stream": True, "n": 2}
-        content = (await door.http.post(PATH, json=asked)).content
+        content = (await door.http.post(CHAT, json=asked)).content
         chunks = [check_chunk(frame) for frame in content.removesuffix(DONE).split(b"data: ") if frame]
         told: dict[int, list[tuple[str, list[Any]]]] = {0: [], 1: []}
         for choice in [choice for chunk in chunks for choice in chunk["choices"] if choice["logprobs"]]:

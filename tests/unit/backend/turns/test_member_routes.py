@@ -9,16 +9,16 @@ import pytest
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.knowledge.domain.knowledge import MemberRole
+from tests.contract.event_cases import CountedSilence
 from tests.e2e.turns import events_of
+from tests.fakes.chat_shell_scripted import answered, searched
 from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.openai_types import check_item, check_response
+from tests.fakes.served_turns import Door, open_door
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore
-from tests.unit.backend.streams.test_following import CountedSilence
-from tests.unit.backend.turns.test_executions import answered, searched
-from tests.unit.backend.turns.test_routes import Door, open_door
-from tests.unit.backend.turns.test_running import eventually
-from tests.unit.backend.turns.test_starting import add_base, searching
+from tests.patience import eventually
+from tests.unit.backend.turns.asking import add_base, searching
 
 CANARY = "kanary-7731"
 

@@ -19,20 +19,12 @@ from backend.turns.services.queue_turn import AcknowledgedTurn
 from backend.turns.services.turn_registry import RunningTurn
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
 from shared.models.messages import TextPart, UserMessage
-from tests.fakes.chat_shell_scripted import answer
-from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
-from tests.unit.backend.turns.test_executions import answered, searched
-from tests.unit.backend.turns.test_starting import add_base, searching
-from tests.unit.backend.turns.test_waiting import SUFFIX
+from tests.fakes.chat_shell_scripted import answer, answered, searched
+from tests.fakes.openai_house import ADA, BOB, CAT, TurnHouse, open_house
+from tests.unit.backend.turns.asking import SUFFIX, add_base, searching, share
 
-CAT = Caller(user_id="cat", tenant="default", role=KeyRole.USER)
 ALIEN = Caller(user_id="bob", tenant="elsewhere", role=KeyRole.USER)
 ALL = ItemQuery(limit=99, descending=False, after=None)
-
-
-async def share(house: TurnHouse, conversation_id: str, user: Caller, role: str = "writer") -> bool:
-    members = house.conversation_services.members
-    return await members.set(ADA, conversation_id, user.user_id, ConversationRole(role))
 
 
 async def test_members_are_set_listed_and_removed_by_owners() -> None:

@@ -10,11 +10,19 @@ from shared.models.events import ExecutionEvent, ModelCallStarted, TextDelta, Tu
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import ToolMessage
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
-from tests.fakes.chat_shell_talking import facts_in, prompt_tokens, usual_events, whole_prompt
+from tests.fakes.chat_shell_talking import (
+    LONG,
+    facts_in,
+    items_of,
+    prompt_tokens,
+    shell_of,
+    talking,
+    usual_events,
+    whole_prompt,
+)
 from tests.fakes.json_paths import at
+from tests.fakes.replicas import check_events
 from tests.unit.backend.turns.placing import put_agent
-from tests.unit.backend.turns.test_compacting import LONG, items_of, shell_of, talking
-from tests.unit.backend.turns.test_recover_turn import check_events
 
 TOO_LONG = TurnFailed(error=report_of(ModelContextOverflow("Too long.")), usage=Usage())
 

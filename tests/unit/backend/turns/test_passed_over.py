@@ -17,7 +17,7 @@ from shared.models.events import ModelCard
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA
 from tests.fakes.openai_types import check_completion, check_response
-from tests.unit.backend.turns.test_routes import open_door
+from tests.fakes.served_turns import open_door
 
 WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 CODEX: dict[str, Any] = {

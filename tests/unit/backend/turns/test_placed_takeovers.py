@@ -9,9 +9,9 @@ from shared.models.events import ModelCallStarted
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import TurnHouse
+from tests.fakes.replicas import EXCHANGE, Replicas, bytes_of, searched
 from tests.fakes.store_agents import FakeAgentStore
 from tests.unit.backend.turns.placing import letters, prompts_of, put_agent, searching, uploads_of
-from tests.unit.backend.turns.test_recover_turn import EXCHANGE, Replicas, bytes_of, searched
 
 WORDS: dict[str, Any] = {"reminder": "Be kind.", "instructions": "CA \ud7ff\x00", "system_prompt": None}
 

@@ -8,7 +8,7 @@ from shared.models.canonical import message_json
 from shared.prompts.message_order import messages_of_request
 from tests.fakes.chat_shell_scripted import function_calls
 from tests.fakes.openai_house import TurnHouse
-from tests.unit.backend.turns.placing import agents_house, letters, prompts_of, put_agent, searching
+from tests.unit.backend.turns.placing import agents_house, letters, prompts_of, put_agent, searching, without_own_fields
 
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 SEARCHES = (searching("s1", said="A1"), searching(said="A2"), searching("s3", said="A3"), searching(said="A4"))
@@ -87,10 +87,6 @@ async def test_what_is_shown_is_what_was_sent(placement: str) -> None:
             sent = [message_json(message) for message in messages_of_request(house.sent[number])]
             assert [without_own_fields(message) for message in first["messages"]] == sent
             assert house.sent[number].reminder == "Be kind."
-
-
-def without_own_fields(message: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in message.items() if name not in ("kind", "position", "tokens", "reused")}
 
 
 async def test_words_that_come_while_a_client_runs_its_tools_are_no_drift() -> None:

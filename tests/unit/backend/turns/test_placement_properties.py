@@ -10,14 +10,20 @@ from typing import Any
 import pytest
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.prompt.domain.execution_request import request_of
-from backend.prompt.domain.turn_record import StoredRecord, record_of
 from shared.models.messages import Message
 from shared.prompts.message_order import messages_of_request
 from tests.contract.knowledge_cases import make_base
 from tests.examples import of_many
 from tests.fakes.openai_house import TurnHouse
-from tests.unit.backend.turns.placing import Uploads, agents_house, definition, prompts_of, put_agent, searching
+from tests.unit.backend.turns.placing import (
+    Uploads,
+    agents_house,
+    definition,
+    is_rebuilt,
+    prompts_of,
+    put_agent,
+    searching,
+)
 
 TURNS = 9
 WORDS = ("", "CA", "CA two", "C" * 9_000)
@@ -124,16 +130,3 @@ def test_the_order_in_which_bases_are_named_changes_nothing(placement: str) -> N
 def test_what_is_stored_makes_the_same_request_again(placement: str) -> None:
     for seed in range(of_many(100, few=4)):
         assert all(asyncio.run(Play(seed, placement).run()).rebuilt)
-
-
-async def is_rebuilt(house: TurnHouse, response: StoredResponse) -> bool:
-    """Say whether the stored plan, log and texts of a turn make its first request."""
-    stored, _ = house.state.plans[response.id]
-    assert stored is not None
-    plan, request = StoredRecord.model_validate_json(stored), house.sent[-1]
-    opened = await house.conversations.opened(response.conversation_id, lambda _: True)
-    assert opened is not None
-    texts = await house.turns.placed_texts(opened.conversation.id, [block.digest for block in plan.moved])
-    record = record_of(plan, response, opened.conversation, texts)
-    again = request_of(record, opened.log[: plan.input_end])
-    return (messages_of_request(again), again.reminder) == (messages_of_request(request), request.reminder)

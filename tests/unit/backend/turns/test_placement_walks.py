@@ -14,10 +14,17 @@ from shared.prompts.message_order import messages_of_request
 from tests.examples import of_many
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import BOB, TurnHouse
-from tests.unit.backend.turns.placing import Uploads, agents_house, definition, prompts_of, put_agent, searching
-from tests.unit.backend.turns.test_item_removal import pop
-from tests.unit.backend.turns.test_placement import without_own_fields
-from tests.unit.backend.turns.test_placement_properties import is_rebuilt
+from tests.unit.backend.turns.asking import pop
+from tests.unit.backend.turns.placing import (
+    Uploads,
+    agents_house,
+    definition,
+    is_rebuilt,
+    prompts_of,
+    put_agent,
+    searching,
+    without_own_fields,
+)
 
 STEPS = 12
 MODELS = ("helper", "mover", "demo-model")

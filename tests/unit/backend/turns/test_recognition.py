@@ -5,37 +5,18 @@ from typing import Any
 
 import pytest
 
-from backend.conversations.domain.responses import ResponseStatus, StoredResponse
+from backend.conversations.domain.responses import ResponseStatus
 from shared.errors import InvalidRequest, TurnRunning
 from shared.models.events import FinishReason
-from shared.models.messages import AssistantMessage, SystemMessage
+from shared.models.messages import SystemMessage
 from tests.fakes.chat_shell_scripted import answer, function_calls
-from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
+from tests.fakes.openai_house import ADA, BOB, open_house
 from tests.unit.backend.conversations.samples import binding, parse_items
-
-SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
-WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
-
-
-def user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": text}
-
-
-def said(text: str, **fields: Any) -> dict[str, Any]:
-    return {"role": "assistant", "content": text, **fields}
+from tests.unit.backend.turns.asking import SUFFIX, WEATHER, ask, said, texts, user
 
 
 def system(text: str) -> dict[str, Any]:
     return {"role": "system", "content": text}
-
-
-async def ask(house: TurnHouse, *items: dict[str, Any], **fields: Any) -> StoredResponse:
-    return await house.ask(fields.pop("caller", ADA), input=list(items), **fields)
-
-
-def texts(house: TurnHouse, place: int = -1) -> list[str]:
-    """Return the texts of the messages that a turn sent as history."""
-    return [str(m.text if isinstance(m, AssistantMessage) else m.content) for m in house.sent[place].history]
 
 
 async def test_a_resent_history_continues_as_the_newest_response_does() -> None:

@@ -23,12 +23,11 @@ from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRat
 from shared.http_server.connection import CLIENT_LEFT
 from shared.models.events import ModelCallStarted, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, answer
-from tests.fakes.clock import FakeClock
+from tests.fakes.clock import FakeClock, Stopwatch
 from tests.fakes.http_door import client_of
+from tests.fakes.served_turns import REPORT, Door, open_door
 from tests.fakes.store_api_keys import FakeApiKeyStore
-from tests.unit.backend.limits.test_known_refusals import Stopwatch
-from tests.unit.backend.limits.test_turn_rates import NONE, CountedRefusals, ask
-from tests.unit.backend.turns.test_routes import REPORT, Door, open_door
+from tests.unit.backend.limits.refusals import NONE, CountedRefusals, ask
 
 LONG = b'{"input": "' + b"a" * 50_000 + b'"}'
 HOURS, WAITED_SECONDS = 7200.0, 30.0

@@ -1,66 +1,24 @@
 """Responses over HTTP, called by the official client and by hand."""
 
 import asyncio
-from collections.abc import AsyncGenerator, MutableMapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import AsyncGenerator, MutableMapping
+from functools import partial
 from typing import Any, cast
 
-import httpx2
 import orjson
 import pytest
-from fastapi import FastAPI
-from openai import APIError, APIStatusError, AsyncOpenAI, NotFoundError
+from openai import APIError, APIStatusError, NotFoundError
 
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.turns.http.event_stream import EventStream
 from backend.turns.http.routes import ResponsesFormat
-from shared.errors import ModelRateLimited
-from shared.models.events import ErrorReport, ModelCallStarted, TextDelta, TurnFailed
-from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
-from tests.fakes.http_door import BASE_URL, FakeHouse, client_of
-from tests.fakes.openai_house import ADA, TurnHouse
+from shared.models.events import ModelCallStarted, TextDelta, TurnFailed
+from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
 from tests.fakes.openai_types import check_event, check_item, check_response
+from tests.fakes.served_turns import REPORT, open_door
 from tests.patience import PATIENCE_SECONDS
 
 WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
-REPORT = ErrorReport(
-    type=ModelRateLimited.__name__, code="rate_limit_exceeded", message="Slow down.", param=None, retryable=True
-)
-
-
-@dataclass
-class Door:
-    """An open door and two ways through it."""
-
-    app: FastAPI
-    turns: TurnHouse
-    http: httpx2.AsyncClient
-    openai: AsyncOpenAI
-    key: str
-
-
-@cache
-def built_app() -> FastAPI:
-    return FakeHouse().app()
-
-
-@asynccontextmanager
-async def open_door(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[Door, None]:
-    house = FakeHouse()
-    house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state, **fields)
-    app = built_app()
-    house.stand_behind(app)
-    key = await house.key(ADA.user_id)
-    transport = httpx2.AsyncClient(transport=httpx2.ASGITransport(app))
-    async with (
-        asyncio.timeout(PATIENCE_SECONDS),
-        client_of(app, key) as http,
-        AsyncOpenAI(api_key=key, base_url=f"{BASE_URL}/v1", http_client=transport, max_retries=0) as client,
-        house.turns.registry,
-    ):
-        yield Door(app, house.turns, http, client, key)
 
 
 async def test_a_plain_answer() -> None:
@@ -265,19 +223,3 @@ async def test_the_description_holds_the_request_whole() -> None:
         schema = operation["requestBody"]["content"]["application/json"]["schema"]
         assert "previous_response_id" in schema["properties"]
         assert "$defs" not in str(schema)
-
-
-def scope_of(path: str, key: str) -> dict[str, Any]:
-    return {
-        "type": "http",
-        "method": "POST",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "headers": [(b"authorization", f"Bearer {key}".encode()), (b"content-type", b"application/json")],
-        "http_version": "1.1",
-        "scheme": "http",
-        "server": ("ballast.test", 80),
-        "client": ("127.0.0.1", 1),
-        "root_path": "",
-    }

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 import pytest
 
@@ -34,9 +34,8 @@ from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
 from tests.fakes.store_turns import FakeTurnStore
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, eventually
 
-Seen = TypeVar("Seen")
 SEARCH = ToolCall(call_id="k1", name="knowledge_base_search", arguments="{}")
 HIT = SearchResult(number=1, file_id="doc_1", filename="handbook.md", score=0.5, text="Whales sleep.")
 
@@ -566,13 +565,6 @@ async def first_delta(
     async for batch in house.events.read(response.id, -1):
         if any(event.type == kind and text.encode() in event.body for event in batch):
             return
-
-
-async def eventually(look: Callable[[], Seen], is_enough: Callable[[Seen], bool]) -> Seen:
-    """Let other tasks run until what they do is seen; the test's own timeout is the limit."""
-    while not is_enough(look()):  # noqa: ASYNC110 -- the stores have nothing to wait for
-        await asyncio.sleep(0)
-    return look()
 
 
 async def shown_results(house: TurnHouse, response: StoredResponse) -> bool:

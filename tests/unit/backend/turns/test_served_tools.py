@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from backend.agents.domain.agent import Agent, AgentDefinition
 from backend.conversations.domain.conversation_log import EntryKind, EpochReason
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.turns.domain.summary_request import request_tokens
@@ -14,8 +13,8 @@ from shared.models.messages import UserMessage
 from shared.models.served_tools import OfferedTools, ServerTools, SkillCard
 from shared.prompts.knowledge_tools import tools_of_request
 from tests.contract.knowledge_cases import make_base
-from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, TurnHouse, open_house
+from tests.unit.backend.turns.placing import change_agent, many, put_agent
 
 JIRA: dict[str, Any] = {"type": "mcp", "server_label": "jira"}
 SEARCH: dict[str, Any] = {**JIRA, "allowed_tools": ["search"]}
@@ -49,18 +48,6 @@ def names(house: TurnHouse) -> list[list[str]]:
 
 def reasons(house: TurnHouse, conversation_id: str) -> list[str]:
     return [entry.reset.reason for entry in house.log_of(conversation_id) if entry.reset is not None]
-
-
-def many(count: int) -> tuple[Any, ...]:
-    return tuple(answer("Yes.") for _ in range(count))
-
-
-async def put_agent(house: TurnHouse, agent_id: str = "agent_1", **fields: Any) -> None:
-    definition = AgentDefinition.model_validate({"model": "demo-model", "instructions": "Be brief.", **fields})
-    created_at = house.clock.now()
-    agent = Agent(id=agent_id, tenant=ADA.tenant, name="helper", created_at=created_at, definition=definition)
-    if not await house.agents.replace(agent_id, definition):
-        assert await house.agents.create(agent, ADA.user_id, 10)
 
 
 async def test_definitions_take_their_room_in_the_window() -> None:
@@ -153,16 +140,16 @@ async def test_an_agent_brings_its_tools_and_skills() -> None:
         (said,) = house.sent[0].history
         assert isinstance(said, UserMessage)
         lines = str(said.content).split("\n")
-        assert (lines[0], "- letters: Write letters." in lines) == ("Be brief.", True)
+        assert (lines[0], "- letters: Write letters." in lines) == ("CA", True)
         assert house.sent[1].history[0] == said
 
 
 async def test_a_change_of_the_agents_selection_begins_an_epoch() -> None:
     async with open_house(*many(2)) as house:
         offering(house, BOTH)
-        await put_agent(house, tools=[SEARCH])
+        agent_id = await put_agent(house, tools=[SEARCH])
         first = await house.ask(model="helper")
-        await put_agent(house, tools=[JIRA])
+        await change_agent(house, agent_id, tools=[JIRA])
         await house.ask(previous_response_id=first.id)
         assert names(house) == [["jira__search"], ["jira__read", "jira__search"]]
         assert reasons(house, first.conversation_id)[1:] == [EpochReason.TOOLS_CHANGED]

@@ -8,7 +8,7 @@ import pytest
 
 from backend.conversations.domain.conversation_log import EntryKind, messages_of
 from backend.foundation.services.admission import Admission
-from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, MemberRole
 from backend.knowledge.domain.tickets import SearchOptions, verify_ticket
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from shared.errors import Draining, InvalidRequest, NotFound, TooManyRequests, TurnRunning, Unavailable, UnknownModel
@@ -17,34 +17,13 @@ from shared.models.messages import AssistantMessage, TextPart, ToolMessage, User
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTION
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.json_paths import at
-from tests.fakes.openai_house import ADA, BOB, SECRET, TurnHouse, open_house
+from tests.fakes.openai_house import ADA, BOB, SECRET, open_house
 from tests.fakes.probe import FakePresence
 from tests.fakes.store_knowledge import FakeKnowledge
-from tests.unit.backend.turns.samples import NOW
+from tests.unit.backend.turns.asking import SUFFIX, add_base, searching
 
-SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 TIDES = {"type": "function", "name": "tides"}
-
-
-def searching(*base_ids: str) -> dict[str, object]:
-    return {"type": "file_search", "vector_store_ids": list(base_ids)}
-
-
-async def add_base(house: TurnHouse, base_id: str, role: MemberRole = MemberRole.OWNER) -> None:
-    base = KnowledgeBase(
-        id=base_id,
-        tenant="default",
-        name=f"Handbook {base_id}",
-        summary="Whales.",
-        topics=(),
-        routing_hint="",
-        routing_keywords=(),
-        version=1,
-        created_at=NOW,
-    )
-    await house.knowledge.create_base(base, "owner")
-    await house.knowledge.set_member(base_id, ADA.user_id, role)
 
 
 async def test_the_first_request_is_stored_before_it_is_sent() -> None:

@@ -11,14 +11,12 @@ from backend.turns.domain.queued_request import MOST_STEERING_CHARACTERS, MOST_S
 from shared.errors import InvalidRequest
 from shared.models.messages import AssistantMessage, UserMessage
 from shared.models.values import objects_in
-from tests.fakes.chat_shell_scripted import answer, function_calls
+from tests.fakes.chat_shell_scripted import answer, answered, exchange, function_calls, searched
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, TurnHouse, open_house
-from tests.unit.backend.turns.test_executions import answered, exchange, searched
-from tests.unit.backend.turns.test_members import add_base, searching
-from tests.unit.backend.turns.test_recover_turn import Replicas, bytes_of, check_events
-from tests.unit.backend.turns.test_running import eventually
-from tests.unit.backend.turns.test_waiting import SUFFIX, ended, run_waiting
+from tests.fakes.replicas import Replicas, bytes_of, check_events
+from tests.patience import eventually
+from tests.unit.backend.turns.asking import SUFFIX, add_base, ended, run_waiting, searching
 
 
 async def items_of(house: TurnHouse, conversation_id: str) -> list[str]:

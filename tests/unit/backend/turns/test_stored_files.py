@@ -13,27 +13,17 @@ from shared.models.execution import AccessMode, ExecutionRequest, Purpose
 from shared.models.messages import UserMessage
 from shared.prompts.attached_files import BEING_READ, LEFT_OUT, LISTED
 from tests.contract.knowledge_cases import make_base
-from tests.fakes.attached_files import FakeAttachedFiles, FakeText
+from tests.fakes.attached_files import FakeText
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import ADA, SECRET, TurnHouse, open_house
-from tests.unit.backend.turns.test_input_files import file, files_in, user
-from tests.unit.backend.turns.test_recover_turn import Replicas
+from tests.fakes.replicas import Replicas
+from tests.unit.backend.turns.attaching import file, files_in, part, stored, user
 
 LONG = "Barrel upon barrel holds wine.\n" * 14_000
 """About 110,000 tokens; the window of the fake model has 128,000."""
 
 WEATHER: dict[str, Any] = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 READ_FILE: dict[str, Any] = {"type": "function", "name": "read_file", "parameters": {"type": "object"}}
-
-
-def part(file_id: str = "file_1") -> dict[str, Any]:
-    return {"type": "input_file", "file_id": file_id}
-
-
-def stored(**files: FakeText) -> FakeAttachedFiles:
-    found = FakeAttachedFiles()
-    found.stored = {(ADA.user_id, file_id): text for file_id, text in files.items()}
-    return found
 
 
 def ticket_of(house: TurnHouse, sent: ExecutionRequest) -> Ticket:

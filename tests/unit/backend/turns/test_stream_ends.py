@@ -19,8 +19,7 @@ from shared.errors import BallastError, Unavailable
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_chunk, check_event
-from tests.unit.backend.openai_api.test_client_left import CHAT, UserErasure, idle, reached
-from tests.unit.backend.turns.test_routes import open_door
+from tests.fakes.served_turns import CHAT, LeavingClient, idle, open_door, reached
 
 SAID = '{"messages": [{"role": "user", "content": "Hi"}]}'
 SECRET = "what nobody may read"
@@ -129,7 +128,9 @@ async def test_a_stream_whose_waiting_turn_is_deleted_ends_as_cancelled() -> Non
         first = await door.openai.responses.create(input="Hi", background=True)
         await reached(door, 1)
         assert first.conversation is not None
-        client = UserErasure(door, "/v1/responses", conversation=first.conversation.id, if_running="queue", stream=True)
+        client = LeavingClient(
+            door, "/v1/responses", conversation=first.conversation.id, if_running="queue", stream=True
+        )
         waiting = await client.response_id()
         assert (await door.http.delete(f"/v1/responses/{waiting}")).status_code == 200
         await client.asking

@@ -31,21 +31,8 @@ from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_waiting import FakeWaitingTurnStore
+from tests.unit.backend.turns.asking import SUFFIX, ended, run_waiting
 from tests.unit.backend.turns.samples import request
-
-SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
-
-
-async def ended(house: TurnHouse, response_id: str) -> str:
-    response = await house.services.responses.ended(await house.services.responses.find(ADA, response_id))
-    return response.status.value
-
-
-async def run_waiting(house: TurnHouse) -> None:
-    """Begin what waits, one turn after another."""
-    while house.state.waiting:
-        await house.services.waiting.step()
-    await asyncio.sleep(0)
 
 
 async def test_queued_turns_run_in_their_order_once_the_running_one_has_ended() -> None:

@@ -22,10 +22,9 @@ from tests.fakes.openai_house import ADA, BOB, RecordingObserver, TurnHouse
 from tests.fakes.store_agents import FakeAgentStore
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.store_state import StoreState
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, eventually
+from tests.unit.backend.turns.asking import pop
 from tests.unit.backend.turns.placing import definition, put_agent
-from tests.unit.backend.turns.test_item_removal import pop
-from tests.unit.backend.turns.test_running import eventually
 from tests.unit.backend.turns.wandering_shell import GatedChatShell
 
 STEPS = 12

@@ -5,10 +5,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.fakes.http_door import FILES, uploaded
 from tests.unit.backend.conftest import Members
 
 STORES = "/v1/vector_stores"
-FILES = "/v1/files"
 SOME_FILE = "file-0"
 """An id that nobody has."""
 
@@ -16,12 +16,6 @@ SOME_FILE = "file-0"
 def store_of(members: Members) -> str:
     """Return the address of the members' base as a store."""
     return f"{STORES}/{members.base_id}"
-
-
-async def uploaded(client: httpx2.AsyncClient, text: str, name: str = "tea.md") -> str:
-    form = {"data": {"purpose": "assistants"}, "files": {"file": (name, text.encode())}}
-    answer = await client.post(FILES, **form)  # type: ignore[arg-type]
-    return str(answer.json()["id"])
 
 
 async def attached(members: Members, client: httpx2.AsyncClient, text: str, **said: Any) -> str:

@@ -1,8 +1,5 @@
 """Citation markers in streamed text."""
 
-import sys
-from types import FrameType
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -10,6 +7,7 @@ from hypothesis import strategies as st
 from chat_shell.knowledge.domain.citation_marker import MAX_MARKER_CHARACTERS, MAX_NUMBERS
 from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument
 from shared.models.events import CitationAdded
+from tests.unit.counted_calls import calls_made
 
 DOCUMENTS = {n: CitedDocument(file_id=f"doc_{n}", filename=f"{n}.md") for n in (1, 2, 3, 12)}
 ALPHABET = "[]()【】`~123 ,:\n\\>x，"
@@ -172,26 +170,9 @@ def test_never_more_than_one_marker_is_held_back(pieces: list[str], repeated: st
     assert len(parser.flush().text) <= MAX_MARKER_CHARACTERS
 
 
-def calls_made(pieces: list[str]) -> int:
-    """Count the functions that a text costs: what a clock would show, without its moods."""
-    made = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        read(pieces)
-    finally:
-        sys.setprofile(before)
-    return made
-
-
 @pytest.mark.parametrize("unit", ["[", "[x", "【", "][", "\\[", "`", "~"])
 def test_brackets_that_cannot_be_markers_and_long_runs_are_passed_in_one_go(unit: str):
-    assert calls_made([unit * 20_000]) < 200
+    assert calls_made(lambda: read([unit * 20_000])) < 200
 
 
 @pytest.mark.parametrize("unit", ["[", "[1", "[[1", "[1, ", "[[1, ", "[1]", "`x", "~", "\\[", "```\n"])
@@ -199,7 +180,7 @@ def test_brackets_that_cannot_be_markers_and_long_runs_are_passed_in_one_go(unit
 def test_work_grows_with_the_text_and_no_faster(unit: str, size: int):
     def work(count: int) -> int:
         text = unit * count
-        return calls_made([text[at : at + size] for at in range(0, len(text), size)])
+        return calls_made(lambda: read([text[at : at + size] for at in range(0, len(text), size)]))
 
     assert work(1_000) <= 2.1 * work(500) + 200
 

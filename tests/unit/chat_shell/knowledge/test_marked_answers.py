@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument
 from tests.examples import examples
 from tests.unit.chat_shell.knowledge.marked_answers import MarkedAnswer, marked_answers
-from tests.unit.chat_shell.knowledge.test_citations import calls_made
+from tests.unit.counted_calls import calls_made
 
 LIMITS: Mapping[str, str] = {
     "blanks inside": "an empty box of a list and an element of a list look alike",
@@ -112,6 +112,7 @@ def test_the_split_of_anything_makes_no_difference(parts: list[str], size: int):
 def test_work_grows_with_what_stands_before_and_no_faster(unit: str, size: int):
     def work(count: int) -> int:
         text = unit * count
-        return calls_made([text[at : at + size] for at in range(0, len(text), size)])
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        return calls_made(lambda: read(pieces, (1, 2, 3, 12)))
 
     assert work(1_000) <= 2.1 * work(500) + 200

@@ -1,8 +1,6 @@
 """Calls that are written as text: which answers are, and what of them is held back."""
 
 import json
-import sys
-from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -18,6 +16,7 @@ from chat_shell.tools.domain.written_calls import (
 from shared.models.messages import AssistantMessage, UserMessage
 from tests.examples import examples
 from tests.fakes.model_scripted import call
+from tests.unit.counted_calls import calls_made
 
 NAMES = ("search", "clock")
 SEARCH = '{"name": "search", "arguments": {"query": "fox"}}'
@@ -139,19 +138,7 @@ def test_the_split_makes_no_difference(parts: list[str], size: int):
 @pytest.mark.parametrize("unit", [" ", "<tool_call>", "x", "```", f"<tool_call>{CLOCK}</tool_call>\n"])
 def test_work_grows_with_the_text_and_no_faster(unit: str):
     def work(count: int) -> int:
-        made = 0
-
-        def count_call(frame: FrameType, event: str, argument: object) -> None:
-            nonlocal made
-            made += event in ("call", "c_call")
-
-        before = sys.getprofile()
-        sys.setprofile(count_call)
-        try:
-            shown(unit * count, 7)
-        finally:
-            sys.setprofile(before)
-        return made
+        return calls_made(lambda: shown(unit * count, 7))
 
     assert work(2_000) <= 2.1 * work(1_000) + 3_000
 

@@ -15,10 +15,9 @@ from shared.prompts.reminders import CITATIONS, LAST_CALL, reminder_text
 from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_requests import PARAMETERS, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, ScriptLine, call, calls, says
-from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Stage, only
+from tests.unit.chat_shell.turns.turn_cases import DOCUMENTS, FunctionTool, Stage, only
 
 CITE, LAST = reminder_text((CITATIONS,)), reminder_text((LAST_CALL,))
-DOCUMENTS = json.dumps({"documents": [{"document": 4, "title": "t", "file_id": "f", "content": "c"}]})
 
 
 def search(call_id: str) -> list[ScriptLine]:

@@ -12,8 +12,7 @@ from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
 from tests.fakes.model_requests import PARAMETERS, client_functions, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, says
-from tests.unit.chat_shell.turns.test_reminders import DOCUMENTS
-from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Stage, only
+from tests.unit.chat_shell.turns.turn_cases import DOCUMENTS, FunctionTool, Stage, only
 
 HISTORY = (
     UserMessage(content="Hi"),

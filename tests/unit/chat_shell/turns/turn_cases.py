@@ -1,6 +1,7 @@
 """Running turns in tests: the service with fakes around it."""
 
 import asyncio
+import json
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from tests.fakes.knowledge_shelf import KnowledgeShelf
 from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel
 from tests.fakes.safe_summaries import ScriptedSummaries
 
+DOCUMENTS = json.dumps({"documents": [{"document": 4, "title": "t", "file_id": "f", "content": "c"}]})
 Event = TypeVar("Event")
 
 
