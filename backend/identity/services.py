@@ -172,8 +172,8 @@ class Authenticate:
     async def _find(self, key_hash: str, client_left: asyncio.Event | None) -> ApiKey | None:
         """Look a key up, at once where it was valid before; all others share a few places.
 
-        However many wrong keys are tried, they thereby never hold the connections of the right ones; and who does not
-        wait for an answer has none looked up, so that nobody waits behind them.
+        However many wrong keys are tried, they thereby never hold the connections of the right ones; and for a
+        client that does not wait for its answer no key is looked up, so that nobody waits behind it.
         """
         async with nullcontext() if self._valid.find(key_hash) else self._place_of_stranger():
             if client_left is not None and client_left.is_set():

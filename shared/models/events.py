@@ -120,8 +120,8 @@ class TextDelta(Value):
 class TextLogprobs(Value):
     """The log probabilities of tokens of the answer, whose text follows where it does not stand in the last delta.
 
-    `tokens` is a JSON list with `token`, `logprob`, `bytes` and `top_logprobs` of each. Only who asks for them gets
-    any.
+    `tokens` is a JSON list with `token`, `logprob`, `bytes` and `top_logprobs` of each. They come only where they
+    were asked for.
     """
 
     type: Literal["text_logprobs"] = "text_logprobs"

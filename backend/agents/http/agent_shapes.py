@@ -9,7 +9,7 @@ from backend.foundation.http.shapes import ListPage, RequestBody, unix_seconds
 
 
 class ShownAgent(AgentDefinition):
-    """An agent, and the caller's role in it; who may not edit it sees only those of its bases that are theirs, too."""
+    """An agent, and the caller's role in it; without the right to edit it, only the bases that the caller may use."""
 
     id: str
     object: Literal["agent"] = "agent"
@@ -43,7 +43,7 @@ class AgentMemberList(ListPage[ShownAgentMember]):
 
 
 def shown_agent(known: KnownAgent) -> ShownAgent:
-    """Show an agent; who uses it without being a member is shown as a reader. Its id is its name."""
+    """Show an agent; a user who is not a member is shown as a reader. Its id is its name."""
     agent = known.agent
     return ShownAgent.model_construct(
         **dict(agent.definition),

@@ -18,7 +18,7 @@ class AgentStore(Protocol):
     """Agents and members; every method raises Unavailable while the database is away."""
 
     async def find(self, tenant: str, user_id: str, names: Sequence[str]) -> tuple[KnownAgent, ...]:
-        """Return those of a tenant's agents, by name, with the user's role; who may use them is not checked."""
+        """Return those of a tenant's agents, by name, with the user's role; access is not checked."""
         ...
 
     async def usable(self, tenant: str, user_id: str) -> tuple[AgentEntry, ...]:

@@ -22,7 +22,7 @@ async def find_agent(store: AgentStore, caller: Caller, name: str) -> KnownAgent
 
 
 class AgentFileIndexAccess:
-    """Implements `FileIndexAccess`: who may use an agent may search its files."""
+    """Implements `FileIndexAccess`: a user of an agent may search its files."""
 
     def __init__(self, store: AgentStore) -> None:
         self._store = store

@@ -58,7 +58,7 @@ class PageFile:
     def answer(self, asked: Headers, version: str | None) -> Response:
         """Return the file, or 304 where the browser has it.
 
-        Who asks for the version that this is may keep it for ever. A replica of another release has other bytes, which
+        A client that asks for this version may keep it for ever. A replica of another release has other bytes, which
         it sends all the same, so that an upgrade leaves nobody before an empty page.
         """
         etag = f'"{self.version}"'

@@ -41,7 +41,7 @@ class People(Value):
         return self.others is not None
 
     def author_of(self, user_id: str) -> str | None:
-        """Return who is named as the author of a user's messages; None where nobody is, as all are the reader's."""
+        """Return the author named beside a user's messages; None where all are the reader's own."""
         return user_id if self.is_shared else None
 
     @property
@@ -50,7 +50,7 @@ class People(Value):
         return dict(sorted({**(self.others or {}), self.creator_id: ConversationRole.OWNER}.items()))
 
     def role_of(self, caller: Caller) -> ConversationRole | None:
-        """Return the role of a caller; None for who is no member."""
+        """Return the role of a caller; None for anybody who is not a member."""
         return self.roles.get(caller.user_id) if caller.tenant == self.tenant else None
 
     def allows(self, caller: Caller, needed: ConversationRole) -> bool:

@@ -72,7 +72,7 @@ class PresetUse(Value):
     """The preset by whose name a turn asked for its model, and the settings of the turn without that preset.
 
     `own.model` is the model that ran, `agent_id` the id of the agent. `instructions` are those of the turn with what
-    the preset has put before them, which clients are not shown: who reads a response need not be a user of the agent.
+    the preset has put before them, which clients are not shown: a reader of a response need not be a user of the agent.
     """
 
     response_id: str

@@ -67,7 +67,7 @@ class ConversationStore(Protocol):
         ...
 
     async def people(self, conversation_id: str) -> People | None:
-        """Return who may use the conversation, or None when there is none."""
+        """Return the members of the conversation, or None when there is none."""
         ...
 
     async def set_member(self, conversation_id: str, user_id: str, role: ConversationRole, most: int) -> bool:

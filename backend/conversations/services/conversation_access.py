@@ -1,4 +1,4 @@
-"""The access of callers to conversations and responses: for who is no member of a conversation neither exists."""
+"""The access of callers to conversations and responses: for others than its members neither exists."""
 
 from backend.conversations.domain.members import ConversationRole, People, check_role
 from backend.conversations.domain.responses import StoredResponse

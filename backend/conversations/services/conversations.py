@@ -81,7 +81,7 @@ class ConversationPage:
 
 
 class CallerConversations:
-    """Manages the conversations of callers; for who is no member of a conversation it does not exist.
+    """Manages the conversations of callers; for others than its members one does not exist.
 
     `secret` is the key by which the cache keys that are sent to providers are derived.
     """

@@ -195,7 +195,7 @@ class SqlConversationStore:
         return await self._database.read(work)
 
     async def people(self, conversation_id: str) -> People | None:
-        """Return who may use the conversation, or None."""
+        """Return the members of the conversation, or None."""
         row = await self._database.find(_PEOPLE, {"where_id": conversation_id})
         return _to_people(row) if row is not None else None
 

@@ -72,7 +72,7 @@ _TO_BE_CANCELLED = Statement(
     .where(_waits, _waiting.c.if_running == IfRunning.CANCEL.value, _conversation.c.running_response_id.is_not(None))
     .distinct()
 )
-# A message enters no turn of another user: a turn uses knowledge with the rights of who has asked for it.
+# A message enters no turn of another user: a turn uses knowledge with the rights of the user who asked for it.
 _is_steered = (
     (_waiting.c.if_running == IfRunning.STEER.value)
     & (_response.c.tenant == _waiting.c.tenant)

@@ -12,7 +12,7 @@ RETRY_AFTER_SECONDS = 5.0
 
 
 class Claimant(NamedTuple):
-    """Who asks for a place."""
+    """The user and tenant that ask for a place."""
 
     tenant: str
     user_id: str

@@ -34,7 +34,7 @@ class LibraryDocumentReader:
 
     @asynccontextmanager
     async def read(self, file: ReadableFile) -> AsyncGenerator[CutFile]:
-        """Yield the pieces of a file; who leaves early ends the work of the child."""
+        """Yield the pieces of a file; a caller that leaves early ends the work of the child."""
         if file.media_type not in FORMATS:
             raise UnsupportedValue(
                 f"Documents of type {file.media_type} are not read; use {READABLE_NAMES}.",
@@ -54,7 +54,7 @@ class LibraryDocumentReader:
             yield await _opened(file, batches)
 
     async def close(self) -> None:
-        """Stop all children that are idle; those that read are stopped by who reads."""
+        """Stop all children that are idle; those that read are stopped by their callers."""
         for _, timer in self._idle:
             timer.cancel()
         for child in (*(child for child, _ in self._idle), *self._killed):

@@ -23,7 +23,7 @@ PLAIN_CODINGS = ("", "identity")
 LEASE = "body_lease"
 
 HolderOf = Callable[[str | None], Awaitable[str]]
-"""Returns the name of who presents a bearer key or token, or raises `Unauthenticated`."""
+"""Returns the name of the caller who presents a bearer key or token, or raises `Unauthenticated`."""
 
 
 class BodyLimit:
@@ -31,7 +31,7 @@ class BodyLimit:
 
     Bytes count until the answer begins; where a turn keeps what it was given, until the turn ends (`held_body`). Those
     of a long body count from when they are announced. Those of a small one count as they arrive, because an
-    announcement costs who sends it nothing. The rest of a refused body is not read; the server discards it as it comes.
+    announcement costs its sender nothing. The rest of a refused body is not read; the server discards it as it comes.
     Nobody unpacks a body here, so one that says that it is packed is refused: read as it is it would mean nothing.
     """
 
@@ -90,7 +90,7 @@ class _HeldBody:
         """Take the bytes up to this length, at least those that a long body has announced.
 
         Raises:
-            Unauthenticated: the body is not small, or nobody has room left, and it is not known who sends it.
+            Unauthenticated: the body is not small, or nobody has room left, and its sender is not known.
             TooManyRequests: the caller has their part of all bytes.
             Unavailable: there is no room for more bytes.
         """
@@ -198,7 +198,7 @@ def _announced_bytes(headers: Headers, limit_bytes: int) -> int:
 
 
 async def _owner(state: Mapping[str, str], headers: Headers, holder_of: HolderOf) -> str:
-    """Return who sends a request: their name is known where the request has been authenticated already."""
+    """Return the sender of a request: the name is known where the request has been authenticated already."""
     return state.get(KEY_ID) or await holder_of(presented_key(headers))
 
 

@@ -66,7 +66,7 @@ class _Answer:
 
 
 def _reason(scope: Scope, status: int) -> str:
-    """Return why a request is refused; empty where that is no refusal of who asks too often.
+    """Return why a request is refused; empty where it is not refused for asking too often.
 
     The provider of a model may refuse a turn that has begun, which is not of the caller's making.
     """

@@ -35,7 +35,7 @@ async def digest_of(presented: str | None) -> str:
 class HttpOptions:
     """An operator's HTTP settings; `service_token` is the bearer token of chat_shell for paths under `/internal`.
 
-    `holder_of` names who presents a key or token, before a large body of theirs is read. `cors_origins` are the
+    `holder_of` names the caller who presents a key or token, before a large body is read. `cors_origins` are the
     origins whose scripts may read answers; `*` is any. `needs_certificate` says that these paths take connections with
     a client certificate only. `before_bodies` are middleware that sees a request before anything of its body
     is read, and `refusals` says how fast refusals leave. `sockets` counts the open WebSockets, and `socket_bytes` their

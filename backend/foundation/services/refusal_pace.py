@@ -14,7 +14,7 @@ _BURST_SECONDS = REFUSALS_AT_ONCE / REFUSALS_A_SECOND
 class RefusalPace:
     """Spreads the refusals for one and the same reason over time: so many a second, after so many at once.
 
-    Who sends a request whenever another one is answered is thereby slowed, however many they send at a time. The reason
+    A client that sends a request after each answer is thereby slowed, however many it sends at a time. The reason
     is the name of what has run out, or one for all who are unknown. `now` is a clock that nobody sets.
     """
 

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 
 class Wakeups:
-    """Wakes all that wait at the moment of a change; who comes later waits for the next one.
+    """Wakes all tasks that wait at the moment of a change; a later one waits for the next change.
 
-    Whoever waits looks first, and waits without a pause between, so that no change is missed. Readers of events wait
+    A task looks first, and waits without a pause between, so that it misses no change. Readers of events wait
     once for each delta: a future and a timer of its own take a third of the time of an event within `asyncio.timeout`.
     """
 

@@ -190,7 +190,7 @@ class ProtectedKnowledge(Protocol):
 
 
 class FileIndexAccess(Protocol):
-    """Who may search the file indexes of agents."""
+    """Access to the file indexes of agents."""
 
     async def open_to(self, tenant: str, user_id: str, file_index_ids: Sequence[str]) -> frozenset[str]:
         """Return those of the file indexes whose agent the user may use now.

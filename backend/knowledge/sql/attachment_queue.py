@@ -1,4 +1,4 @@
-"""The queue of attached files in SQL: who reads which file, for how long, in the time of the database.
+"""The queue of attached files in SQL: which reader has which file, for how long, in the time of the database.
 
 A file in the queue is leased to one process. The transaction that shows its document takes it from the queue, and only
 under the newest lease; so a file becomes one document, however many processes have begun to read it.

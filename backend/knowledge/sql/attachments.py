@@ -59,7 +59,7 @@ class SqlAttachmentStore:
     async def attach(
         self, attachments: Sequence[Attachment], batch: FileBatch | None = None, claim: KeyClaim | None = None
     ) -> None:
-        """Queue files, some in each transaction; who is killed meanwhile has acknowledged none of them."""
+        """Queue files, some in each transaction; a process killed meanwhile has acknowledged none of them."""
         await run_in_short_transactions(self._database, _attach(attachments, batch, claim), self._slice_seconds)
 
     async def attached(self, query: AttachedQuery) -> tuple[AttachedFile, ...]:

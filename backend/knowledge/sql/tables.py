@@ -153,7 +153,7 @@ document = Table(
     Index("ix_document_shown", *SHOWN_COLUMNS).ddl_if(dialect="sqlite"),
 )
 
-# Files on their way to becoming documents, and those that did not become one. Who reads a file holds a lease on its
+# Files on their way to becoming documents, and those that did not become one. The reader of a file holds a lease on its
 # row, in the time of the database; `fence` grows with each lease, so that an earlier holder changes nothing any more.
 _IS_WAITING = text("status = 'in_progress'")
 attachment = Table(

@@ -35,7 +35,7 @@ Given = TypeVar("Given", bound=Arguments)
 
 @dataclass(frozen=True)
 class Lookup:
-    """Who asks, in which request, and the use cases that answer."""
+    """The caller, the request, and the use cases that answer."""
 
     services: LookupServices
     caller: Caller

@@ -8,7 +8,7 @@ from backend.identity.domain import Caller
 
 
 class AgentUse(Protocol):
-    """Who may use an agent, and so may read what it says in prompts."""
+    """Tells whether a caller may use an agent, and so may read what it says in prompts."""
 
     async def usable(self, caller: Caller, refs: Collection[AgentRef]) -> frozenset[AgentRef]:
         """Return those of these agents that are still there and that the caller may use.

@@ -57,7 +57,7 @@ def found_words(wanted: Collection[str], hits: Iterable[ChunkHit]) -> frozenset[
 
 
 def speaks_for_an_organisation(query: str) -> bool:
-    """Whether who asks says "we", and so means the organisation whose texts are searched."""
+    """Whether the asker says "we", and so means the organisation whose texts are searched."""
     return _WE.search(query.lower()) is not None
 
 

@@ -25,7 +25,7 @@ EventBatch = tuple[LoggedEvent, ...]
 LATE_SECONDS = 3.0
 """How long the last events of a turn whose end is stored may be missing from an event log that can be read.
 
-Whoever writes them tries again at least as often. Who is later is cut off, and all readers get what is rebuilt.
+Their writer tries again at least as often. A later writer is cut off, and all readers get rebuilt events.
 """
 
 OUTAGE_FACTOR = 4
@@ -108,7 +108,7 @@ class FollowEvents:
             between = await self._rest_of_log(stored, newest)
             if between and between[-1].type in TERMINAL_TYPES:
                 return between
-            # Who has got nothing here, and cannot be shown all, is shown the end.
+            # A reader who has got nothing here, and cannot be shown all, is shown the end.
             if between is not None or newest == after:
                 return (between or ()) + rest
         return broken_off_events(stored.body, EVENTS_LOST, newest)

@@ -44,7 +44,7 @@ class RightsOfReaders:
 class ReaderRights:
     """Watches the rights of one reader to one response; `reads_text` says that they get more than its state.
 
-    Whoever makes it has just found that the reader has these rights, or found so at `looked_at`.
+    Its maker has just found that the reader has these rights, or found so at `looked_at`.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ class FileIndexPorts(NamedTuple):
 
 
 class FileIndexes:
-    """Uploaded files with their texts. Who may see a file is decided by who asks for it here."""
+    """Uploaded files with their texts. The caller of a method decides who may see a file."""
 
     def __init__(self, ports: FileIndexPorts) -> None:
         self._ports = ports

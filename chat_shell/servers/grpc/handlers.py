@@ -128,7 +128,7 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
 
 
 def traced(method: str, answer: Answer[T]) -> Answer[T]:
-    """Trace the calls of a method, each under the span of who calls."""
+    """Trace the calls of a method, each under the span of its caller."""
 
     async def call(body: bytes, context: Context) -> T:
         parent = _metadata_of(context, TRACEPARENT) if is_tracing() else None

@@ -1,4 +1,4 @@
-"""Work with a server in tasks of its own, so that who waits for it is free at once when they are cancelled."""
+"""Work with a server in tasks of its own, so that a caller is free at once when it is cancelled."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -69,7 +69,7 @@ def _cancel(task: asyncio.Task[object]) -> None:
 async def tried(work: Callable[[], Awaitable[T]]) -> tuple[T] | CallFailure:
     """Return the result of work with a server, or why there is none; nothing but cancellation is raised.
 
-    An error in a task group would end all that runs there, and who sends messages chooses the paths of the library.
+    An error in a task group would end all that runs there, and the sender of messages chooses the paths of the library.
     """
     try:
         return (await work(),)

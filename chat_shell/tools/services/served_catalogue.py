@@ -15,7 +15,7 @@ FIRST_PAUSE_SECONDS = 1.0
 
 LISTING_SECONDS = 15.0
 FIRST_LISTS_SECONDS = 3.0
-"""How long who asks waits for servers that have not been asked yet; the backend waits no longer than 5 seconds."""
+"""How long a caller waits for servers that have not been asked yet; the backend waits no longer than 5 seconds."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
