@@ -25,7 +25,7 @@ BAD = ("broken.pdf", "huge.txt", "picture.png")
 
 @pytest.fixture
 def owner(running: Running) -> Iterator[httpx2.Client]:
-    """The demo's user as a program; his bases that a test leaves behind are deleted."""
+    """The demo's user as a program; bases that a test leaves behind are deleted."""
     with running.pair.http(running.demo.user_key) as client:
         before = ids_of_bases(client)
         yield client
@@ -272,7 +272,7 @@ async def test_a_search_as_oneself_and_as_a_restricted_analyst(tab: Tab):
     assert await tab.axe() == []
     await tab.picture("knowledge-search")
     await tab.page.get_by_label("As", exact=True).select_option("A restricted analyst")
-    await expect(tab.page.get_by_role("region", name="What he gets for this search")).to_contain_text(
+    await expect(tab.page.get_by_role("region", name="What they get for this search")).to_contain_text(
         "The analyst's key of this tab was refused just now"
     )
     with tab.running.pair.http(tab.running.demo.restricted_key) as analyst:

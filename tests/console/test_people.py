@@ -54,7 +54,7 @@ async def test_what_is_released_comes_with_the_decision_and_without_text(tab: Ta
     assert "The demo's model is a stand-in: its summaries are prepared texts" in told
     assert await tab.axe() == []
     await tab.picture("people")
-    await analyst.get_by_text("See what his model was sent").click()
+    await analyst.get_by_text("See what their model was sent").click()
     result = analyst.get_by_label("Result of a tool", exact=True)
     await expect(result).to_contain_text("The relationship looks workable")
     closed = analyst.locator(".sent-parts > details:not([open]) > summary")

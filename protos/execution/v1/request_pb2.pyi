@@ -418,7 +418,7 @@ class Knowledge(_message.Message):
     access_mode: Global___AccessMode.ValueType
     ticket: _builtins.str
     user_words: _builtins.str
-    """What the user wrote himself in the conversation; empty but in restricted turns."""
+    """What the user wrote in the conversation; empty but in restricted turns."""
     @_builtins.property
     def bases(self) -> _containers.RepeatedCompositeFieldContainer[Global___KnowledgeBaseRef]: ...
     def __init__(

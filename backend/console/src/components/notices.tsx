@@ -24,7 +24,7 @@ const WORDS = {
   },
 };
 
-/** Say in the person's language what an error means for him; the server's own words where these are best. */
+/** Say in the person's language what an error means for them; the server's own words where these are best. */
 export function errorText(error: unknown): string {
   const words = spoken(WORDS);
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);

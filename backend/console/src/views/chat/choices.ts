@@ -60,7 +60,7 @@ export function chooseBasesOfChat(ids: string[] | null): void {
   ofChat.value = ids;
 }
 
-/** Choose as the person does: for this chat and those that he begins later. */
+/** Choose as the person does: for this chat and those that they begin later. */
 export function chooseBases(ids: string[]): void {
   ofChat.value = null;
   picked.value = ids;

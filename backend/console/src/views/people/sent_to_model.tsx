@@ -1,4 +1,4 @@
-// The proof: what the model that answers the analyst was sent, read with his own key.
+// The proof: what the model that answers the analyst was sent, read with the analyst's own key.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get } from "../../api/client";

@@ -2,7 +2,7 @@ export const PEOPLE_WORDS = {
   en: {
     title: "As two people",
     promise: "Knowledge can be used without being revealed.",
-    lead: "You see one question asked by two people: a reader gets the passages and an answer from them, and a restricted analyst gets a short summary or nothing, because the model that answers him never sees the text. So people can profit from documents that they must not read.",
+    lead: "You see one question asked by two people: a reader gets the passages and an answer from them, and a restricted analyst gets a short summary or nothing, because the model that answers them never sees the text. So people can profit from documents that they must not read.",
     noKey: "A second key is needed",
     noKeyText: "Give the key of a restricted analyst under Keys. make run passes one to the page.",
     noBase: "No base is shared like this",
@@ -35,8 +35,8 @@ export const PEOPLE_WORDS = {
     noAudit: "Give an administrator's key to see what the audit says of it: the decision, its reason and its checks.",
     noSearch: "The model has not searched the base for this question.",
     standIn: "The demo's model is a stand-in: its summaries are prepared texts, of which it chooses one by words in the passages; asked for details, it first quotes a passage, which the gate has to stop. A real model writes its own.",
-    sent: "See what his model was sent",
-    sentLead: "This is all that the model which answers him was sent in its last call. The result of the tool is what was released, and no passage.",
+    sent: "See what their model was sent",
+    sentLead: "This is all that the model which answers them was sent in its last call. The result of the tool is what was released, and no passage.",
     failed: "This turn failed.",
   },
   zh: {
