@@ -1,6 +1,7 @@
 """The use cases of turns, built over their ports."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.conversations.services.withheld_turns import WithheldText
@@ -17,13 +18,16 @@ from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
 from backend.turns.services.model_names import ModelNames
+from backend.turns.services.prepare_turn import PrepareTurn
 from backend.turns.services.queue_turn import QueueTurn
 from backend.turns.services.responses import Responses
-from backend.turns.services.start_turn import StartTurn
+from backend.turns.services.start_lanes import StartLanes
+from backend.turns.services.start_turn import OtherStarts, StartTurn
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
+from backend.turns.services.turn_runner import RunTurns
 from backend.turns.services.unstored_turns import UnstoredTurns
 from backend.turns.services.use_cases import TurnServices
 
@@ -36,7 +40,7 @@ def turn_context(
     Raises:
         TypeError: an installed package registers an object that is no block source.
     """
-    return ContextSources(knowledge, access, descriptions, installed_blocks(), ports.observer)
+    return ContextSources(knowledge, access, descriptions.shown, installed_blocks(), ports.observer)
 
 
 @dataclass(frozen=True)
@@ -49,18 +53,28 @@ class TurnSources:
     cited: CitedDocuments
 
 
+def start_turn(
+    ports: TurnPorts, drafting: TurnDrafting, registry: TurnRegistry, admission: Admission, timeout: timedelta
+) -> StartTurn:
+    """Build what starts turns; `timeout` is the longest time that one may take."""
+    others = OtherStarts(
+        in_lanes=StartLanes(ports, drafting, admission, registry), queued=QueueTurn(ports, drafting, timeout)
+    )
+    return StartTurn(PrepareTurn(drafting), ports.turns.begin, registry, admission, ports.rates, others)
+
+
 def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission) -> TurnServices:
     """Build the use cases of turns."""
-    registry = TurnRegistry(ports, drain_seconds=(policy.drain or policy.timeout).total_seconds())
+    registry = TurnRegistry(RunTurns(ports), drain_seconds=(policy.drain or policy.timeout).total_seconds())
     drafting = TurnDrafting(ports, sources.context, sources.models, policy)
     access = ConversationAccess(ports.conversations, ports.turns)
-    queue = QueueTurn(ports, drafting, policy.timeout)
-    start = StartTurn(ports, drafting, queue, admission, registry)
+    prepare = PrepareTurn(drafting)
+    start = start_turn(ports, drafting, registry, admission, policy.timeout)
     return TurnServices(
         start=start,
         waiting=BeginWaiting(ports, start, registry, admission),
-        count=CountInput(drafting),
-        compact=CompactInput(ports, drafting, registry, admission, policy.secret),
+        count=CountInput(prepare),
+        compact=CompactInput(ports, prepare, registry, admission, policy.secret),
         follow=FollowEvents(ports.turns, ports.events),
         responses=Responses(ports, access),
         models=sources.models,

@@ -35,6 +35,7 @@ from backend.streams.memory.event_log import MemoryEventLog
 from backend.streams.memory.stop_signals import MemoryStopSignals
 from backend.streams.services.follow_events import FollowEvents
 from backend.streams.services.reader_rights import RIGHTS_SECONDS, RightsOfReaders
+from backend.turns.domain.queued_request import AcknowledgedTurn
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource
 from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
 from backend.turns.services.begin_waiting import BeginWaiting
@@ -45,17 +46,19 @@ from backend.turns.services.count_input import CountInput
 from backend.turns.services.lease import TurnLease
 from backend.turns.services.model_catalogue import ModelCatalogue
 from backend.turns.services.model_names import ModelNames
-from backend.turns.services.queue_turn import AcknowledgedTurn, QueueTurn
+from backend.turns.services.prepare_turn import PrepareTurn
 from backend.turns.services.recover_turn import RecoverTurn
 from backend.turns.services.recovery import Recovery
 from backend.turns.services.responses import Responses
-from backend.turns.services.start_turn import StartTurn
+from backend.turns.services.running_turn import RunningTurn
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
+from backend.turns.services.turn_registry import TurnRegistry
+from backend.turns.services.turn_runner import RunTurns
 from backend.turns.services.unstored_turns import UnstoredTurns
 from backend.turns.services.use_cases import TurnServices
+from backend.turns.wiring import start_turn
 from shared.models.execution import ExecutionRequest
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, NotingReader
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
@@ -215,9 +218,8 @@ class TurnHouse:
             agent_files=self.agent_files,
             rates=self.rates,
         )
-        self.registry = TurnRegistry(
-            self.ports, self.drain_seconds, self.checkpoint_seconds, self.finish_pauses_seconds
-        )
+        runner = RunTurns(self.ports, self.checkpoint_seconds, self.finish_pauses_seconds)
+        self.registry = TurnRegistry(runner, self.drain_seconds)
         self.services = self._services()
         self.recovery = Recovery(self.ports, RecoverTurn(self.ports, SECRET), self.registry, self.admission)
 
@@ -231,7 +233,7 @@ class TurnHouse:
             system_prompt=self.system_prompt,
             keeps_context=self.keeps_context,
         )
-        context = ContextSources(self.knowledge, self.labelled, self.descriptions, self.blocks, self.observer)
+        context = ContextSources(self.knowledge, self.labelled, self.descriptions.shown, self.blocks, self.observer)
         models = ModelNames(ModelCatalogue(self.chat_shell, self.clock), AgentPresets(self.agents))
         drafting = self.drafting = TurnDrafting(self.ports, context, models, policy)
         withheld = self.ports.withheld
@@ -242,13 +244,13 @@ class TurnHouse:
             members=ConversationMembers(self.conversations, access),
             withheld=withheld,
         )
-        queue = QueueTurn(self.ports, drafting, policy.timeout)
-        start = StartTurn(self.ports, drafting, queue, self.admission, self.registry)
+        prepare = self.prepare = PrepareTurn(drafting)
+        start = start_turn(self.ports, drafting, self.registry, self.admission, policy.timeout)
         return TurnServices(
             start=start,
             waiting=BeginWaiting(self.ports, start, self.registry, self.admission, self.look_seconds),
-            count=CountInput(drafting),
-            compact=CompactInput(self.ports, drafting, self.registry, self.admission, policy.secret),
+            count=CountInput(prepare),
+            compact=CompactInput(self.ports, prepare, self.registry, self.admission, policy.secret),
             follow=FollowEvents(self.turns, self.events, self.late_seconds, self.opening_seconds),
             responses=Responses(self.ports, access),
             models=models,

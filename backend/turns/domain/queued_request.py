@@ -1,16 +1,36 @@
 """The stored request of a turn that waits for its conversation, so that any process can begin it."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
-from shared.errors import InvalidRequest
+from shared.errors import InternalError, InvalidRequest
 from shared.models.messages import TextPart, UserMessage
 from shared.models.values import Value
 
 MOST_STEERING_PARTS = 500
 MOST_STEERING_CHARACTERS = 4_000_000
 """Together they are read within some 20 ms, during which the event loop does nothing else."""
+
+
+class AcknowledgedTurn(NamedTuple):
+    """A turn that waits for its conversation; `steered` is the one that its message is to enter, as it is now."""
+
+    response: StoredResponse
+    steered: StoredResponse | None
+
+
+def steer_signal(response_id: str, entered_count: int) -> str:
+    """Return the name of the signal by which a turn that so many messages have entered hears of another one."""
+    return f"{response_id}/{entered_count}"
+
+
+def queued_signal(response_id: str) -> str:
+    """Return the name of the signal by which a turn hears that others wait for its end."""
+    return f"{response_id}/queued"
 
 
 class QueuedRequest(Value):
@@ -44,6 +64,18 @@ def read_queued(stored: str) -> QueuedRequest:
     """
     rest, _, request = stored.partition("\n")
     return QueuedRequest.model_validate_json(rest).model_copy(update={"request": request})
+
+
+def asked_of(waiting: WaitingTurn) -> QueuedRequest:
+    """Read what is stored of a waiting turn.
+
+    Raises:
+        InternalError: it cannot be read; another release may have stored it.
+    """
+    try:
+        return read_queued(waiting.asked)
+    except ValueError as error:
+        raise InternalError("The request of this turn cannot be read any more.") from error
 
 
 def check_may_enter(messages: Sequence[UserMessage]) -> None:

@@ -1,12 +1,13 @@
 """A turn that is about to run, and a response that joins several."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EpochState, newest_epoch_state
 from backend.conversations.domain.history_fingerprint import HistoryFingerprint
-from backend.conversations.domain.responses import StoredResponse
+from backend.conversations.domain.responses import NewTurn, StoredResponse
 from backend.conversations.domain.waiting_turns import Entered
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.shown_output import ShownOutput
@@ -80,6 +81,14 @@ class Turn:
         sent = self.record.conversation.sent
         is_new = self.starts_epoch or (sent is not None and sent.epoch != self.request.epoch)
         return self.epoch.reason if is_new else None
+
+
+class StartableTurn(NamedTuple):
+    """A turn, and the rows to store before it runs; `branch` prepares it anew where another turn was faster."""
+
+    turn: Turn
+    rows: NewTurn
+    branch: "Callable[[], Awaitable[StartableTurn]] | None"
 
 
 @dataclass(frozen=True)

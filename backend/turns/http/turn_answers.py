@@ -27,9 +27,9 @@ from backend.openai_api.domain.client_left import OnDisconnect
 from backend.openai_api.domain.response_object import ResponseBody, report_in
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.streams.services.reader_rights import ReaderRights
+from backend.turns.domain.queued_request import AcknowledgedTurn
 from backend.turns.http.event_stream import EventBatches, EventStream, Release, release_nothing, watched
-from backend.turns.services.queue_turn import AcknowledgedTurn
-from backend.turns.services.turn_registry import RunningTurn
+from backend.turns.services.running_turn import RunningTurn
 from backend.turns.services.use_cases import TurnServices
 from shared.errors import BallastError, InvalidRequest
 from shared.models.error_reports import error_of

@@ -9,7 +9,6 @@ from backend.conversations.domain.conversation_log import Entry, newest_epoch_st
 from backend.conversations.domain.responses import Item, ItemBody
 from backend.conversations.domain.withheld import emptied_item
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.knowledge.domain.labels import encode_labels
@@ -18,10 +17,9 @@ from backend.prompt.domain.truncation import Truncation, labels_of_omission, lef
 from backend.prompt.domain.turn_calls import SummaryCall
 from backend.turns.domain.turn import Turn
 from backend.turns.ports.observer import CompactionOutcome
+from backend.turns.ports.preparation import TurnPreparation
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.summarise import Summarise, Summary
-from backend.turns.services.turn_assembly import assembled
-from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import BallastError, DeadlineExceeded, InvalidRequest, ModelUnavailable, PermissionDenied
@@ -56,10 +54,10 @@ class CompactInput:
     """Compacts what a turn would send; nothing is stored. `secret` seals what clients carry."""
 
     def __init__(
-        self, ports: TurnPorts, drafting: TurnDrafting, registry: TurnRegistry, admission: Admission, secret: str
+        self, ports: TurnPorts, prepare: TurnPreparation, registry: TurnRegistry, admission: Admission, secret: str
     ) -> None:
         self._ports = ports
-        self._drafting = drafting
+        self._prepare = prepare
         self._registry = registry
         self._admission = admission
         self._secret = secret
@@ -78,10 +76,7 @@ class CompactInput:
         self._admission.check()
         with await self._ports.rates.take(caller) as rate, self._admission.place(*holders_of(caller)):
             with self._registry.preparing():
-                asked = await self._drafting.asked(caller, request)
-                start = await self._drafting.start(asked)
-                draft = await self._drafting.draft(asked, start, request_id)
-                turn, stored = await run_in_thread_if_large(start.size, lambda: assembled(draft))
+                turn, stored, _ = await self._prepare(caller, request, request_id)
                 record = _Record(turn.log)
                 left_out = _all_of(turn)
                 summary = await self._summary(turn, left_out, record, left)
@@ -92,7 +87,7 @@ class CompactInput:
         carried = CarriedSummary(tenant=caller.tenant, user_id=caller.user_id, label=label, text=summary.text)
         said = _messages_of_user(stored.items, turn)
         output = (*said, carrying_item(carried, self._secret))
-        return CompactedInput(turn.response.id, int(draft.now.timestamp()), output, record.usage)
+        return CompactedInput(turn.response.id, int(turn.response.created_at.timestamp()), output, record.usage)
 
     async def _summary(self, turn: Turn, left_out: Truncation, record: _Record, left: asyncio.Event) -> Summary:
         if turn.card is None or not left_out.entries:

@@ -1,6 +1,6 @@
 """The sources of a turn's dynamic context: the knowledge bases in scope and the blocks of the deployment."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.withheld import labels_in, withheld_turns
@@ -10,7 +10,6 @@ from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import LabelAccess
-from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.openai_api.domain.requested_settings import base_param
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource, TurnFacts
@@ -20,19 +19,22 @@ from shared.models.execution import AccessMode, DynamicBlock
 
 
 class ContextSources:
-    """Reads memberships and calls the dynamic blocks of the deployment, anew in every turn."""
+    """Reads memberships and calls the dynamic blocks of the deployment, anew in every turn.
+
+    `show` gives bases the descriptions that those with their roles may see.
+    """
 
     def __init__(
         self,
         knowledge: KnowledgeStore,
         access: LabelAccess,
-        descriptions: SafeDescriptions,
+        show: Callable[[Sequence[Binding]], Awaitable[tuple[Binding, ...]]],
         blocks: Sequence[DynamicBlockSource],
         observer: TurnObserver,
     ) -> None:
         self._knowledge = knowledge
         self._access = access
-        self._descriptions = descriptions
+        self._show = show
         self._blocks = tuple(blocks)
         self._observer = observer
 
@@ -52,7 +54,7 @@ class ContextSources:
             param = base_param(request, base_id)
             if param is not None:
                 raise NotFound(f"There is no knowledge base '{base_id}'.", param=param)
-        return await self._descriptions.shown(found)
+        return await self._show(found)
 
     async def withheld(self, caller: Caller, log: Sequence[Entry]) -> frozenset[str]:
         """Return the ids of the turns of a log whose text the caller may not read today."""

@@ -17,7 +17,8 @@ from backend.turns.domain.turn import JoinedTurn
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.joined_writer import JoinedWriter
 from backend.turns.services.responses import Responses
-from backend.turns.services.run_turn import TurnSignals, ending_of_defect, is_taken, signalled
+from backend.turns.services.run_turn import ending_of_defect, is_taken, signalled
+from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, TurnTaken, Unavailable
 

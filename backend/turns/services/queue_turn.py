@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from datetime import timedelta
-from typing import NamedTuple
 
 from backend.conversations.domain.responses import Conversation, StoredResponse
 from backend.conversations.domain.waiting_turns import MOST_WAITING, IfRunning, WaitingTurn
@@ -12,29 +11,19 @@ from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import encode_labels
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import lane_to_continue
-from backend.turns.domain.queued_request import QueuedRequest, read_queued, request_json, write_queued
+from backend.turns.domain.queued_request import (
+    AcknowledgedTurn,
+    QueuedRequest,
+    queued_signal,
+    request_json,
+    steer_signal,
+    write_queued,
+)
 from backend.turns.services.item_references import ResolvedInput
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
-from shared.errors import InternalError, NotFound, Unavailable
+from shared.errors import NotFound, Unavailable
 from shared.models.messages import UserMessage
-
-
-class AcknowledgedTurn(NamedTuple):
-    """A turn that waits for its conversation; `steered` is the one that its message is to enter, as it is now."""
-
-    response: StoredResponse
-    steered: StoredResponse | None
-
-
-def steer_signal(response_id: str, entered_count: int) -> str:
-    """Return the name of the signal by which a turn that so many messages have entered hears of another one."""
-    return f"{response_id}/{entered_count}"
-
-
-def queued_signal(response_id: str) -> str:
-    """Return the name of the signal by which a turn hears that others wait for its end."""
-    return f"{response_id}/queued"
 
 
 class QueueTurn:
@@ -125,15 +114,3 @@ async def _asked(caller: Caller, resolved: ResolvedInput, request_id: str, messa
         messages=messages,
     )
     return write_queued(later)
-
-
-def asked_of(waiting: WaitingTurn) -> QueuedRequest:
-    """Read what is stored of a waiting turn.
-
-    Raises:
-        InternalError: it cannot be read; another release may have stored it.
-    """
-    try:
-        return read_queued(waiting.asked)
-    except ValueError as error:
-        raise InternalError("The request of this turn cannot be read any more.") from error

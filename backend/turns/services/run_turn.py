@@ -9,11 +9,12 @@ from backend.conversations.domain.responses import ResponseStatus, StoredRespons
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_object import Ending, failed
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
+from backend.turns.domain.queued_request import queued_signal, steer_signal
 from backend.turns.domain.turn import Turn
 from backend.turns.services.checkpoints import CheckpointWriter
 from backend.turns.services.execution_reader import ExecutionReader
 from backend.turns.services.executions import Executions
-from backend.turns.services.queue_turn import queued_signal, steer_signal
+from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_writer import TurnWriter
 from shared.errors import (
@@ -32,19 +33,6 @@ MARK_SECONDS = 0.05
 
 SIGNAL_PAUSE_SECONDS = 1.0
 """Pause between attempts to listen for a stop signal while the carrier of signals is unavailable."""
-
-
-class TurnSignals(NamedTuple):
-    """`opened` is set once the turn's first events can be read; who sets `interrupted` stops the turn.
-
-    Who sets `boundary` ends the execution that runs before its next model call, and a further one goes on from there.
-    `waited_for` is set once others are known to wait for the turn's end.
-    """
-
-    opened: asyncio.Event
-    interrupted: asyncio.Event
-    boundary: asyncio.Event
-    waited_for: asyncio.Event
 
 
 class HandedOver(NamedTuple):

@@ -18,10 +18,11 @@ from backend.turns.domain.lanes import joined_response_id, lane_requests, lanes_
 from backend.turns.domain.turn import Turn
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.services.joined_assembly import join_assembled
+from backend.turns.services.running_turn import RunningTurn
 from backend.turns.services.turn_assembly import assembled
 from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
+from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import BallastError, TurnRunning
 
 

@@ -1,39 +1,53 @@
 """Starting a turn: everything is resolved, checked and stored before anything is sent."""
 
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from backend.conversations.domain.responses import NewTurn
 from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
+from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.turns.domain.turn_origin import TurnStart
-from backend.turns.services.queue_turn import AcknowledgedTurn, QueueTurn, asked_of
-from backend.turns.services.start_lanes import StartLanes
-from backend.turns.services.turn_assembly import assembled
-from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
-from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_registry import RunningTurn, TurnRegistry
+from backend.turns.domain.queued_request import AcknowledgedTurn, asked_of
+from backend.turns.domain.turn import StartableTurn
+from backend.turns.ports.preparation import TurnPreparation
+from backend.turns.services.running_turn import RunningTurn
+from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import TurnRunning
 
 
-class StartTurn:
-    """Starts turns. A failure before `TurnStore.begin` leaves nothing behind.
+class OtherStarts(NamedTuple):
+    """How a request starts that names several models, and how one waits whose conversation is held."""
 
-    A `begin` whose answer is lost may leave a turn that nobody runs. Until its end is known the registry owns the turn;
+    in_lanes: Callable[[Caller, TurnRequest, str, KeyClaim | None], Awaitable[RunningTurn]]
+    queued: Callable[[Caller, TurnRequest, str, KeyClaim | None], Awaitable[AcknowledgedTurn]]
+
+
+class StartTurn:
+    """Starts turns. `store` is `TurnStore.begin`; a failure before it leaves nothing behind.
+
+    A `store` whose answer is lost may leave a turn that nobody runs. Until its end is known the registry owns the turn;
     afterwards whoever looks for such turns (`Recovery.take`) takes it over.
     """
 
     def __init__(
-        self, ports: TurnPorts, drafting: TurnDrafting, queue: QueueTurn, admission: Admission, registry: TurnRegistry
+        self,
+        prepare: TurnPreparation,
+        store: Callable[[NewTurn], Awaitable[None]],
+        registry: TurnRegistry,
+        admission: Admission,
+        rates: TurnRates,
+        others: OtherStarts,
     ) -> None:
-        self._queue = queue
-        self._turns = ports.turns
-        self._drafting = drafting
-        self._admission = admission
+        self._prepare = prepare
+        self._store = store
         self._registry = registry
-        self._rates = ports.rates
-        self._lanes = StartLanes(ports, drafting, admission, registry)
+        self._admission = admission
+        self._rates = rates
+        self._others = others
 
     async def __call__(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None = None
@@ -54,7 +68,7 @@ class StartTurn:
                 database that did not answer in time, the turn may be stored nevertheless; it is then taken over.
         """
         if request.models is not None:
-            return await self._lanes(caller, request, request_id, claim)
+            return await self._others.in_lanes(caller, request, request_id, claim)
         self._admission.check()
         with await self._rates.take(caller) as rate, self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
@@ -73,13 +87,10 @@ class StartTurn:
             TurnRunning: a turn holds the conversation, or another one comes next.
             BallastError: as of a turn that is started at once.
         """
-        later = asked_of(waiting)
-        caller = later.caller
+        caller = asked_of(waiting).caller
         with await self._rates.take_again(caller) as rate, self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
-                asked = await self._drafting.asked_again(later, waiting.response)
-                start = await self._drafting.start(asked)
-                running = await self._stored_and_started(asked, start, later.request_id, None)
+                running = await self._stored_and_started(await self._prepare.again(waiting), None)
             running.waited_for.set()  # those behind it told the turn before it
             running.at_end(place.keep())
             rate.hand_to(running)
@@ -92,31 +103,25 @@ class StartTurn:
         except TurnRunning:
             if request.if_running is None:
                 raise
-        acknowledged = await self._queue(caller, request, request_id, claim)
+        acknowledged = await self._others.queued(caller, request, request_id, claim)
         self._registry.ask_for_look()  # the running turn may have ended before it was told
         return acknowledged
 
     async def _begun(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
-        asked = await self._drafting.asked(caller, request)
-        start = await self._drafting.start(asked)
+        prepared = await self._prepare(caller, request, request_id)
         try:
-            return await self._stored_and_started(asked, start, request_id, claim)
+            return await self._stored_and_started(prepared, claim)
         except TurnRunning:
-            # Who resends a history names no conversation: where another turn was faster, this one branches off.
-            if not start.is_recognised:
+            if prepared.branch is None:
                 raise
-            start = await self._drafting.start(asked)
-            return await self._stored_and_started(asked, start, request_id, claim)
+        return await self._stored_and_started(await prepared.branch(), claim)
 
-    async def _stored_and_started(
-        self, asked: AskedTurn, start: TurnStart, request_id: str, claim: KeyClaim | None
-    ) -> RunningTurn:
-        draft = await self._drafting.draft(asked, start, request_id)
-        turn, new_turn = await run_in_thread_if_large(start.size, lambda: assembled(draft))
+    async def _stored_and_started(self, prepared: StartableTurn, claim: KeyClaim | None) -> RunningTurn:
+        turn = prepared.turn
         with self._registry.owning(turn.response.id):
             if turn.is_stored:
                 claimed = claim.of(turn.response.id) if claim is not None else None
-                await self._turns.begin(new_turn.model_copy(update={"claim": claimed}))
+                await self._store(prepared.rows.model_copy(update={"claim": claimed}))
             return self._registry.start(turn)

@@ -2,87 +2,18 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Generator, Sequence
+from collections.abc import Collection, Coroutine, Generator
 from contextlib import contextmanager, suppress
-from functools import partial
 from types import TracebackType
 from typing import Self
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.supervision import result_or_error
-from backend.openai_api.domain.response_object import total_tokens
-from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
 from backend.turns.domain.turn import JoinedTurn, Turn
-from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
-from backend.turns.services.join_lanes import join_lanes
-from backend.turns.services.run_turn import TurnSignals, run_turn
-from backend.turns.services.turn_ports import TurnPorts
-from shared.errors import Unavailable
+from backend.turns.services.running_turn import RunningTurn, TurnRunner, TurnSignals
 
 INTERRUPTION_SECONDS = 5.0
 """How long interrupted turns may take to store their ends, and released ones to end in another replica."""
-
-ELSEWHERE_SECONDS = 0.5
-"""Pause between looks at a turn that another process runs."""
-
-
-class RunningTurn:
-    """A running turn, as the request that started it sees it.
-
-    `opened` is set once its first events can be read. Who sets `interrupted` stops the turn; who sets `boundary` has it
-    go on from its log before its next model call. `waited_for` says that others may wait for its end; of a turn that
-    another process has begun, that one may have heard it.
-    """
-
-    def __init__(self, turn: Turn | JoinedTurn) -> None:
-        self.response = turn.response
-        self.is_stored = turn.is_stored
-        self.with_results = turn.with_results
-        self.opened = asyncio.Event()
-        self.interrupted = asyncio.Event()
-        self.boundary = asyncio.Event()
-        self.waited_for = asyncio.Event()
-        if turn.begun is not None:
-            self.waited_for.set()
-        self._ended = asyncio.Event()
-        self._result: StoredResponse | None = None
-        self._at_end: list[Callable[[], None]] = []
-
-    def at_end(self, release: Callable[[], None]) -> None:
-        """Call a function when the turn has ended, at once where it has already."""
-        if self.has_ended:
-            release()
-        else:
-            self._at_end.append(release)
-
-    async def ended(self) -> StoredResponse:
-        """Wait for the turn's end and return the response; cancelling the wait does not stop the turn.
-
-        Raises:
-            Unavailable: this process shuts down, and the turn goes on in another one.
-        """
-        await self._ended.wait()
-        if self._result is None:
-            raise Unavailable("The turn goes on in another process: read the response later.")
-        return self._result
-
-    def set_result(self, outcome: StoredResponse | None) -> None:
-        """Set the ended response, or None if it is not known here, and wake all waiting tasks."""
-        self._result = outcome
-        self.opened.set()
-        self._ended.set()
-        for release in self._at_end:
-            release()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the turn has ended."""
-        return self._ended.is_set()
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens the provider has counted, in and out; 0 before the end, or where that is not known here."""
-        return total_tokens(self._result.body) if self._result is not None else 0
 
 
 class TurnRegistry:
@@ -93,17 +24,9 @@ class TurnRegistry:
     this one; any other ends incomplete with what was said.
     """
 
-    def __init__(
-        self,
-        ports: TurnPorts,
-        drain_seconds: float,
-        checkpoint_seconds: float = CHECKPOINT_SECONDS,
-        finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
-    ) -> None:
-        self._ports = ports
+    def __init__(self, runner: TurnRunner, drain_seconds: float) -> None:
+        self._runner = runner
         self._drain_seconds = drain_seconds
-        self._checkpoints = CheckpointWriter(ports.turns, ports.background, checkpoint_seconds)
-        self._finish_pauses_seconds = finish_pauses_seconds
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: set[RunningTurn] = set()
@@ -119,7 +42,7 @@ class TurnRegistry:
     async def __aenter__(self) -> Self:
         """Open the task group of the turns."""
         await self._group.__aenter__()
-        self._checkpoints.start()
+        self._runner.start()
         return self
 
     async def __aexit__(
@@ -136,7 +59,7 @@ class TurnRegistry:
         try:
             await self._group.__aexit__(None, None, None)
         finally:
-            await self._checkpoints.stop()
+            await self._runner.stop()
 
     @property
     def running_count(self) -> int:
@@ -218,7 +141,7 @@ class TurnRegistry:
         if running.is_stored:
             return
         if running.has_ended:
-            await self._drop(running.response.id)
+            await self._runner.drop_events(running.response.id)
         else:
             self._unread.add(running.response.id)
 
@@ -250,33 +173,15 @@ class TurnRegistry:
                 self.ask_for_look()
         if turn.response.id in self._unread:
             self._unread.discard(turn.response.id)
-            await self._drop(turn.response.id)
+            await self._runner.drop_events(turn.response.id)
 
     async def _ended(self, turn: Turn | JoinedTurn, running: RunningTurn) -> StoredResponse | None:
-        gates = TurnSignals(running.opened, running.interrupted, running.boundary, running.waited_for)
-        outcome = await result_or_error(self._run_or_join(turn, gates))
-        self.disown(turn.response.id)
+        response_id = turn.response.id
+        signals = TurnSignals(running.opened, running.interrupted, running.boundary, running.waited_for)
+        outcome = await result_or_error(self._runner.run(turn, signals))
+        self.disown(response_id)
         if outcome is None:
-            outcome = await result_or_error(self._ended_elsewhere(turn))
+            outcome = await result_or_error(self._runner.ended_elsewhere(response_id))
         if isinstance(outcome, BaseException):
-            self._ports.observer.turn_broke(turn.response.id, outcome)
+            self._runner.report_defect(response_id, outcome)
         return outcome if isinstance(outcome, StoredResponse) else None
-
-    async def _run_or_join(self, turn: Turn | JoinedTurn, gates: TurnSignals) -> StoredResponse | None:
-        checkpoints, pauses_seconds = self._checkpoints, self._finish_pauses_seconds
-        if isinstance(turn, JoinedTurn):
-            return await join_lanes(self._ports, turn, gates, checkpoints, pauses_seconds)
-        return await run_turn(self._ports, turn, gates, checkpoints, pauses_seconds)
-
-    async def _ended_elsewhere(self, turn: Turn | JoinedTurn) -> StoredResponse | None:
-        """Wait for the end of a turn that another process runs; None where the response was deleted."""
-        while True:
-            with suppress(Unavailable):
-                stored = await self._ports.turns.find(turn.response.id)
-                if stored is None or stored.status.is_terminal:
-                    return stored
-            await asyncio.sleep(ELSEWHERE_SECONDS)
-
-    async def _drop(self, response_id: str) -> None:
-        """Drop events; a failure must end neither the process nor the answer that has just been made."""
-        await self._ports.background.attempt("drop_events", partial(self._ports.events.drop, response_id))

@@ -7,7 +7,7 @@ import pytest
 
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.openai_api.domain.chat_request import parse_chat_request
-from backend.turns.services.turn_registry import RunningTurn
+from backend.turns.services.running_turn import RunningTurn
 from shared.errors import InvalidRequest, PermissionDenied, UnknownModel
 from shared.models.execution import AccessMode
 from shared.models.messages import UserMessage

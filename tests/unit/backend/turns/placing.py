@@ -13,10 +13,9 @@ from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.execution_request import request_of
 from backend.prompt.domain.turn_record import StoredRecord, record_of
 from backend.turns.domain.turn_origin import TurnStart
-from backend.turns.services.queue_turn import QueueTurn
-from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_draft import TurnDraft
 from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
+from backend.turns.wiring import start_turn
 from shared.models.events import FinishReason, MessagesAdded, ModelCallFinished, ModelCallStarted, SearchStarted
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.prompts.message_order import messages_of_request
@@ -61,8 +60,7 @@ class DraftingWithFiles(TurnDrafting):
 def uploads_of(house: TurnHouse) -> Uploads:
     """Have a house take files from the value that is returned."""
     drafting = DraftingWithFiles(house.drafting)
-    queue = QueueTurn(house.ports, drafting, timedelta(seconds=600))
-    start = StartTurn(house.ports, drafting, queue, house.admission, house.registry)
+    start = start_turn(house.ports, drafting, house.registry, house.admission, timedelta(seconds=600))
     house.services = replace(house.services, start=start)
     return drafting.uploads
 

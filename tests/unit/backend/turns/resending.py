@@ -15,7 +15,7 @@ from backend.conversations.domain.responses import ResponseStatus, StoredRespons
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.turns.services.turn_registry import RunningTurn
+from backend.turns.services.running_turn import RunningTurn
 from shared.models.canonical import canonical_parts
 from shared.models.events import (
     FinishReason,

@@ -15,8 +15,8 @@ from backend.conversations.services.conversations import ItemQuery
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.openai_api.domain.turn_request import parse_turn_request
-from backend.turns.services.queue_turn import AcknowledgedTurn
-from backend.turns.services.turn_registry import RunningTurn
+from backend.turns.domain.queued_request import AcknowledgedTurn
+from backend.turns.services.running_turn import RunningTurn
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
 from shared.models.messages import TextPart, UserMessage
 from tests.fakes.chat_shell_scripted import answer, answered, searched

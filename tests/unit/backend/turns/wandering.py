@@ -12,7 +12,7 @@ from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.streams.memory.event_log import MemoryEventLog
 from backend.streams.memory.stop_signals import MemoryStopSignals
-from backend.turns.services.turn_registry import RunningTurn
+from backend.turns.services.running_turn import RunningTurn
 from shared.errors import BallastError, ContextTooLong
 from shared.models.execution import ExecutionRequest, ServedTool, ToolDefinition
 from shared.models.served_tools import NO_TOOLS, OfferedTools, ServerTools

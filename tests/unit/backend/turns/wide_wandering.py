@@ -9,7 +9,7 @@ from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.turns.services.turn_registry import RunningTurn
+from backend.turns.services.running_turn import RunningTurn
 from shared.errors import ContextTooLong, NotFound
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_talking import facts_in, whole_prompt
