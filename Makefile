@@ -167,7 +167,7 @@ protos-check: setup
 	@$(BIN)/buf lint --config protos/buf.yaml --path protos
 	@rm -rf var/protos-check && mkdir -p var/protos-check
 	@$(PROTOC) $(call PROTOC_OUT,var/protos-check) $(PROTO_FILES)
-	@diff -r -x '*.proto' -x '*.yaml' -x '__init__.py' -x '__pycache__' protos var/protos-check/protos \
+	@diff -r -x '*.proto' -x '*.md' -x '*.yaml' -x '__init__.py' -x '__pycache__' protos var/protos-check/protos \
 	|| { echo "generated code is stale: run make protos"; exit 1; }
 
 manifests:
