@@ -16,14 +16,14 @@ from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.foundation.telemetry.messages import watch_messages
 from chat_shell.knowledge.http.backend import BackendKnowledge
-from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
+from chat_shell.knowledge.services.knowledge_tools import build_knowledge_tools
 from chat_shell.knowledge.services.search_tool import SafeSummaries
 from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
-from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
+from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, build_models
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.telemetry.calls import count_retry
 from chat_shell.models.transport.session import open_session
-from chat_shell.reaching import certificates_of, model_entries
+from chat_shell.reaching import read_certificates, read_model_entries
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
@@ -33,10 +33,10 @@ from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint, SecondaryModel
 from chat_shell.sealed.summary_prompt import new_token
 from chat_shell.sealed.verdicts import Gate
-from chat_shell.servers.grpc.server import GrpcDoor, create_grpc_server
+from chat_shell.servers.grpc.server import GrpcServer, create_grpc_server
 from chat_shell.servers.http.app import create_admin_app, create_http_app
 from chat_shell.settings import Settings
-from chat_shell.tools.chosen import reached_servers
+from chat_shell.tools.chosen import reach_servers
 from chat_shell.tools.configured.tools_file import ToolsFile, ToolsFileError, read_tools_file
 from chat_shell.tools.ports.tools import Tool, ToolProvider
 from chat_shell.tools.services.served_calls import ServerCalls
@@ -79,9 +79,9 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         WrongSetting: the list of models or an address cannot be used.
     """
     async with AsyncExitStack() as stack:
-        entries = model_entries(settings, environ)
+        entries = read_model_entries(settings, environ)
         models = _models(settings, entries, await stack.enter_async_context(open_session()))
-        certificates = certificates_of(settings)
+        certificates = read_certificates(settings)
         connector = aiohttp.TCPConnector(ssl=certificates.for_client())
         session = await stack.enter_async_context(
             aiohttp.ClientSession(
@@ -98,18 +98,18 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         secondary = ChatCompletionsSecondary(secondary_session, secondary_endpoint(settings, entries))
         room = _sealed_room(settings, secondary, session, room_times)
         knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
-        served, providers = await served_tools(settings, environ, clock)
-        tools = knowledge_tools(knowledge, room)
-        toolbox = toolbox_of(tools, clock, tool_timeout_seconds(room_times), providers)
+        served, providers = await open_served_tools(settings, environ, clock)
+        tools = build_knowledge_tools(knowledge, room)
+        toolbox = build_toolbox(tools, clock, tool_timeout_seconds(room_times), providers)
         open_tools = partial(TurnToolbox, toolbox, settings.max_tool_result_tokens)
         defaults = TurnDefaults(RetryPolicy(jitter=random.random, on_retry=count_retry), settings.max_model_calls)
         run = RunTurn(models, open_tools, reminder_of_call, clock, LoggingTurnObserver(), defaults)
-        turns = TurnService(run, SingleTools(toolbox, models, served.offered), models.cards, clock, admission)
+        turns = TurnService(run, SingleTools(toolbox, models, served.list_offered), models.cards, clock, admission)
         look_for_cycles_rarely()
-        await _serve_doors(settings, certificates, turns, admission, served)
+        await _serve_until_stopped(settings, certificates, turns, admission, served)
 
 
-async def served_tools(
+async def open_served_tools(
     settings: Settings, environ: Mapping[str, str], clock: Clock
 ) -> tuple[ToolServerCatalogue, Mapping[str, ToolProvider]]:
     """Return what the operator's tools file names: what is offered, and what runs it, by the names of servers.
@@ -124,7 +124,7 @@ async def served_tools(
         skills = SkillFolder(wanted.folder, accepts_restricted=wanted.accepts_restricted) if wanted else None
     except (ToolsFileError, SkillsError) as error:
         raise WrongSetting(f"CHAT_SHELL_TOOLS_FILE: {error}") from None
-    servers = await reached_servers(listed.servers, settings.proxy)
+    servers = await reach_servers(listed.servers, settings.proxy)
     providers: dict[str, ToolProvider] = {
         entry.name: ServerCalls(entry, server, clock, observer) for entry, server in servers
     }
@@ -141,7 +141,7 @@ def _models(settings: Settings, entries: tuple[ModelEntry, ...], session: aiohtt
     )
     if settings.log_llm_requests:
         log.warning("LLM requests and responses are logged whole: users' words and knowledge stand in the log")
-    return configured_models(entries, session, SystemClock(), options)
+    return build_models(entries, session, SystemClock(), options)
 
 
 def secondary_endpoint(settings: Settings, entries: tuple[ModelEntry, ...]) -> SecondaryEndpoint:
@@ -183,7 +183,7 @@ def tool_timeout_seconds(room_times: RoomTimes) -> float:
     return max(TOOL_TIMEOUT_SECONDS, room_times.longest_seconds + TOOL_GRACE_SECONDS)
 
 
-def toolbox_of(
+def build_toolbox(
     tools: Sequence[Tool], clock: Clock, timeout_seconds: float, providers: Mapping[str, ToolProvider]
 ) -> Toolbox:
     """Create what offers and runs tools.
@@ -197,7 +197,7 @@ def toolbox_of(
         raise WrongSetting(f"tools: {error}") from None
 
 
-async def _serve_doors(
+async def _serve_until_stopped(
     settings: Settings,
     certificates: Certificates,
     turns: TurnService,
@@ -205,24 +205,24 @@ async def _serve_doors(
     served: ToolServerCatalogue,
 ) -> None:
     stop = _stop_event()
-    grpc_door, server = _doors(settings, turns, certificates)
+    grpc, server = _build_servers(settings, turns, certificates)
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(_listening(settings, settings.http_port, "CHAT_SHELL_HTTP_PORT"))
         stack.enter_context(LoopMeter())
-        await stack.enter_async_context(_admin_door(settings, turns))
-        await grpc_door.start()
+        await stack.enter_async_context(_serve_admin(settings, turns))
+        await grpc.start()
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve(sockets=[listening]))
             asking = group.create_task(served.run())
-            log.info("Ready", grpc_port=grpc_door.port, http_port=listening.getsockname()[1])
+            log.info("Ready", grpc_port=grpc.port, http_port=listening.getsockname()[1])
             await stop.wait()
             log.info("Draining", running_turns=admission.running)
             admission.close()
             server.send_clients_away()
-            await grpc_door.announce_drain()
+            await grpc.announce_drain()
             await admission.wait_until_idle()
             ShutdownBound(_log_hanging).begin(CLOSING_SECONDS)
-            await grpc_door.stop(GRPC_GRACE_SECONDS)
+            await grpc.stop(GRPC_GRACE_SECONDS)
             server.should_exit = True
             asking.cancel()
 
@@ -231,7 +231,7 @@ def _log_hanging(running: StillRunning) -> None:
     log.error("Shutdown takes too long", tasks=running.tasks, threads=running.threads)
 
 
-def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -> tuple[GrpcDoor, HttpServer]:
+def _build_servers(settings: Settings, turns: TurnService, certificates: Certificates) -> tuple[GrpcServer, HttpServer]:
     shown = certificates if certificates.files.can_serve else None
     token = settings.service_token.get_secret_value()
     address = f"{settings.host}:{settings.grpc_port}"
@@ -240,16 +240,16 @@ def _doors(settings: Settings, turns: TurnService, certificates: Certificates) -
     # Tried with a plain socket first, because gRPC prints a message of its own, outside of our log format.
     _listening(settings, settings.grpc_port, "CHAT_SHELL_GRPC_PORT").close()
     try:
-        grpc_door = create_grpc_server(turns, token, bounds, address=address, certificates=shown)
+        grpc = create_grpc_server(turns, token, bounds, address=address, certificates=shown)
     except RuntimeError:
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
     has_metrics, needs_certificate = settings.admin_port is None, certificates.files.are_mutual
     app = create_http_app(turns, token, bounds, has_metrics=has_metrics, needs_certificate=needs_certificate)
-    return grpc_door, build_server(app, tls=tls_listener(certificates))
+    return grpc, build_server(app, tls=tls_listener(certificates))
 
 
 @asynccontextmanager
-async def _admin_door(settings: Settings, turns: TurnService) -> AsyncGenerator[None]:
+async def _serve_admin(settings: Settings, turns: TurnService) -> AsyncGenerator[None]:
     """Serve health and metrics on a port of their own while the block runs, where one is set."""
     if settings.admin_port is None:
         yield

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 
 import aiohttp
 
-from chat_shell.reaching import certificates_of, model_entries
+from chat_shell.reaching import read_certificates, read_model_entries
 from chat_shell.settings import Settings
 from shared.checked_parts import CheckedPart
 from shared.environment import WrongSetting, read_settings
@@ -17,7 +17,7 @@ async def checked_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPar
     """Yield what is found, part by part; behind wrong settings nothing can be looked at."""
     try:
         settings = read_settings(Settings, environ)
-        names = ", ".join(entry.name for entry in model_entries(settings, environ))
+        names = ", ".join(entry.name for entry in read_model_entries(settings, environ))
     except WrongSetting as wrong:
         yield CheckedPart(_SETTINGS, False, str(wrong), "correct this variable: docs/settings.md explains each")
         return
@@ -29,7 +29,7 @@ async def _backend(settings: Settings) -> CheckedPart:
     part, url = "way to the backend", settings.backend_url
     mend = "start the backend, or correct CHAT_SHELL_BACKEND_URL: without it no knowledge is found"
     try:
-        connector = aiohttp.TCPConnector(ssl=certificates_of(settings).for_client())
+        connector = aiohttp.TCPConnector(ssl=read_certificates(settings).for_client())
         timeout = aiohttp.ClientTimeout(total=_BACKEND_SECONDS)
         session = aiohttp.ClientSession(connector=connector, timeout=timeout)
         async with session, session.get(f"{url}/healthz") as answer:

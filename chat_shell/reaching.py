@@ -9,7 +9,7 @@ from shared.environment import WrongSetting
 from shared.telemetry import LoggingCertificates
 
 
-def model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[ModelEntry, ...]:
+def read_model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[ModelEntry, ...]:
     """Return the operator's models.
 
     Raises:
@@ -30,7 +30,7 @@ def model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[Model
     return (single, *listed) if environ.get("CHAT_SHELL_MODEL") else listed
 
 
-def certificates_of(settings: Settings) -> Certificates:
+def read_certificates(settings: Settings) -> Certificates:
     """Return what this service shows in TLS connections, and whom it trusts.
 
     Raises:

@@ -189,7 +189,7 @@ def tool_definitions() -> st.SearchStrategy[ToolDefinition]:
     )
 
 
-def served_tools() -> st.SearchStrategy[ServedTool]:
+def open_served_tools() -> st.SearchStrategy[ServedTool]:
     """A tool of a tool server, as a conversation has fixed it."""
     return st.builds(
         ServedTool, definition=tool_definitions(), server=texts, tool=texts, accepts_restricted=st.booleans()
@@ -198,7 +198,7 @@ def served_tools() -> st.SearchStrategy[ServedTool]:
 
 def offered_tools() -> st.SearchStrategy[OfferedTools]:
     """All that chat_shell offers of tool servers and skills."""
-    tools = st.lists(served_tools(), max_size=2).map(tuple)
+    tools = st.lists(open_served_tools(), max_size=2).map(tuple)
     servers = st.lists(st.builds(ServerTools, server=texts, is_known=st.booleans(), tools=tools), max_size=2)
     skills = st.lists(st.builds(SkillCard, name=texts, description=texts, accepts_restricted=st.booleans()), max_size=2)
     return st.builds(OfferedTools, servers=servers.map(tuple), skills=skills.map(tuple))
@@ -210,7 +210,7 @@ def execution_requests(draw: st.DrawFn) -> ExecutionRequest:
     history = tuple(draw(st.lists(history_messages(), max_size=5)))
     may_go_on = bool(history)
     tools = draw(st.lists(tool_definitions(), max_size=3, unique_by=lambda tool: tool.name))
-    served = draw(st.lists(served_tools(), max_size=2, unique_by=lambda tool: tool.definition.name))
+    served = draw(st.lists(open_served_tools(), max_size=2, unique_by=lambda tool: tool.definition.name))
     names = {tool.name for tool in tools}
     return ExecutionRequest(
         request_id=draw(texts),

@@ -122,7 +122,7 @@ class _ChunkAnswer(BaseModel):
     text: str = Field(repr=False)
     canary: str = Field(repr=False)
 
-    def wrapped(self) -> ProtectedChunk:
+    def wrap(self) -> ProtectedChunk:
         def protected(text: str) -> ProtectedText:
             return ProtectedText(text, self.knowledge_base_id, self.chunk_id)
 
@@ -168,8 +168,8 @@ class _SealedAnswer(BaseModel):
             raise ValueError
         return SealedSearchResult(
             self.search_id,
-            chunks=tuple(chunk.wrapped() for chunk in self.chunks),
-            siblings=tuple(chunk.wrapped() for chunk in self.siblings),
+            chunks=tuple(chunk.wrap() for chunk in self.chunks),
+            siblings=tuple(chunk.wrap() for chunk in self.siblings),
             canary_replies=self.canary_replies,
             translatable_base_ids=_ids_in(self.restricted_translation),
         )

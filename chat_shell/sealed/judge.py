@@ -20,7 +20,7 @@ from chat_shell.sealed.codes import GateCode
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
-from chat_shell.sealed.question_language import shown_evidence
+from chat_shell.sealed.question_language import select_evidence
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked
 from shared.models.invalid_fields import refusal_of
@@ -59,7 +59,7 @@ def verdict_of(case: JudgedCase) -> dict[str, object]:
     """Return the gate's verdict on a reply, with the codes of the checks that it failed and what would be released."""
     last_message = case.user_messages[-1] if case.user_messages else ""
     chunks = [_chunk(place, document) for place, document in enumerate(case.documents)]
-    evidence = shown_evidence((last_message, case.query), chunks, ())
+    evidence = select_evidence((last_message, case.query), chunks, ())
     # A reply is compared with all that an auditor gives, also with what the room would not show.
     prepared = prepare(chunks, _joined(case), (), (), evidence.language)
     verdict = judge(case.reply.encode(errors="surrogatepass"), prepared)

@@ -14,7 +14,7 @@ _NAMES = ("english_given_names", "english_surnames")
 _UNMARKED_WORD = re.compile(r"(?<![\w¤'-])[a-z]{3,20}(?![\w'-])")
 
 
-def respelled(text: str) -> str:
+def respell(text: str) -> str:
     """Return a text in lower case with the frequent words that its unknown words were probably meant to be."""
     return _UNMARKED_WORD.sub(lambda word: _slips().get(word[0], word[0]), text)
 

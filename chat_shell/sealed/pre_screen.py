@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from chat_shell.sealed.misspellings import respelled
+from chat_shell.sealed.misspellings import respell
 from shared.disclosure.canonical import plain
 from shared.models.safe_summary import PolicyRefusal
 
@@ -57,7 +57,7 @@ class Grammar:
     def _clauses(self, text: str) -> Iterator[tuple[str, bool]]:
         """Yield each clause with its request's words replaced by ">", and whether it holds something specific."""
         for line in text[-MAX_CHARACTERS:].splitlines():
-            marked = respelled(" ".join(plain(_NAME_START.sub(_NAME_MARK, line)).casefold().split()))
+            marked = respell(" ".join(plain(_NAME_START.sub(_NAME_MARK, line)).casefold().split()))
             for part in self.fragments["BETWEEN"].split(marked):
                 clause = self.fragments["ASIDE"].sub("", part.replace(_NAME_MARK, "").strip())
                 is_specific = _NAME_MARK in part or self._has("SPECIFIC", clause)

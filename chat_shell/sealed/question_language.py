@@ -31,7 +31,7 @@ class ShownEvidence:
     withheld: tuple[ProtectedChunk, ...]
 
 
-def shown_evidence(
+def select_evidence(
     question: tuple[str, str], chunks: Sequence[ProtectedChunk], translatable_base_ids: Collection[str]
 ) -> ShownEvidence:
     """Choose the chunks that may be shown.

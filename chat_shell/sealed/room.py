@@ -8,7 +8,7 @@ from chat_shell.sealed.backend_wire import MAX_CHUNKS, OutcomeReceipt
 from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult, SearchProgress, SummaryResult, outcome_of
 from chat_shell.sealed.pre_screen import is_open_ask, pre_screen
-from chat_shell.sealed.question_language import shown_evidence
+from chat_shell.sealed.question_language import select_evidence
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.room_parts import RoomParts, RoomTimes
 from chat_shell.sealed.summary_attempt import SummaryAttempt
@@ -84,7 +84,7 @@ class SealedRoom(Generic[CaseT]):
         question = search.last_message, search.query
         # In a thread: the words of many chunks are looked up.
         evidence = await asyncio.to_thread(
-            shown_evidence, question, found.chunks[:MAX_CHUNKS], found.translatable_base_ids
+            select_evidence, question, found.chunks[:MAX_CHUNKS], found.translatable_base_ids
         )
         if not evidence.chunks:
             return Failure.INSUFFICIENT_EVIDENCE

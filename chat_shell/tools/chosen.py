@@ -8,7 +8,7 @@ from chat_shell.tools.ports.tool_servers import ToolServer
 from shared.outgoing import OutgoingProxy
 
 
-async def reached_servers(
+async def reach_servers(
     entries: Sequence[ServerEntry], proxy: OutgoingProxy
 ) -> tuple[tuple[ServerEntry, ToolServer], ...]:
     """Return each entry with the server that it stands for; nothing is sent or started yet."""
@@ -19,10 +19,10 @@ def _reached(entries: Sequence[ServerEntry], proxy: OutgoingProxy) -> tuple[tupl
     from chat_shell.tools.mcp.local_server import LocalToolServer
     from chat_shell.tools.mcp.web_server import WebToolServer
 
-    def reached(entry: ServerEntry) -> ToolServer:
+    def reach(entry: ServerEntry) -> ToolServer:
         link = entry.link
         if isinstance(link, WebServer):
             return WebToolServer(entry, link, proxy.for_address(link.address))
         return LocalToolServer(entry, link)
 
-    return tuple((entry, reached(entry)) for entry in entries)
+    return tuple((entry, reach(entry)) for entry in entries)

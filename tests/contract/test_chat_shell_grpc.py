@@ -1,4 +1,4 @@
-"""What only the gRPC door has: statuses, health, reflection, deadlines of calls."""
+"""What only the gRPC server has: statuses, health, reflection, deadlines of calls."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -17,10 +17,10 @@ from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
 from shared.errors import Draining
 from shared.models.events import ErrorReport, FunctionCallDelta, ModelCallStarted, ModelCard, TextDelta
 from shared.wire import report_from_proto, request_to_proto
-from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, grpc_door, shell_with
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying, waiting_after
+from tests.fakes.chat_shell_servers import SERVICE_TOKEN, Shell, serve_grpc, shell_with
 
 AUTHORIZED = (("authorization", f"Bearer {SERVICE_TOKEN}"),)
 HEALTH = health_pb2.HealthCheckResponse
@@ -28,7 +28,7 @@ HEALTH = health_pb2.HealthCheckResponse
 
 @asynccontextmanager
 async def channel_to(shell: Shell) -> AsyncGenerator[grpc.aio.Channel]:
-    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+    async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         yield channel
 
 
@@ -86,7 +86,7 @@ async def test_bytes_that_are_no_request_are_an_invalid_argument(body: bytes, pa
 
 async def test_a_draining_door_is_unavailable_and_says_not_serving():
     shell = shell_with(ScriptedRunner(saying(FINISHED)))
-    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+    async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         check = channel.unary_unary(
             "/grpc.health.v1.Health/Check",
             request_serializer=health_pb2.HealthCheckRequest.SerializeToString,
@@ -95,7 +95,7 @@ async def test_a_draining_door_is_unavailable_and_says_not_serving():
         services = ["", "execution.v1.ChatShell"]
         before = [await check(health_pb2.HealthCheckRequest(service=service)) for service in services]
         shell.admission.close()
-        await door.announce_drain()
+        await server.announce_drain()
         after = [await check(health_pb2.HealthCheckRequest(service=service)) for service in services]
         call = ChatShellStub(channel).Execute(request_to_proto(full_request()), metadata=AUTHORIZED)
         error = await refusal_of(call)

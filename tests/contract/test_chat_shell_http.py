@@ -1,4 +1,4 @@
-"""What only the HTTP door has: bodies and errors in OpenAI's shape, frames, heartbeats, health, metrics."""
+"""What only the HTTP server has: bodies and errors in OpenAI's shape, frames, heartbeats, health, metrics."""
 
 import asyncio
 import json
@@ -15,10 +15,10 @@ from shared.errors import UnknownModel
 from shared.models.events import FunctionCallDelta, ModelCard
 from shared.models.execution import ExecutionRequest
 from shared.models.openai_converter import OpenAIRequestConverter
-from tests.fakes.chat_shell_doors import MAX_BYTES, SERVICE_TOKEN, Shell, http_door, shell_with
 from tests.fakes.chat_shell_events import FINISHED, WHOLE_TURN
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, failing_after, saying, waiting_after
+from tests.fakes.chat_shell_servers import MAX_BYTES, SERVICE_TOKEN, Shell, serve_http, shell_with
 
 AUTHORIZED = {"authorization": f"Bearer {SERVICE_TOKEN}"}
 Body = dict[str, Any]
@@ -29,7 +29,7 @@ async def session_to(
     shell: Shell, heartbeat_seconds: float = 15.0, headers: dict[str, str] = AUTHORIZED
 ) -> AsyncGenerator[aiohttp.ClientSession]:
     async with (
-        http_door(shell, heartbeat_seconds=heartbeat_seconds) as address,
+        serve_http(shell, heartbeat_seconds=heartbeat_seconds) as address,
         aiohttp.ClientSession(address, headers=headers) as session,
     ):
         yield session

@@ -9,9 +9,9 @@ from aiohttp import web
 
 from backend.chat_shell_client.http_client import HttpChatShell
 from shared.models.execution import TurnLimits
-from tests.fakes.chat_shell_doors import MAX_BYTES, SERVICE_TOKEN
 from tests.fakes.chat_shell_events import WHOLE_TURN
 from tests.fakes.chat_shell_requests import full_request
+from tests.fakes.chat_shell_servers import MAX_BYTES, SERVICE_TOKEN
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.ports import free_port

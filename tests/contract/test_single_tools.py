@@ -1,4 +1,4 @@
-"""Single tools through both doors of chat_shell: client and door together, on loopback."""
+"""Single tools through both servers of chat_shell: client and server together, on loopback."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -11,11 +11,11 @@ from shared.errors import ChatShellUnavailable, DeadlineExceeded, InternalError,
 from shared.models.execution import ServedTool, ToolDefinition
 from shared.models.served_tools import OfferedTools, ServerTools, SkillCard
 from shared.models.single_tools import SingleToolCall, SingleToolResult
-from tests.fakes.chat_shell_doors import MAX_BYTES, connected, door_address, pair, served, shell_with
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import SUMMARY, ScriptedRunner, ScriptedTool, saying
+from tests.fakes.chat_shell_servers import MAX_BYTES, connected, pair, served, server_address, shell_with
 
-both_doors = pytest.mark.parametrize("transport", ["grpc", "http"])
+both_servers = pytest.mark.parametrize("transport", ["grpc", "http"])
 CALL = SingleToolCall(
     turn=full_request(), tool="knowledge_base_search", arguments={"query": "储备 rules", "knowledge_base_ids": ["kb_1"]}
 )
@@ -25,7 +25,7 @@ def shell_of(tool: ScriptedTool):
     return shell_with(ScriptedRunner(saying()), tool=tool)
 
 
-@both_doors
+@both_servers
 async def test_a_call_arrives_as_it_was_sent_and_so_does_its_result(transport: str):
     refused = SingleToolResult(text="no", failed=True, structured=None)
     tool = ScriptedTool(SUMMARY, refused)
@@ -35,7 +35,7 @@ async def test_a_call_arrives_as_it_was_sent_and_so_does_its_result(transport: s
     assert tool.calls == [CALL, CALL]
 
 
-@both_doors
+@both_servers
 async def test_an_error_is_raised_again(transport: str):
     tool = ScriptedTool(InvalidRequest("arguments: are wrong", param="arguments"), ZeroDivisionError("secret"))
     async with pair(transport, shell_of(tool)) as client:
@@ -47,16 +47,16 @@ async def test_an_error_is_raised_again(transport: str):
     assert "secret" not in defect.value.message
 
 
-@both_doors
+@both_servers
 async def test_a_wrong_service_token_runs_nothing(transport: str):
     tool = ScriptedTool()
-    async with door_address(transport, shell_of(tool)) as address, connected(address, "wrong") as client:
+    async with server_address(transport, shell_of(tool)) as address, connected(address, "wrong") as client:
         with pytest.raises(InternalError, match="token"):
             await client.run_tool(CALL)
     assert not tool.calls
 
 
-@both_doors
+@both_servers
 async def test_a_call_over_the_limit_is_refused(transport: str):
     tool = ScriptedTool()
     async with pair(transport, shell_of(tool)) as client:
@@ -65,7 +65,7 @@ async def test_a_call_over_the_limit_is_refused(transport: str):
     assert not tool.calls
 
 
-@both_doors
+@both_servers
 async def test_a_passed_deadline_runs_nothing(transport: str):
     tool = ScriptedTool()
     late = full_request().model_copy(update={"deadline": datetime.now(UTC) - timedelta(seconds=1)})
@@ -75,7 +75,7 @@ async def test_a_passed_deadline_runs_nothing(transport: str):
     assert not tool.calls
 
 
-@both_doors
+@both_servers
 async def test_a_draining_shell_runs_no_tool(transport: str):
     shell = shell_of(ScriptedTool())
     shell.admission.close()
@@ -85,7 +85,7 @@ async def test_a_draining_shell_runs_no_tool(transport: str):
     assert not shell.tool.calls
 
 
-@both_doors
+@both_servers
 async def test_a_call_counts_as_a_running_turn(transport: str):
     tool = ScriptedTool()
     tool.gate.clear()
@@ -129,16 +129,16 @@ async def test_an_earlier_release_behind_http_is_said_so():
             await client.run_tool(CALL)
 
 
-@both_doors
+@both_servers
 async def test_nobody_there_is_unavailable(transport: str):
-    async with door_address(transport, shell_of(ScriptedTool())) as address:
+    async with server_address(transport, shell_of(ScriptedTool())) as address:
         pass
     async with connected(address) as client:
         with pytest.raises(ChatShellUnavailable, match="cannot be reached"):
             await client.run_tool(CALL)
 
 
-@both_doors
+@both_servers
 async def test_what_is_offered_arrives(transport: str):
     tool = ScriptedTool()
     definition = ToolDefinition(name="jira__a", description=None, parameters={"type": "object"}, strict=None)

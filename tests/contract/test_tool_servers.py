@@ -14,7 +14,7 @@ import structlog.testing
 from pydantic import SecretStr
 
 from chat_shell.tools.domain.server_entry import LocalServer, ServerEntry, WebServer
-from chat_shell.tools.mcp.child_streams import started_child
+from chat_shell.tools.mcp.child_streams import start_child
 from chat_shell.tools.mcp.local_server import LocalToolServer
 from chat_shell.tools.mcp.web_server import WebToolServer
 from chat_shell.tools.ports.tool_servers import CallFailure, ToolServer, ToolServerFailed
@@ -235,7 +235,7 @@ async def test_a_deaf_child_ends_also_when_the_wait_for_its_end_is_cancelled():
     started = asyncio.Queue[asyncio.subprocess.Process]()
 
     async def come_and_go() -> None:
-        async with started_child(ending("import time; time.sleep(600)"), 1_000) as (one, _):
+        async with start_child(ending("import time; time.sleep(600)"), 1_000) as (one, _):
             started.put_nowait(one.started)
 
     task = asyncio.create_task(come_and_go())

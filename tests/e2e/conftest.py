@@ -37,7 +37,7 @@ class Pairs:
         postgres: PostgresServer = self._request.getfixturevalue("postgres_server")
         valkey: ValkeyServer = self._request.getfixturevalue("valkey_server")
         database = postgres.url(postgres.new_database())
-        return PairOptions(http_door=True, backend={"BACKEND_DATABASE_URL": database, "BACKEND_REDIS_URL": valkey.url})
+        return PairOptions(over_http=True, backend={"BACKEND_DATABASE_URL": database, "BACKEND_REDIS_URL": valkey.url})
 
     def launch(
         self, module: str, *arguments: str, settings: Mapping[str, str], ready_url: str, directory: Path

@@ -74,7 +74,7 @@ class Pair:
 class PairOptions:
     """How a pair differs from the default: SQLite, events in memory, gRPC between the two."""
 
-    http_door: bool = False
+    over_http: bool = False
     model_module: str = "tests.fakes.model_server"
     backend: Mapping[str, str] = field(default_factory=dict[str, str])
     chat_shell: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -99,7 +99,7 @@ def start_pair(launch: Launch, directory: Path, options: PairOptions | None = No
     backend_port, grpc_port, http_port, nobody = (free_port() for _ in range(4))
     web, rpc = ("https", "grpcs") if chosen.tls else ("http", "grpc")
     backend_url, http_url = f"{web}://127.0.0.1:{backend_port}", f"{web}://127.0.0.1:{http_port}"
-    door_port = chosen.reach(http_port if chosen.http_door else grpc_port)
+    shell_port = chosen.reach(http_port if chosen.over_http else grpc_port)
     directory.mkdir(parents=True, exist_ok=True)
     model_server, model_url = start_model(launch, directory, module=chosen.model_module)
     chat_shell = launch(
@@ -123,7 +123,7 @@ def start_pair(launch: Launch, directory: Path, options: PairOptions | None = No
         "backend",
         settings={
             "BACKEND_PORT": str(backend_port),
-            "BACKEND_CHAT_SHELL_URL": f"{web if chosen.http_door else rpc}://127.0.0.1:{door_port}",
+            "BACKEND_CHAT_SHELL_URL": f"{web if chosen.over_http else rpc}://127.0.0.1:{shell_port}",
             "BACKEND_ADMIN_KEY": ADMIN_KEY,
             "BACKEND_SECRET": SECRET,
             "SERVICE_TOKEN": SERVICE_TOKEN,

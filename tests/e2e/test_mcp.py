@@ -54,7 +54,7 @@ def replicas(
     }
     shell = {"CHAT_SHELL_SAFE_SUMMARY_MODEL": "second-model", "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": second_url}
     second.wait_ready()
-    options = PairOptions(http_door=True, backend=shared, chat_shell=shell)
+    options = PairOptions(over_http=True, backend=shared, chat_shell=shell)
     first = start_pair(launch_for_module, directory / "first", options)
     door = f"grpc://{first.chat_shell_grpc_target}"
     yield first, start_replica(launch_for_module, directory / "other", first, BACKEND_CHAT_SHELL_URL=door), second_url

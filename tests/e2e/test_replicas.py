@@ -53,7 +53,7 @@ def replicas(
                 seconds.append(launch(module, settings=own, directory=place, ready_url=f"{url}/readyz"))
             return launch(module, *arguments, settings=settings, **rest)
 
-        first = start_pair(launch_beside, directory / "first", PairOptions(http_door=True, backend=shared))
+        first = start_pair(launch_beside, directory / "first", PairOptions(over_http=True, backend=shared))
         seconds[0].wait_ready()
         yield first, replace(first, backend=seconds[0], backend_url=url)
     postgres_server.drop_database(name)

@@ -21,7 +21,7 @@ from tests.servers.ports import free_port
 from tests.servers.recorder import Recorder, recording
 from tests.servers.services import Launch, RunningService
 
-TRANSPORTS = pytest.mark.parametrize("http_door", first_of(False, True), ids=["grpc", "http"])
+TRANSPORTS = pytest.mark.parametrize("over_http", first_of(False, True), ids=["grpc", "http"])
 SECRETS = ("zebrafish valve", "quillmark question", "moonstone answer", "helpful-words")
 
 
@@ -35,10 +35,10 @@ class Secured:
             for name in ("backend-tls", "chat-shell-tls")
         )
 
-    def options(self, *, http_door: bool, reach: Recorder | None = None) -> PairOptions:
+    def options(self, *, over_http: bool, reach: Recorder | None = None) -> PairOptions:
         """Return what makes a pair of it."""
         return PairOptions(
-            http_door=http_door,
+            over_http=over_http,
             backend=self.backend.settings("BACKEND"),
             chat_shell=self.chat_shell.settings("CHAT_SHELL"),
             tls=True,
@@ -88,9 +88,9 @@ async def tell_secrets(pair: Pair, client: httpx2.AsyncClient) -> None:
 
 @TRANSPORTS
 async def test_nothing_travels_in_clear(
-    launch: Launch, tmp_path: Path, secured: Secured, recorder: Recorder, http_door: bool
+    launch: Launch, tmp_path: Path, secured: Secured, recorder: Recorder, over_http: bool
 ):
-    pair = start_pair(launch, tmp_path / "pair", secured.options(http_door=http_door, reach=recorder))
+    pair = start_pair(launch, tmp_path / "pair", secured.options(over_http=over_http, reach=recorder))
     async with users_client(pair, "ann", secured.authority) as client:
         await tell_secrets(pair, client)
     assert len(recorder.seen) > 5_000
@@ -99,7 +99,7 @@ async def test_nothing_travels_in_clear(
 
 
 async def test_the_recorder_would_see_what_travels_in_clear(launch: Launch, tmp_path: Path, recorder: Recorder):
-    pair = start_pair(launch, tmp_path / "pair", PairOptions(http_door=True, reach=recorder.before))
+    pair = start_pair(launch, tmp_path / "pair", PairOptions(over_http=True, reach=recorder.before))
     headers = {"Authorization": f"Bearer {pair.key('ann')}"}
     async with httpx2.AsyncClient(
         base_url=pair.backend_url, headers=headers, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
@@ -111,9 +111,9 @@ async def test_the_recorder_would_see_what_travels_in_clear(launch: Launch, tmp_
 
 @TRANSPORTS
 async def test_certificates_and_authorities_are_exchanged_under_running_streams(
-    launch: Launch, tmp_path: Path, secured: Secured, http_door: bool
+    launch: Launch, tmp_path: Path, secured: Secured, over_http: bool
 ):
-    pair = start_pair(launch, tmp_path / "pair", secured.options(http_door=http_door))
+    pair = start_pair(launch, tmp_path / "pair", secured.options(over_http=over_http))
     old, new = secured.authority, Authority("the next authority")
     async with users_client(pair, "ann", old, new) as client, FakeModelControl(pair.model_url) as model:
         await model.script(Reply(text=("be", "fore", " and", " after"), hold_after=2))
@@ -170,7 +170,7 @@ WAYS = (("/internal/v1/knowledge/search", "backend"), ("/v1/responses", "chat_sh
 def test_who_shows_no_certificate_or_a_wrong_one_is_refused(
     launch: Launch, tmp_path: Path, secured: Secured, path: str, name: str
 ):
-    pair = start_pair(launch, tmp_path / "pair", secured.options(http_door=True))
+    pair = start_pair(launch, tmp_path / "pair", secured.options(over_http=True))
     url, service = {
         "backend": (pair.backend_url, pair.backend),
         "chat_shell": (pair.chat_shell_http_url, pair.chat_shell),
@@ -204,11 +204,11 @@ WRONG_SERVERS: dict[str, Callable[[Authority], Issued]] = {
 @TRANSPORTS
 @pytest.mark.parametrize("wrong", first_of(*WRONG_SERVERS))
 async def test_a_chat_shell_with_a_wrong_certificate_gets_no_turn(
-    launch: Launch, tmp_path: Path, secured: Secured, http_door: bool, wrong: str
+    launch: Launch, tmp_path: Path, secured: Secured, over_http: bool, wrong: str
 ):
     issued = WRONG_SERVERS[wrong](secured.authority)
     secured.chat_shell.write(issued, secured.authority.certificate)
-    pair = start_pair(launch, tmp_path / "pair", secured.options(http_door=http_door))
+    pair = start_pair(launch, tmp_path / "pair", secured.options(over_http=over_http))
     async with users_client(pair, "ann", secured.authority) as client, FakeModelControl(pair.model_url) as model:
         answer = await client.post("/v1/responses", json={"input": "the quillmark question"})
         assert answer.status_code == 503
@@ -223,11 +223,11 @@ async def test_a_chat_shell_with_a_wrong_certificate_gets_no_turn(
 
 @TRANSPORTS
 async def test_a_backend_with_a_wrong_certificate_gets_no_turn_out_of_chat_shell(
-    launch: Launch, tmp_path: Path, secured: Secured, http_door: bool
+    launch: Launch, tmp_path: Path, secured: Secured, over_http: bool
 ):
     stranger = Authority("a stranger")
     secured.backend.write(stranger.issue(), secured.authority.certificate)
-    pair = start_pair(launch, tmp_path / "pair", secured.options(http_door=http_door))
+    pair = start_pair(launch, tmp_path / "pair", secured.options(over_http=over_http))
     async with users_client(pair, "ann", stranger) as client:
         answer = await client.post("/v1/responses", json={"input": "the quillmark question"})
     assert answer.status_code == 503

@@ -53,28 +53,28 @@ def tree(spans: Sequence[CollectedSpan], parent_id: str, depth: int = 0) -> list
     return lines
 
 
-def expected(*, http_door: bool) -> list[str]:
+def expected(*, over_http: bool) -> list[str]:
     inside = INSIDE.splitlines()
-    if http_door:
+    if over_http:
         way = [f"POST /v1/responses [{BACKEND}]", f"  POST /v1/responses [{CHAT_SHELL}]"]
     else:
         way = [f"execution.v1.ChatShell/Execute [{CHAT_SHELL}]"]
     under = "  " * (len(way) - 1)
     below = [*way, *(under + line for line in inside)]
-    asked_before = [f"  GET /v1/models [{BACKEND}]", f"    GET /v1/models [{CHAT_SHELL}]"] if http_door else []
+    asked_before = [f"  GET /v1/models [{BACKEND}]", f"    GET /v1/models [{CHAT_SHELL}]"] if over_http else []
     top = [f"POST /v1/responses [{BACKEND}]", *asked_before, f"  turn [{BACKEND}]"]
     return [*top, *("    " + line for line in below)]
 
 
-@pytest.mark.parametrize("http_door", first_of(False, True), ids=["grpc", "http"])
-async def test_a_restricted_turn_is_one_trace_without_content(launch: Launch, tmp_path: Path, http_door: bool) -> None:
+@pytest.mark.parametrize("over_http", first_of(False, True), ids=["grpc", "http"])
+async def test_a_restricted_turn_is_one_trace_without_content(launch: Launch, tmp_path: Path, over_http: bool) -> None:
     honest = LANGUAGES["english"]
     second, url = start_model(launch, tmp_path / "second", SECONDARY)
     second.wait_ready()
     with collecting() as collector:
         traced = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_BSP_SCHEDULE_DELAY": "100"}
         settings = {"CHAT_SHELL_SAFE_SUMMARY_MODEL": SECONDARY, "CHAT_SHELL_SAFE_SUMMARY_BASE_URL": url}
-        options = PairOptions(http_door=http_door, backend=traced, chat_shell={**traced, **settings})
+        options = PairOptions(over_http=over_http, backend=traced, chat_shell={**traced, **settings})
         pair = start_pair(launch, tmp_path, options)
         base = new_base(pair, "stocks", {"reserve-rules.md": ENGLISH}, bob="restricted_analyst")
         async with pair.control() as main, FakeModelControl(url) as secondary:
@@ -92,7 +92,7 @@ async def test_a_restricted_turn_is_one_trace_without_content(launch: Launch, tm
     of_database = {span.name for span in spans if span.attributes.get("db.system.name") == "sqlite"}
     assert {"sql change", "sql find"} < of_database, of_database
     spans = [span for span in spans if span.name not in of_database]
-    assert tree(spans, CALLER_SPAN_ID) == expected(http_door=http_door)
+    assert tree(spans, CALLER_SPAN_ID) == expected(over_http=over_http)
     assert [header.split("-")[1] for header in sent] == [TRACE_ID] * 2
     calls = [span for span in spans if span.name.startswith("chat ")]
     assert all(span.attributes["gen_ai.operation.name"] == "chat" for span in calls)
@@ -104,7 +104,7 @@ async def test_a_restricted_turn_is_one_trace_without_content(launch: Launch, tm
 
 def test_the_guide_shows_this_trace() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    assert "\n".join(expected(http_door=False)) in text
+    assert "\n".join(expected(over_http=False)) in text
 
 
 def test_a_wrong_protocol_stops_the_start(launch: Launch, tmp_path: Path) -> None:

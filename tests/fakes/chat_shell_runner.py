@@ -64,7 +64,7 @@ class ScriptedTool:
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def offered(self) -> OfferedTools:
+    async def list_offered(self) -> OfferedTools:
         """Return `offers`."""
         return self.offers
 

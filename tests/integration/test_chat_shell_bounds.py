@@ -1,4 +1,4 @@
-"""Requests at chat_shell's doors that come too slowly, or for whose bytes there is no room."""
+"""Requests at chat_shell's servers that come too slowly, or for whose bytes there is no room."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,10 +18,10 @@ from shared.http_server.server import build_server
 from shared.http_server.timing import ReadLimits
 from shared.listening import listening_socket
 from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
-from tests.fakes.chat_shell_doors import SERVICE_TOKEN, Shell, connected, grpc_door, pair, shell_with
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying_all
 from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.chat_shell_servers import SERVICE_TOKEN, Shell, connected, pair, serve_grpc, shell_with
 from tests.patience import PATIENCE_SECONDS
 
 LIMITS = ReadLimits(seconds=0.3, bytes_a_second=1000, head_bytes=4096)
@@ -65,7 +65,7 @@ async def test_half_a_request_ends(address: tuple[str, int], sent: bytes, status
 async def test_a_request_without_room_is_refused_as_overload_and_the_room_comes_back(transport: str) -> None:
     shell = narrow(1_000_000)
     async with pair(transport, shell) as client, asyncio.timeout(PATIENCE_SECONDS):
-        with shell.bounds.held() as others:
+        with shell.bounds.hold() as others:
             others.grow(999_999)
             with pytest.raises(ChatShellUnavailable):
                 await anext(client.execute(full_request()))
@@ -81,7 +81,7 @@ def call_of(channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...]) ->
 async def test_a_message_is_not_read_before_it_has_a_place() -> None:
     """The second call waits where one message alone has room, and goes on when the first gives up."""
     shell = narrow(1_000_000)
-    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+    async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         half = call_of(channel, TOKEN)
         await half.wait_for_connection()
         while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
@@ -98,12 +98,12 @@ async def test_a_message_is_not_read_before_it_has_a_place() -> None:
 
 async def test_short_messages_do_not_wait_for_long_ones_that_do_not_come() -> None:
     shell = narrow(1_000_000)
-    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+    async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         half = call_of(channel, TOKEN)
         await half.wait_for_connection()
         while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
             await asyncio.sleep(0)
-        async with connected(f"grpc://127.0.0.1:{door.port}") as client, asyncio.timeout(PATIENCE_SECONDS):
+        async with connected(f"grpc://127.0.0.1:{server.port}") as client, asyncio.timeout(PATIENCE_SECONDS):
             assert await client.models()
             assert [batch async for batch in client.execute(full_request())]
         assert shell.bounds.arriving == 1
@@ -114,8 +114,8 @@ async def test_short_messages_that_hang_give_their_places_back_soon() -> None:
     bounds = MessageBounds(8 * SHORT_MESSAGE_BYTES, 8 * SHORT_MESSAGE_BYTES, short_reading_seconds=0.5)
     announced = (*TOKEN, (MESSAGE_BYTES_KEY, "5"))
     async with (
-        grpc_door(replace(narrow(1), bounds=bounds)) as door,
-        grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel,
+        serve_grpc(replace(narrow(1), bounds=bounds)) as server,
+        grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel,
     ):
         hanging = call_of(channel, announced)
         await hanging.wait_for_connection()
@@ -134,7 +134,7 @@ async def test_short_messages_that_hang_give_their_places_back_soon() -> None:
 
 async def test_a_long_message_that_is_announced_as_short_is_refused() -> None:
     shell = narrow(1_000_000)
-    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+    async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         listing = cast(Any, channel).unary_unary(f"/{SERVICE_NAME}/ListModels")
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await listing(bytes(SHORT_MESSAGE_BYTES + 1), metadata=(*TOKEN, (MESSAGE_BYTES_KEY, "5")))
@@ -143,7 +143,7 @@ async def test_a_long_message_that_is_announced_as_short_is_refused() -> None:
 
 async def test_a_call_without_the_token_is_refused_before_its_message_comes() -> None:
     shell = narrow(1_000_000)
-    async with grpc_door(shell) as door, grpc.aio.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+    async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         call = call_of(channel, ())
         with pytest.raises(grpc.aio.AioRpcError) as refused:
             await call.read()

@@ -15,9 +15,9 @@ from chat_shell.servers.grpc.server import create_grpc_server
 from shared.certificates import CertificateFiles, Certificates
 from shared.http_server.tls_listener import HandshakeLimits
 from tests.fakes.certificates import HeardCertificates
-from tests.fakes.chat_shell_doors import SERVICE_TOKEN, shell_with
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying
+from tests.fakes.chat_shell_servers import SERVICE_TOKEN, shell_with
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.certificates import Authority, MountedSecret
 
@@ -61,14 +61,14 @@ async def port_of(words: str, folder: Path, limits: HandshakeLimits) -> AsyncGen
         secret = MountedSecret(folder / "tls", authority.issue(), authority.certificate)
         certificates = Certificates(CertificateFiles(secret.certificate, secret.key), HeardCertificates())
     shell = shell_with(ScriptedRunner(saying(FINISHED)))
-    door = create_grpc_server(
+    server = create_grpc_server(
         shell.turns, SERVICE_TOKEN, shell.bounds, address="127.0.0.1:0", certificates=certificates, limits=limits
     )
-    await door.start()
+    await server.start()
     try:
-        yield Port(door.port, authority)
+        yield Port(server.port, authority)
     finally:
-        await door.stop(grace_seconds=0)
+        await server.stop(grace_seconds=0)
 
 
 async def closed(reader: asyncio.StreamReader) -> None:

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.chat_completions.model import ChatCompletionsApi
-from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, configured_models
+from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, build_models
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
 from chat_shell.models.transport.session import open_session
@@ -335,7 +335,7 @@ async def test_a_failure_is_a_warning_with_model_host_and_status_and_no_word_of_
     server.script(Reply(status=503, body="my secret"), Reply(text=("a",), fault=Fault.CUT))
     entry = ModelEntry(name="fake-model", base_url=server.base_url)
     async with open_session() as session:
-        directory = configured_models((entry,), session, StandingClock())
+        directory = build_models((entry,), session, StandingClock())
         with capture_logs() as lines:
             for _ in range(2):
                 stream = cast(AsyncGenerator[ModelFragment], directory.model("fake-model").stream(model_call(), FAR))
@@ -356,7 +356,7 @@ class TestLogging:
     async def directory(self, server: FakeModelServer) -> AsyncIterator[ConfiguredModels]:
         entry = ModelEntry(name="fake-model", base_url=server.base_url)
         async with open_session() as session:
-            yield configured_models((entry,), session, StandingClock(), ModelOptions(log_requests=True))
+            yield build_models((entry,), session, StandingClock(), ModelOptions(log_requests=True))
 
     def stream(self, directory: ConfiguredModels) -> AsyncGenerator[ModelFragment]:
         return cast(AsyncGenerator[ModelFragment], directory.model("fake-model").stream(model_call(), FAR))

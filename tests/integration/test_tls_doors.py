@@ -15,9 +15,9 @@ from shared.http_server.server import build_server
 from shared.http_server.tls_listener import TOO_MANY, TOO_SLOW, HandshakeLimits, TlsListener
 from shared.listening import listening_socket
 from tests.fakes.certificates import HeardCertificates
-from tests.fakes.chat_shell_doors import shell_with
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying
+from tests.fakes.chat_shell_servers import shell_with
 from tests.fakes.http_door import FakeHouse
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.certificates import Authority, MountedSecret

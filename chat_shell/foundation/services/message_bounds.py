@@ -48,7 +48,7 @@ class MessageBounds:
         """How many messages may be arriving over gRPC now."""
         return self._arriving.taken + self._arriving_short.taken
 
-    def held(self) -> Lease:
+    def hold(self) -> Lease:
         """Return a lease of bytes that grows with a request; use it as `with`."""
         return self._budget.lease()
 

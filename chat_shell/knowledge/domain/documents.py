@@ -56,7 +56,7 @@ class DocumentNumbers:
         """Forget the documents, so that none of them can be cited, but continue their numbers."""
         return DocumentNumbers(highest=max(self.highest, *self.documents, 0))
 
-    def joined(self, later: "DocumentNumbers") -> "DocumentNumbers":
+    def join(self, later: "DocumentNumbers") -> "DocumentNumbers":
         """Add documents that were numbered later in the conversation."""
         return DocumentNumbers({**self.documents, **later.documents}, max(self.highest, later.highest))
 

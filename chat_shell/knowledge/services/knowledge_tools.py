@@ -8,7 +8,7 @@ from chat_shell.knowledge.services.search_tool import KnowledgeBaseSearch, SafeS
 from chat_shell.tools.ports.tools import Tool
 
 
-def knowledge_tools(knowledge: Knowledge, summaries: SafeSummaries) -> tuple[Tool, ...]:
+def build_knowledge_tools(knowledge: Knowledge, summaries: SafeSummaries) -> tuple[Tool, ...]:
     """Create the knowledge tools, sorted by name; restricted bases are searched through `summaries`."""
     return (
         KnowledgeBaseListDocuments(knowledge),

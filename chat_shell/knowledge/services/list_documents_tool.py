@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from chat_shell.knowledge.ports import Knowledge, KnowledgeDocument
 from chat_shell.knowledge.services.turn_knowledge import BaseIds, bases_in_scope, credentials_of
 from chat_shell.tools.domain.tool_answers import ToolAnswer
-from chat_shell.tools.domain.tool_calls import checked
+from chat_shell.tools.domain.tool_calls import validate_arguments
 from chat_shell.tools.ports.tools import ToolContext
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
@@ -33,7 +33,7 @@ class KnowledgeBaseListDocuments:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
         """List the documents of the bound bases, or of the named ones among them."""
-        base_ids = bases_in_scope(checked(_ListArguments, arguments).knowledge_base_ids, context)
+        base_ids = bases_in_scope(validate_arguments(_ListArguments, arguments).knowledge_base_ids, context)
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)
         listed = await self._knowledge.list_documents(credentials_of(context), base_ids)

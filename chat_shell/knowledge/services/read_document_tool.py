@@ -12,7 +12,7 @@ from chat_shell.knowledge.services.turn_knowledge import (
     credentials_of,
 )
 from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
-from chat_shell.tools.domain.tool_calls import checked
+from chat_shell.tools.domain.tool_calls import validate_arguments
 from chat_shell.tools.ports.tools import ToolContext
 from shared.models.events import ModelCard
 from shared.models.values import JsonObject
@@ -40,7 +40,7 @@ class KnowledgeBaseReadDocument:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
         """Read one page of a document of the bound bases."""
-        wanted = checked(_ReadArguments, arguments)
+        wanted = validate_arguments(_ReadArguments, arguments)
         base_ids = bases_in_scope(None, context)
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)

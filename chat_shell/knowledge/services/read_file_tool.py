@@ -8,7 +8,7 @@ from chat_shell.knowledge.ports import Knowledge
 from chat_shell.knowledge.services.read_document_tool import document_of_page, page_characters
 from chat_shell.knowledge.services.turn_knowledge import NonBlankText, credentials_of
 from chat_shell.tools.domain.tool_answers import ToolAnswer
-from chat_shell.tools.domain.tool_calls import checked
+from chat_shell.tools.domain.tool_calls import validate_arguments
 from chat_shell.tools.ports.tools import ToolContext
 from shared.models.values import JsonObject
 from shared.prompts.read_file import READ_FILE_TOOL
@@ -33,7 +33,7 @@ class ReadFile:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> ToolAnswer:
         """Read one page of a file that the turn's ticket names."""
-        wanted = checked(_ReadFileArguments, arguments)
+        wanted = validate_arguments(_ReadFileArguments, arguments)
         page = await self._knowledge.read_file(
             credentials_of(context), wanted.file_id, offset=wanted.offset, limit=page_characters(context.card)
         )

@@ -19,7 +19,7 @@ from chat_shell.knowledge.services.turn_knowledge import (
 from chat_shell.sealed.outcome import SealedSearch
 from chat_shell.sealed.released import Released
 from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
-from chat_shell.tools.domain.tool_calls import checked
+from chat_shell.tools.domain.tool_calls import validate_arguments
 from chat_shell.tools.ports.tools import ToolContext
 from shared.models.execution import AccessMode
 from shared.models.values import JsonObject
@@ -59,7 +59,7 @@ class KnowledgeBaseSearch:
         Where any of these is restricted, only the restricted ones are searched, and the answer asks the model to search
         the others separately.
         """
-        wanted = checked(_SearchArguments, arguments)
+        wanted = validate_arguments(_SearchArguments, arguments)
         base_ids = bases_in_scope(wanted.knowledge_base_ids, context)
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)

@@ -82,7 +82,7 @@ def _blocks(message: Message, sends_thinking: bool) -> Iterator[JsonObject]:
             yield from _said(message, sends_thinking)
         case ToolMessage():
             content = message.content if isinstance(message.content, str) else list(_parts(message.content))
-            yield {"type": "tool_result", "tool_use_id": accepted_call_id(message.call_id), "content": content}
+            yield {"type": "tool_result", "tool_use_id": fit_call_id(message.call_id), "content": content}
         case _:
             yield from _parts(message.content)
 
@@ -97,7 +97,7 @@ def _said(message: AssistantMessage, sends_thinking: bool) -> Iterator[JsonObjec
                 arguments = _input(piece.arguments)
                 yield {
                     "type": "tool_use",
-                    "id": accepted_call_id(piece.call_id),
+                    "id": fit_call_id(piece.call_id),
                     "name": piece.name,
                     "input": arguments,
                 }
@@ -132,7 +132,7 @@ def _source(url: str) -> JsonObject:
     return {"type": "base64", "media_type": inline[1], "data": inline[2]}
 
 
-def accepted_call_id(given: str) -> str:
+def fit_call_id(given: str) -> str:
     """Return the id of a tool call in the characters that the API takes; other ids are hashed, each in one way."""
     return given if _CALL_ID.fullmatch(given) else f"call_{blake2b(given.encode(), digest_size=12).hexdigest()}"
 
@@ -149,7 +149,7 @@ def _input(arguments: str) -> JsonValue:
     return orjson.Fragment(arguments) if is_object else {"INVALID_JSON": arguments}
 
 
-def unmarked(messages: Sequence[JsonObject]) -> list[tuple[JsonValue, JsonObject]]:
+def remove_marks(messages: Sequence[JsonObject]) -> list[tuple[JsonValue, JsonObject]]:
     """Return the role and each block of messages without their cache marks, as the provider's cache compares them."""
     return [
         (message["role"], {name: block[name] for name in block if name != "cache_control"})

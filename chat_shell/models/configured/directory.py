@@ -58,7 +58,7 @@ class ConfiguredModels:
         return found
 
 
-def configured_models(
+def build_models(
     entries: tuple[ModelEntry, ...],
     session: aiohttp.ClientSession,
     clock: Clock,

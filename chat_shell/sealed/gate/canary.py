@@ -7,7 +7,7 @@ from shared.disclosure.folding import fold
 _SHORTEST = 6
 
 
-def folded_canaries(tokens: Iterable[str]) -> frozenset[str]:
+def fold_canaries(tokens: Iterable[str]) -> frozenset[str]:
     """Return tokens in the form in which they are looked for: letters and digits alone."""
     return frozenset(bare for token in tokens if len(bare := _bare(token)) >= _SHORTEST)
 

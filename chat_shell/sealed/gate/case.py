@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from chat_shell.sealed.gate.canary import folded_canaries
+from chat_shell.sealed.gate.canary import fold_canaries
 from chat_shell.sealed.protected import ProtectedChunk
 from shared.disclosure.combinations import Combinations
 from shared.disclosure.folding import fold
@@ -62,7 +62,7 @@ def prepare(
         hidden=HiddenTerms.of(readings, own, others),
         passages=index_passages([text for source in sources for text in _texts(source)], fold(newest)),
         outlines=tuple(_outlines(chunks)),
-        canaries=folded_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
+        canaries=fold_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
     )
 
 

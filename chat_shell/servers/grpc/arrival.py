@@ -32,7 +32,7 @@ def check_announced(count: int) -> None:
         raise InvalidRequest(f"The message is longer than '{MESSAGE_BYTES_KEY}' says.")
 
 
-def has_arrived() -> None:
+def release_place() -> None:
     """Give back the place of the current call's message; handlers call it once they have decoded the message."""
     _PLACE.get().release()
 

@@ -19,7 +19,7 @@ from grpc import (
 from grpc.aio import ServicerContext
 
 from chat_shell.foundation.services.message_bounds import MessageBounds
-from chat_shell.servers.grpc.arrival import check_announced, has_arrived
+from chat_shell.servers.grpc.arrival import check_announced, release_place
 from chat_shell.servers.grpc.statuses import grpc_status, trailers_of
 from chat_shell.turns.services.turn_service import TurnService
 from protos.execution.v1 import chat_shell_pb2, request_pb2
@@ -61,21 +61,21 @@ class ChatShellHandlers:
         return method_handlers_generic_handler(
             SERVICE_NAME,
             {
-                "Execute": unary_stream_rpc_method_handler(with_error_status(traced("Execute", self.execute))),
+                "Execute": unary_stream_rpc_method_handler(with_error_status(trace_calls("Execute", self.execute))),
                 "ListModels": unary_unary_rpc_method_handler(with_error_status(self.list_models)),
                 "ListTools": unary_unary_rpc_method_handler(with_error_status(self.list_tools)),
-                "RunTool": unary_unary_rpc_method_handler(with_error_status(traced("RunTool", self.run_tool))),
+                "RunTool": unary_unary_rpc_method_handler(with_error_status(trace_calls("RunTool", self.run_tool))),
             },
         )
 
     async def execute(self, body: bytes, context: Context) -> None:
         """Run a turn; cancelling the call cancels the turn."""
         check_announced(len(body))
-        with self._bounds.held() as held:
+        with self._bounds.hold() as held:
             held.grow(len(body))
             decoded = await _decoded(_decode, body)
-            has_arrived()
-            request = self._turns.bounded(decoded, context.time_remaining())
+            release_place()
+            request = self._turns.bring_forward(decoded, context.time_remaining())
             knows_newer = _metadata_of(context, NEWER_EVENTS_HEADER) is not None
             async with self._turns.open(request) as events:
                 while ready := await events.take():
@@ -86,24 +86,24 @@ class ChatShellHandlers:
     async def list_models(self, body: bytes, _context: Context) -> bytes:
         """List the models that are offered."""
         check_announced(len(body))
-        has_arrived()
+        release_place()
         cards = [card_to_proto(card) for card in self._turns.models()]
         return chat_shell_pb2.ListModelsResponse(models=cards).SerializeToString()
 
     async def list_tools(self, body: bytes, _context: Context) -> bytes:
         """List the tools of tool servers, and the skills."""
         check_announced(len(body))
-        has_arrived()
+        release_place()
         return offered_to_proto(await self._turns.offered_tools()).SerializeToString()
 
     async def run_tool(self, body: bytes, context: Context) -> bytes:
         """Run one tool; cancelling the call cancels the tool."""
         check_announced(len(body))
-        with self._bounds.held() as held:
+        with self._bounds.hold() as held:
             held.grow(len(body))
             call = await _decoded(_decode_call, body)
-            has_arrived()
-            turn = self._turns.bounded(call.turn, context.time_remaining())
+            release_place()
+            turn = self._turns.bring_forward(call.turn, context.time_remaining())
             result = await self._turns.run_tool(call.model_copy(update={"turn": turn}))
         return tool_result_to_proto(result).SerializeToString()
 
@@ -127,7 +127,7 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
     return call
 
 
-def traced(method: str, answer: Answer[T]) -> Answer[T]:
+def trace_calls(method: str, answer: Answer[T]) -> Answer[T]:
     """Trace the calls of a method, each under the span of its caller."""
 
     async def call(body: bytes, context: Context) -> T:

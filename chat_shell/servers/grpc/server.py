@@ -31,7 +31,7 @@ class HealthServicer(Protocol):
         ...
 
 
-class GrpcDoor:
+class GrpcServer:
     """A server that is bound to its port; start it inside the event loop in which it will serve."""
 
     def __init__(self, server: grpc.aio.Server, health_servicer: HealthServicer, port: int) -> None:
@@ -61,7 +61,7 @@ def create_grpc_server(
     address: str,
     certificates: Certificates | None = None,
     limits: HandshakeLimits = DEFAULT_LIMITS,
-) -> GrpcDoor:
+) -> GrpcServer:
     """Build the server and bind it; port 0 chooses a free port. With certificates it speaks TLS, and nothing else.
 
     Raises:
@@ -83,8 +83,8 @@ def create_grpc_server(
     cast(Any, health_pb2_grpc).add_HealthServicer_to_server(health_servicer, server)
     reflection.enable_server_reflection((SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
     if certificates is None:
-        return GrpcDoor(server, health_servicer, server.add_insecure_port(address))
-    return GrpcDoor(server, health_servicer, server.add_secure_port(address, _credentials(certificates)))
+        return GrpcServer(server, health_servicer, server.add_insecure_port(address))
+    return GrpcServer(server, health_servicer, server.add_secure_port(address, _credentials(certificates)))
 
 
 def _connection_options(limits: HandshakeLimits) -> tuple[tuple[str, int], ...]:

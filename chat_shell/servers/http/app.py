@@ -89,14 +89,14 @@ def _turn_routes(
 
     @router.post("/responses")
     async def run_turn(request: Request) -> Response:
-        with bounds.held() as held:
+        with bounds.hold() as held:
             body = await read_json_object(request, bounds.max_message_bytes, held)
             execution = OpenAIRequestConverter.to_execution_request(body)
             return TurnResponse(turns, execution, heartbeat_seconds, at_end=held.keep())
 
     @router.post("/tools/{tool}")
     async def run_tool(request: Request, tool: str) -> Response:
-        with bounds.held() as held:
+        with bounds.hold() as held:
             call = call_from_body(tool, await read_json_object(request, bounds.max_message_bytes, held))
             return _json((await turns.run_tool(call)).model_dump())
 

@@ -33,14 +33,14 @@ class DroppedTool(NamedTuple):
     reason: str
 
 
-class CheckedList(NamedTuple):
+class CheckedTools(NamedTuple):
     """What is offered of a server's list, sorted by name, and what is not."""
 
     tools: tuple[ServedTool, ...]
     dropped: tuple[DroppedTool, ...]
 
 
-def checked_list(entry: ServerEntry, listed: Sequence[ListedTool]) -> CheckedList:
+def check_list(entry: ServerEntry, listed: Sequence[ListedTool]) -> CheckedTools:
     """Return the tools of a server that may be offered. The order of the list changes nothing."""
     taken: dict[str, ServedTool] = {}
     left_bytes = MAX_LIST_BYTES
@@ -55,7 +55,7 @@ def checked_list(entry: ServerEntry, listed: Sequence[ListedTool]) -> CheckedLis
         else:
             taken[served.definition.name] = served
             left_bytes -= size_bytes
-    return CheckedList(tuple(taken[name] for name in sorted(taken)), tuple(dropped))
+    return CheckedTools(tuple(taken[name] for name in sorted(taken)), tuple(dropped))
 
 
 def _order(tool: ListedTool) -> tuple[str, str, str]:

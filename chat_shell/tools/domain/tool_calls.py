@@ -63,7 +63,7 @@ def with_decoded_arguments(call: ToolCall) -> ToolCall:
     return call.model_copy(update={"arguments": meant}) if isinstance(meant, str) and meant.strip() else call
 
 
-def checked(shape: type[Arguments], arguments: JsonObject) -> Arguments:
+def validate_arguments(shape: type[Arguments], arguments: JsonObject) -> Arguments:
     """Validate decoded arguments.
 
     Raises:

@@ -33,7 +33,7 @@ _PARAMETER = re.compile(r"\s*<parameter=([^>\s]+)\s*>(.*?)</parameter>", re.DOTA
 _BLANKS = re.compile(r"\s+")
 
 
-def written_calls(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
+def read_written_calls(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
     """Return the calls of which a whole answer consists; none where anything else stands in it."""
     try:
         calls = tuple(_calls_in(text.strip(), names))
@@ -42,7 +42,7 @@ def written_calls(text: str, names: Collection[str]) -> tuple[ToolCall, ...]:
     return calls if len(calls) <= MAX_WRITTEN_CALLS else ()
 
 
-def holds_written_call(messages: Sequence[Message]) -> bool:
+def has_written_call(messages: Sequence[Message]) -> bool:
     """Whether a call that was written as text is among the calls of a turn: one answer of a turn is read so."""
     said = (message for message in messages if isinstance(message, AssistantMessage))
     return any(call.call_id.startswith(_ID_PREFIX) for message in said for call in message.tool_calls)
@@ -75,7 +75,7 @@ class TextOfCalls:
 
     def take_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls that the ended answer consists of, of which nothing is shown; none where it has words."""
-        calls = written_calls("".join(self._held), self._names) if self._may_be_calls else ()
+        calls = read_written_calls("".join(self._held), self._names) if self._may_be_calls else ()
         if calls:
             self._held.clear()
         return calls

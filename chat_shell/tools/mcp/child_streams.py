@@ -47,7 +47,7 @@ class Child:
 
 
 @asynccontextmanager
-async def started_child(link: LocalServer, max_bytes: int) -> AsyncGenerator[tuple[Child, Streams]]:
+async def start_child(link: LocalServer, max_bytes: int) -> AsyncGenerator[tuple[Child, Streams]]:
     """Start a child with the streams to it; it is ended with the block, and all that it has started.
 
     Of what it writes to its standard error the last is kept, and nothing of it is shown here: it may hold anything.

@@ -11,9 +11,9 @@ from mcp.client.session import ClientSession
 
 from chat_shell.tools.domain.definitions import ListedTool
 from chat_shell.tools.domain.server_entry import LocalServer, ServerEntry
-from chat_shell.tools.mcp.child_streams import Child, Streams, started_child
+from chat_shell.tools.mcp.child_streams import Child, Streams, start_child
 from chat_shell.tools.mcp.messages import call_tool, read_list
-from chat_shell.tools.mcp.sessions import ServerTasks, tried
+from chat_shell.tools.mcp.sessions import ServerTasks, attempt
 from chat_shell.tools.ports.tool_servers import CallFailure, CallResult, ToolServerFailed
 from shared.models.values import JsonObject
 
@@ -83,7 +83,7 @@ class LocalToolServer:
         loop = asyncio.get_running_loop()
         while True:
             started_at = loop.time()
-            await tried(self._live)
+            await attempt(self._live)
             self._log_end()
             if loop.time() - started_at > LONGEST_PAUSE_SECONDS:
                 pause_seconds = FIRST_PAUSE_SECONDS
@@ -95,7 +95,7 @@ class LocalToolServer:
         self._has_started.clear()
         self._newest, self._has_served = None, False
         try:
-            async with started_child(self._link, self._max_bytes) as (child, streams):
+            async with start_child(self._link, self._max_bytes) as (child, streams):
                 self._newest = child
                 async with asyncio.timeout(HANDSHAKE_SECONDS) as limit, Client(_as_transport(streams)) as client:
                     limit.reschedule(None)

@@ -44,7 +44,7 @@ class ServerTasks:
         group = self._group
         if group is None:
             raise ToolServerFailed(CallFailure.AWAY)
-        task = group.create_task(tried(work))
+        task = group.create_task(attempt(work))
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
@@ -66,7 +66,7 @@ def _cancel(task: asyncio.Task[object]) -> None:
     asyncio.get_running_loop().call_later(FAREWELL_SECONDS, task.cancel)
 
 
-async def tried(work: Callable[[], Awaitable[T]]) -> tuple[T] | CallFailure:
+async def attempt(work: Callable[[], Awaitable[T]]) -> tuple[T] | CallFailure:
     """Return the result of work with a server, or why there is none; nothing but cancellation is raised.
 
     An error in a task group would end all that runs there, and the sender of messages chooses the paths of the library.

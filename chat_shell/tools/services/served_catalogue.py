@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from chat_shell.tools.domain.definitions import checked_list
+from chat_shell.tools.domain.definitions import check_list
 from chat_shell.tools.domain.server_entry import ServerEntry
 from chat_shell.tools.ports.tool_servers import CallFailure, ToolServer, ToolServerFailed, ToolServerObserver
 from shared.models.execution import ServedTool
@@ -48,7 +48,7 @@ class ToolServerCatalogue:
         self._observer = observer
         self._sleep = sleep
 
-    async def offered(self) -> OfferedTools:
+    async def list_offered(self) -> OfferedTools:
         """Return what is known; a server that is away keeps the list that it gave last."""
         try:
             async with asyncio.timeout(FIRST_LISTS_SECONDS):
@@ -89,7 +89,7 @@ class ToolServerCatalogue:
                 listed = await cached.server.list_tools()
         except TimeoutError:
             raise ToolServerFailed(CallFailure.TOO_SLOW) from None
-        checked = await asyncio.to_thread(checked_list, cached.entry, listed)
+        checked = await asyncio.to_thread(check_list, cached.entry, listed)
         if checked.tools != cached.tools:
             self._observer.tools_listed(cached.entry.name, len(checked.tools), checked.dropped)
         cached.tools, cached.is_failing = checked.tools, False

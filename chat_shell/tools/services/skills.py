@@ -5,7 +5,7 @@ from typing import cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat_shell.tools.domain.tool_answers import ToolAnswer
-from chat_shell.tools.domain.tool_calls import checked
+from chat_shell.tools.domain.tool_calls import validate_arguments
 from chat_shell.tools.ports.skills import Skills
 from chat_shell.tools.ports.tools import ToolContext
 from shared.models.execution import ServedTool
@@ -40,7 +40,7 @@ class ReadSkill:
         Raises:
             ArgumentsRejected: the arguments are not valid; its message is sent to the model.
         """
-        asked = checked(_Arguments, arguments)
+        asked = validate_arguments(_Arguments, arguments)
         if asked.name not in _names_in(served):
             return ToolAnswer(text=NO_SUCH_SKILL + ", ".join(_names_in(served)), failed=True)
         text = await self._skills.read(asked.name, asked.file)

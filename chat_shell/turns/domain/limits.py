@@ -23,18 +23,18 @@ class KnowledgeAllowance:
 
     def refusal(self) -> str | None:
         """Say why no further call may be made, or None when one may."""
-        if self.exhausted:
+        if self.is_exhausted:
             return BUDGET_EXHAUSTED
         return CALL_LIMIT_REACHED if self.calls_left <= 0 else None
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether the prompt leaves no room for a further result."""
         return self.used_tokens * 100 >= self.budget_tokens * REFUSAL_PERCENT
 
     def has_room_for(self, text: str) -> bool:
         """Whether a result still goes into the prompt."""
-        return not self.exhausted and self.after_text(text).used_tokens <= self.budget_tokens
+        return not self.is_exhausted and self.after_text(text).used_tokens <= self.budget_tokens
 
     def after_call(self) -> "KnowledgeAllowance":
         """Count one call."""

@@ -19,7 +19,7 @@ class EarlierCalls:
         said = (message for message in messages if isinstance(message, AssistantMessage))
         self._counted = Counter(key for message in said for key in {_key(call) for call in message.tool_calls})
 
-    def exhausted(self, call: ToolCall) -> bool:
+    def is_exhausted(self, call: ToolCall) -> bool:
         """Whether a call has been made as often as it may."""
         return self._counted[_key(call)] >= MAX_EQUAL_CALLS
 

@@ -37,12 +37,12 @@ class EventBuffer:
         self._refusal: BallastError | None = None
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         """Whether any event has been added."""
         return self._last is not None
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the terminal event has been added."""
         return isinstance(self._last, TurnEnd)
 

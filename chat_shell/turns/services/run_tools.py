@@ -81,7 +81,7 @@ class Toolbox:
         self._observer = observer
         self._timeout_seconds = timeout_seconds
 
-    def offered(self, request: ExecutionRequest) -> tuple[ToolDefinition, ...]:
+    def offer(self, request: ExecutionRequest) -> tuple[ToolDefinition, ...]:
         """Return what is offered to the model, ours and the client's, sorted by name.
 
         Raises:

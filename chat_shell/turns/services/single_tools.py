@@ -28,11 +28,11 @@ class SingleTools:
     def __init__(self, toolbox: Toolbox, models: ModelDirectory, offered: ToolLister) -> None:
         self._toolbox = toolbox
         self._models = models
-        self._offered = offered
+        self._list_offered = offered
 
-    async def offered(self) -> OfferedTools:
+    async def list_offered(self) -> OfferedTools:
         """Return the tools of tool servers, and the skills."""
-        return await self._offered()
+        return await self._list_offered()
 
     async def __call__(self, call: SingleToolCall) -> SingleToolResult:
         """Run a call. A call that is refused or fails has a result that says so; nothing but cancellation is raised."""

@@ -35,15 +35,17 @@ class ToolRound:
     allowance: KnowledgeAllowance
 
 
-def without_repeated(calls: Sequence[AdmittedCall], earlier: EarlierCalls) -> tuple[AdmittedCall, ...]:
+def refuse_repeated(calls: Sequence[AdmittedCall], earlier: EarlierCalls) -> tuple[AdmittedCall, ...]:
     """Refuse calls that the turn has made again and again."""
     return tuple(
-        replace(one, tool=None, refusal=tool_results.CALL_REPEATED) if one.tool and earlier.exhausted(one.call) else one
+        replace(one, tool=None, refusal=tool_results.CALL_REPEATED)
+        if one.tool and earlier.is_exhausted(one.call)
+        else one
         for one in calls
     )
 
 
-def searches_started(calls: Sequence[AdmittedCall]) -> tuple[SearchStarted, ...]:
+def announce_searches(calls: Sequence[AdmittedCall]) -> tuple[SearchStarted, ...]:
     """Announce the knowledge searches among the calls."""
     return tuple(
         SearchStarted(call_id=one.call.call_id, queries=(one.search_query,))
@@ -52,7 +54,7 @@ def searches_started(calls: Sequence[AdmittedCall]) -> tuple[SearchStarted, ...]
     )
 
 
-def served_started(calls: Sequence[AdmittedCall]) -> tuple[ServedCallStarted, ...]:
+def announce_served_calls(calls: Sequence[AdmittedCall]) -> tuple[ServedCallStarted, ...]:
     """Announce the calls of tools of tool servers."""
     return tuple(
         ServedCallStarted(

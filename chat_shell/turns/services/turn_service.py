@@ -36,7 +36,7 @@ class ToolRunner(Protocol):
         """Run one tool; nothing but cancellation is raised."""
         ...
 
-    async def offered(self) -> OfferedTools:
+    async def list_offered(self) -> OfferedTools:
         """Return the tools of tool servers, and the skills."""
         ...
 
@@ -73,9 +73,9 @@ class TurnService:
 
     async def offered_tools(self) -> OfferedTools:
         """Return the tools of tool servers, and the skills."""
-        return await self._run_tool.offered()
+        return await self._run_tool.list_offered()
 
-    def bounded(self, request: ExecutionRequest, left_seconds: float | None) -> ExecutionRequest:
+    def bring_forward(self, request: ExecutionRequest, left_seconds: float | None) -> ExecutionRequest:
         """Return the request with the earlier one of its deadline and the call's, which ends in `left_seconds`."""
         if left_seconds is None or left_seconds >= remaining_seconds(request.deadline, self._clock.now()):
             return request
@@ -146,9 +146,9 @@ class TurnService:
 
 
 def _end_with_error(buffer: EventBuffer, error: BallastError) -> None:
-    if buffer.complete:
+    if buffer.is_complete:
         buffer.end()
-    elif buffer.begun:
+    elif buffer.has_begun:
         buffer.end(final_events=(TurnFailed(error=report_of(error), usage=Usage()),))
     else:
         buffer.end(refusal=error)

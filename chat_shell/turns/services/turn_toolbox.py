@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from chat_shell.knowledge.domain.citations import CitedDocument
 from chat_shell.knowledge.domain.documents import numbers_in
-from chat_shell.tools.domain.written_calls import holds_written_call
+from chat_shell.tools.domain.written_calls import has_written_call
 from chat_shell.tools.ports.tools import ToolContext
 from chat_shell.turns.domain.limits import KnowledgeAllowance, knowledge_calls_in, result_tokens
 from chat_shell.turns.domain.repetition import EarlierCalls
@@ -14,11 +14,11 @@ from chat_shell.turns.services.answer_text import ReadText
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.tool_round import (
     ToolRoundEvent,
+    announce_searches,
+    announce_served_calls,
     finish_round,
     hide,
-    searches_started,
-    served_started,
-    without_repeated,
+    refuse_repeated,
 )
 from shared.models.events import ExecutionEvent, ModelCard
 from shared.models.execution import AccessMode, ExecutionRequest, Purpose
@@ -41,9 +41,9 @@ class TurnToolbox:
         self._context = ToolContext(request=request, card=card, result_tokens=result_tokens(card, most_result_tokens))
         self._is_full = request.knowledge.access_mode is AccessMode.FULL
         numbers = numbers_in(prompt)
-        self._numbers = (numbers if self._is_full else numbers.without_documents()).joined(numbers_in(request.added))
+        self._numbers = (numbers if self._is_full else numbers.without_documents()).join(numbers_in(request.added))
         self._calls_left = max(0, request.limits.max_knowledge_calls - knowledge_calls_in(request.added))
-        self.offered = toolbox.offered(request)
+        self.offered = toolbox.offer(request)
 
     def answer_text(self, state: TurnState, step: CallModel) -> ReadText:
         """Begin to read the text of the answer to a model call."""
@@ -52,10 +52,10 @@ class TurnToolbox:
     async def run(self, state: TurnState, step: RunTools, emit: Emit) -> ToolsAnswered:
         """Run our own calls; those that the turn has made again and again are refused."""
         calls, allowance = self._toolbox.admit(step.own, self._context, self._allowance(state))
-        calls = without_repeated(calls, EarlierCalls(state.added))
-        for search in searches_started(calls):
+        calls = refuse_repeated(calls, EarlierCalls(state.added))
+        for search in announce_searches(calls):
             await emit(search)
-        for started in served_started(calls):
+        for started in announce_served_calls(calls):
             await emit(self._shown(started))
         answers = await self._toolbox.run(calls, self._context)
         ended = finish_round(calls, answers, self._numbers, allowance, self._context.result_tokens)
@@ -78,7 +78,7 @@ class TurnToolbox:
 
     def _callable(self, state: TurnState, step: CallModel) -> Collection[str]:
         """Return the tools of which an answer may be calls in the form of text, which is read so once a turn."""
-        if step.tool_choice == "none" or holds_written_call(state.added):
+        if step.tool_choice == "none" or has_written_call(state.added):
             return ()
         return frozenset(tool.name for tool in self.offered)
 

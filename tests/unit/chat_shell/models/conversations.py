@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from hypothesis import strategies as st
 
-from chat_shell.models.anthropic_messages.blocks import unmarked
+from chat_shell.models.anthropic_messages.blocks import remove_marks
 from chat_shell.models.anthropic_messages.encoder import MessagesForm, encode_messages_request
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
@@ -46,8 +46,8 @@ def sent_items(call: ModelCall) -> list[Any]:
 
 def sent_blocks(call: ModelCall) -> list[Any]:
     body = orjson.loads(encode_messages_request(call, FORM))
-    header = unmarked([{"role": "system", "content": [*body.get("tools", []), *body["system"]]}])
-    return [*header, *unmarked(body["messages"])]
+    header = remove_marks([{"role": "system", "content": [*body.get("tools", []), *body["system"]]}])
+    return [*header, *remove_marks(body["messages"])]
 
 
 COMPARED: dict[str, Callable[[ModelCall], list[Any]]] = {

@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from chat_shell.models.anthropic_messages.assembler import MessageAssembler
-from chat_shell.models.anthropic_messages.blocks import accepted_call_id
+from chat_shell.models.anthropic_messages.blocks import fit_call_id
 from chat_shell.models.anthropic_messages.encoder import MessagesForm, encode_messages_request
 from chat_shell.models.anthropic_messages.model import AnthropicMessagesApi
 from chat_shell.models.anthropic_messages.thinking import ThinkingMode
@@ -146,9 +146,9 @@ def test_results_of_tools_come_first_in_their_message():
 
 
 def test_an_id_of_another_provider_gets_one_that_is_taken_the_same_for_call_and_result():
-    assert accepted_call_id("toolu_1") == "toolu_1"
-    assert accepted_call_id("call:1") == accepted_call_id("call:1") != accepted_call_id("call/1")
-    assert accepted_call_id("").startswith("call_")
+    assert fit_call_id("toolu_1") == "toolu_1"
+    assert fit_call_id("call:1") == fit_call_id("call:1") != fit_call_id("call/1")
+    assert fit_call_id("").startswith("call_")
 
 
 def test_an_empty_answer_leaves_no_message():

@@ -6,7 +6,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from chat_shell.models.configured.directory import ModelOptions, configured_models
+from chat_shell.models.configured.directory import ModelOptions, build_models
 from chat_shell.models.configured.entries import (
     DEFAULT_CONTEXT_WINDOW_TOKENS,
     DEFAULT_MAX_OUTPUT_TOKENS,
@@ -123,7 +123,7 @@ async def test_models_stand_in_the_operators_order_and_the_first_entry_of_a_name
         ModelEntry(name="m", base_url="http://y", context_window_tokens=2000),
     )
 
-    directory = configured_models(entries, session, StandingClock(), ModelOptions(log_requests=True))
+    directory = build_models(entries, session, StandingClock(), ModelOptions(log_requests=True))
 
     assert [card.name for card in directory.cards()] == ["m", "a"]
     assert directory.card("m").context_window_tokens == 1000
@@ -131,7 +131,7 @@ async def test_models_stand_in_the_operators_order_and_the_first_entry_of_a_name
 
 
 async def test_a_model_that_is_not_offered(session: aiohttp.ClientSession):
-    directory = configured_models((ModelEntry(name="m", base_url="http://x"),), session, StandingClock())
+    directory = build_models((ModelEntry(name="m", base_url="http://x"),), session, StandingClock())
 
     for ask in (directory.card, directory.model):
         with pytest.raises(UnknownModel) as caught:
@@ -141,7 +141,7 @@ async def test_a_model_that_is_not_offered(session: aiohttp.ClientSession):
 
 async def test_no_model_at_all(session: aiohttp.ClientSession):
     with pytest.raises(ModelConfigurationError):
-        configured_models((), session, StandingClock())
+        build_models((), session, StandingClock())
 
 
 async def test_which_further_parameters_a_model_takes(session: aiohttp.ClientSession, tmp_path: Path):
@@ -152,7 +152,7 @@ async def test_which_further_parameters_a_model_takes(session: aiohttp.ClientSes
     - {name: own, base_url: 'http://x', api: responses, extra_parameters: [top_a, verbosity_x]}
     - {name: none, base_url: 'http://x', extra_parameters: []}
     """
-    cards = configured_models(read_models_file(written(tmp_path, text), {}), session, StandingClock()).cards()
+    cards = build_models(read_models_file(written(tmp_path, text), {}), session, StandingClock()).cards()
     assert {card.name: card.extra_parameters for card in cards} == {
         "open": ("top_k", "min_p", "repetition_penalty", "chat_template_kwargs", "thinking", "logit_bias"),
         "hosted": (),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_shell.sealed.misspellings import respelled
+from chat_shell.sealed.misspellings import respell
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from chat_shell.sealed.misspellings import respelled
     ],
 )
 def test_slips_behind_the_first_letter_of_a_frequent_word_are_mended(written: str, meant: str):
-    assert respelled(written) == meant
+    assert respell(written) == meant

@@ -7,7 +7,7 @@ import pytest
 from chat_shell.sealed.judge import JudgedCase, JudgedDocument, verdict_of
 from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.question_language import KEPT_LANGUAGES, language_of_chunk, shown_evidence
+from chat_shell.sealed.question_language import KEPT_LANGUAGES, language_of_chunk, select_evidence
 from tests.fakes.sealed_room import FakeSealedBackend, RoomStage, protected_chunk
 
 ENGLISH_TEXT, CHINESE_TEXT = "Only the keeper may open the valve.", "只有值班人员可以开启阀门。"
@@ -18,7 +18,7 @@ ALL = (ENGLISH, CHINESE, FRENCH, NUMBERS)
 
 
 def shown_ids(last_message: str, query: str = "the valve", *translatable: str) -> list[str]:
-    return [chunk.chunk_id for chunk in shown_evidence((last_message, query), ALL, translatable).chunks]
+    return [chunk.chunk_id for chunk in select_evidence((last_message, query), ALL, translatable).chunks]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def judged(user_message: str, said: str, *texts: str) -> tuple[object, object]:
 def test_an_auditor_is_told_that_an_answer_leaves_just_where_its_evidence_would_be_shown(
     question: str, said: str, text: str
 ):
-    is_shown = bool(shown_evidence((question, "vanne"), [protected_chunk(text)], ()).chunks)
+    is_shown = bool(select_evidence((question, "vanne"), [protected_chunk(text)], ()).chunks)
     assert judged(question, said, text) == (("released", []) if is_shown else ("blocked", ["language"]))
     assert judged(question, said) == ("released", [])
 
@@ -110,7 +110,7 @@ def test_an_auditor_has_a_reply_compared_with_what_would_not_be_shown_too():
     strange = "übrige Beschäftigte warten gemeinsam drüben hinten, niemand schläft"
     other = f"Nur Wächter may open the valve when others are asleep, {strange}."
     said = "It may open the valve when others are asleep."
-    evidence = shown_evidence(("Where are we weak?", ""), [protected_chunk(shown), protected_chunk(other)], ())
+    evidence = select_evidence(("Where are we weak?", ""), [protected_chunk(shown), protected_chunk(other)], ())
     assert (len(evidence.chunks), len(evidence.withheld)) == (1, 1)
     assert judged("Where are we weak?", "It may be better to ask.", shown, other)[0] == "released"
     assert judged("Where are we weak?", said, shown)[0] == "released"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.tools.domain.definitions import MAX_SERVED_TOOLS, ListedTool, checked_list
+from chat_shell.tools.domain.definitions import MAX_SERVED_TOOLS, ListedTool, check_list
 from chat_shell.tools.domain.schemas import MAX_SCHEMA_BYTES, SchemaRefused, clean_schema
 from chat_shell.tools.domain.server_entry import ServerEntry, WebServer
 from shared.models.canonical import canonical_parts
@@ -23,16 +23,16 @@ def listed(name: str, description: str | None = None, parameters: JsonValue = EM
 
 
 def test_names_begin_with_the_servers():
-    (tool,) = checked_list(ENTRY, [listed("search.all issues")]).tools
+    (tool,) = check_list(ENTRY, [listed("search.all issues")]).tools
 
     assert tool.definition.name == "jira__search_all_issues"
     assert (tool.server, tool.tool, tool.accepts_restricted) == ("jira", "search.all issues", False)
 
 
-def test_only_the_tools_of_the_file_are_offered():
+def test_only_the_tools_of_the_file_are_list_offered():
     narrow = ENTRY.model_copy(update={"tools": ("read",), "accepts_restricted": True})
 
-    (tool,) = checked_list(narrow, [listed("read"), listed("write")]).tools
+    (tool,) = check_list(narrow, [listed("read"), listed("write")]).tools
 
     assert (tool.tool, tool.accepts_restricted) == ("read", True)
 
@@ -40,7 +40,7 @@ def test_only_the_tools_of_the_file_are_offered():
 def test_a_hostile_list_leaves_what_is_legal():
     tools = [listed(tool.name, tool.description, tool.input_schema) for tool in hostile()]
 
-    offered, dropped = checked_list(ENTRY, tools)
+    offered, dropped = check_list(ENTRY, tools)
 
     assert [tool.tool for tool in offered] == ["alternatives", "dots.and spaces", "echo"]
     assert {each.tool: each.reason for each in dropped} == {
@@ -56,15 +56,15 @@ def test_a_hostile_list_leaves_what_is_legal():
     assert alternatives.definition.parameters == {"properties": {}, "required": [], "type": "object"}
 
 
-def test_two_tools_that_models_would_call_alike_are_not_both_offered():
-    offered, dropped = checked_list(ENTRY, [listed("a.b"), listed("a b")])
+def test_two_tools_that_models_would_call_alike_are_not_both_list_offered():
+    offered, dropped = check_list(ENTRY, [listed("a.b"), listed("a b")])
 
     assert [tool.tool for tool in offered] == ["a b"]
     assert [each.tool for each in dropped] == ["a.b"]
 
 
 def test_a_list_without_end_is_cut():
-    offered, dropped = checked_list(ENTRY, [listed(f"t{n:04}") for n in range(MAX_SERVED_TOOLS + 3)])
+    offered, dropped = check_list(ENTRY, [listed(f"t{n:04}") for n in range(MAX_SERVED_TOOLS + 3)])
 
     assert (len(offered), len(dropped)) == (MAX_SERVED_TOOLS, 3)
 
@@ -73,7 +73,7 @@ def test_a_list_without_end_is_cut():
 def test_the_order_of_a_list_changes_no_byte(tools: list[ListedTool]):
     shuffled = random.Random(1).sample(tools, len(tools))
 
-    one, other = (checked_list(ENTRY, each).tools for each in (tools, shuffled))
+    one, other = (check_list(ENTRY, each).tools for each in (tools, shuffled))
 
     definitions = [[tool.definition for tool in each] for each in (one, other)]
     assert canonical_parts(definitions[0], ()) == canonical_parts(definitions[1], ())
@@ -115,7 +115,7 @@ def test_a_schema_at_its_limit_is_taken():
 def test_all_definitions_of_a_server_are_bounded_together():
     schema: JsonValue = {"type": "object", "properties": {"a": {"description": "x" * 16_000}}}
 
-    offered, dropped = checked_list(ENTRY, [listed(f"t{n:02}", parameters=schema) for n in range(20)])
+    offered, dropped = check_list(ENTRY, [listed(f"t{n:02}", parameters=schema) for n in range(20)])
 
     assert [tool.tool for tool in offered] == [f"t{n:02}" for n in range(16)]
     assert {each.reason for each in dropped} == {"the definitions of the server's tools have more than 262,144 bytes"}

@@ -126,7 +126,7 @@ async def test_a_server_that_is_away_keeps_the_list_that_it_gave_last():
     other = entry(name="other")
     catalogue = ToolServerCatalogue([(entry(), away), (other, here)], (), record, pause)
     keeping = asyncio.create_task(catalogue.run())
-    first = await catalogue.offered()
+    first = await catalogue.list_offered()
     away.is_away = True
     here.listed = [ListedTool(name="changed", description=None, parameters={"type": "object"})]
     step.release()
@@ -135,7 +135,7 @@ async def test_a_server_that_is_away_keeps_the_list_that_it_gave_last():
         while not record.failed or len(record.listed) < 3:
             await record.changed.wait()
             record.changed.clear()
-    second = await catalogue.offered()
+    second = await catalogue.list_offered()
     keeping.cancel()
 
     assert [one.server for one in first.servers] == ["jira", "other"]
@@ -149,7 +149,7 @@ async def test_a_server_that_was_never_there_is_marked_as_unknown():
     server.is_away = True
     catalogue = ToolServerCatalogue([(entry(), server)], (), ToolServerRecord(), no_pause)
     keeping = asyncio.create_task(catalogue.run())
-    (one,) = (await catalogue.offered()).servers
+    (one,) = (await catalogue.list_offered()).servers
     keeping.cancel()
 
     assert (one.server, one.is_known, one.tools) == ("jira", False, ())

@@ -10,8 +10,8 @@ from chat_shell.tools.domain.written_calls import (
     MAX_HELD_CHARACTERS,
     MAX_WRITTEN_CALLS,
     TextOfCalls,
-    holds_written_call,
-    written_calls,
+    has_written_call,
+    read_written_calls,
 )
 from shared.models.messages import AssistantMessage, UserMessage
 from tests.examples import examples
@@ -70,7 +70,7 @@ WORDS = {
 
 
 def told(text: str) -> list[tuple[str, object]]:
-    return [(one.name, json.loads(one.arguments)) for one in written_calls(text, NAMES)]
+    return [(one.name, json.loads(one.arguments)) for one in read_written_calls(text, NAMES)]
 
 
 def shown(text: str, size: int) -> tuple[str, str, int]:
@@ -132,7 +132,7 @@ def test_the_split_makes_no_difference(parts: list[str], size: int):
     before, behind, calls = shown(text, size)
     whole_before, whole_behind, whole_calls = shown(text, len(text) + 1)
     assert (before + behind, calls) == (whole_before + whole_behind, whole_calls)
-    assert calls == len(written_calls(text, NAMES))
+    assert calls == len(read_written_calls(text, NAMES))
 
 
 @pytest.mark.parametrize("unit", [" ", "<tool_call>", "x", "```", f"<tool_call>{CLOCK}</tool_call>\n"])
@@ -144,7 +144,7 @@ def test_work_grows_with_the_text_and_no_faster(unit: str):
 
 
 def test_a_turn_knows_its_written_calls():
-    said = AssistantMessage(text="", tool_calls=written_calls(CALLS["two tagged"][0], NAMES))
+    said = AssistantMessage(text="", tool_calls=read_written_calls(CALLS["two tagged"][0], NAMES))
     assert [one.call_id for one in said.tool_calls] == ["call_written_1", "call_written_2"]
-    assert holds_written_call((UserMessage(content="Hi"), said))
-    assert not holds_written_call((AssistantMessage(text="", tool_calls=(call("clock", "{}", "call_1"),)),))
+    assert has_written_call((UserMessage(content="Hi"), said))
+    assert not has_written_call((AssistantMessage(text="", tool_calls=(call("clock", "{}", "call_1"),)),))

@@ -91,4 +91,4 @@ async def test_a_clients_function_ends_the_turn_before_it_is_handed_back():
 async def test_the_buffer_knows_the_end():
     buffer = EventBuffer(WakeupBatcher())
     await buffer.put(TurnHandedBack(prompt_tokens=1, usage=REPORTED))
-    assert buffer.complete
+    assert buffer.is_complete

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
+from chat_shell.knowledge.services.knowledge_tools import build_knowledge_tools
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.single_tools import SingleTools
 from shared.models.execution import AccessMode, ExecutionRequest
@@ -30,7 +30,7 @@ class House:
         self.shelf = KnowledgeShelf({"kb_1": {"rules.md": "Be kind."}})
         self.summaries = summaries or ScriptedSummaries()
         self.observer, self.model = RecordingObserver(), ScriptedModel()
-        tools = (*knowledge_tools(self.shelf, self.summaries), FunctionTool("read_mail"))
+        tools = (*build_knowledge_tools(self.shelf, self.summaries), FunctionTool("read_mail"))
         toolbox = Toolbox(tools, FakeClock(), self.observer, 30.0)
         self.run = SingleTools(toolbox, OneModelDirectory(self.model), nothing_offered)
 

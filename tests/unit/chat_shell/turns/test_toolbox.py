@@ -2,8 +2,8 @@
 
 import pytest
 
-from chat_shell.app import toolbox_of
-from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
+from chat_shell.app import build_toolbox
+from chat_shell.knowledge.services.knowledge_tools import build_knowledge_tools
 from chat_shell.knowledge.services.search_tool import KnowledgeBaseSearch
 from chat_shell.tools.ports.tools import Tool
 from chat_shell.turns.services.run_tools import Toolbox
@@ -19,7 +19,7 @@ from tests.fakes.model_scripted import RecordingObserver
 from tests.fakes.safe_summaries import ScriptedSummaries
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool
 
-OURS = knowledge_tools(KnowledgeShelf(), ScriptedSummaries())
+OURS = build_knowledge_tools(KnowledgeShelf(), ScriptedSummaries())
 
 
 def function(name: str) -> ToolDefinition:
@@ -35,7 +35,7 @@ def test_a_toolbox_offers_what_the_backend_expects(mode: AccessMode):
     functions = (function("weather"), function("a_lamp"))
     request = execution_request(tools=functions, knowledge=knowledge(mode=mode))
 
-    assert toolbox(*OURS).offered(request) == offered_tools(functions, mode)
+    assert toolbox(*OURS).offer(request) == offered_tools(functions, mode)
 
 
 def test_names_stand_in_order():
@@ -51,7 +51,7 @@ def test_a_restricted_turn_is_offered_the_search_alone():
 
 
 def test_a_further_tool_of_ours_is_offered_in_its_place():
-    offered = toolbox(*OURS, FunctionTool("read_mail")).offered(execution_request())
+    offered = toolbox(*OURS, FunctionTool("read_mail")).offer(execution_request())
 
     assert [tool.name for tool in offered] == [*sorted(KNOWLEDGE_TOOLS), "read_mail"]
 
@@ -59,11 +59,11 @@ def test_a_further_tool_of_ours_is_offered_in_its_place():
 @pytest.mark.parametrize("mode", AccessMode)
 def test_attached_files_are_read_where_the_epoch_has_the_tool(mode: AccessMode):
     request = execution_request(knowledge=knowledge(mode=mode), reads_files=True)
-    offered = toolbox(*OURS).offered(request)
+    offered = toolbox(*OURS).offer(request)
 
     assert offered == offered_tools((), mode, reads_files=True)
     assert READ_FILE_TOOL in offered
-    assert READ_FILE_TOOL not in toolbox(*OURS).offered(execution_request(knowledge=knowledge(mode=mode)))
+    assert READ_FILE_TOOL not in toolbox(*OURS).offer(execution_request(knowledge=knowledge(mode=mode)))
 
 
 @pytest.mark.parametrize("reads_files", [False, True])
@@ -71,7 +71,7 @@ def test_a_function_of_the_client_may_have_the_name_of_the_tool_that_reads_files
     mine = function("read_file")
     request = execution_request(tools=(mine,), reads_files=reads_files)
 
-    assert [tool for tool in toolbox(*OURS).offered(request) if tool.name == "read_file"] == [mine]
+    assert [tool for tool in toolbox(*OURS).offer(request) if tool.name == "read_file"] == [mine]
 
 
 def test_a_name_given_twice_is_refused():
@@ -86,6 +86,6 @@ def test_a_missing_knowledge_tool_is_refused():
 
 def test_a_name_given_twice_stops_the_start_with_one_line():
     with pytest.raises(WrongSetting) as raised:
-        toolbox_of((*OURS, FunctionTool("lamp"), FunctionTool("lamp")), FakeClock(), 30.0, {})
+        build_toolbox((*OURS, FunctionTool("lamp"), FunctionTool("lamp")), FakeClock(), 30.0, {})
 
     assert str(raised.value) == "tools: two tools have the name lamp"

@@ -165,10 +165,10 @@ async def test_a_turn_is_its_events_and_then_nothing():
 def test_only_an_earlier_deadline_counts():
     turns = turns_of(ScriptedRunner(saying()), Admission())
     request = full_request()
-    assert turns.bounded(request, None) == request
-    assert turns.bounded(request, 10.0**15) == request
-    assert turns.bounded(request, 0.0).deadline == datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
-    assert turns.bounded(request, 60.0).deadline == datetime(2026, 11, 22, 8, 31, tzinfo=UTC)
+    assert turns.bring_forward(request, None) == request
+    assert turns.bring_forward(request, 10.0**15) == request
+    assert turns.bring_forward(request, 0.0).deadline == datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
+    assert turns.bring_forward(request, 60.0).deadline == datetime(2026, 11, 22, 8, 31, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("url", ["ftp://host", "grpc://", "localhost:50051", "http://", "dns:///"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from chat_shell.knowledge.services.knowledge_tools import knowledge_tools
+from chat_shell.knowledge.services.knowledge_tools import build_knowledge_tools
 from chat_shell.models.ports import ModelCall
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.ports.tools import Tool, ToolContext, ToolProvider
@@ -106,7 +106,7 @@ class Stage:
     summaries: ScriptedSummaries = field(default_factory=ScriptedSummaries)
 
     def service(self) -> RunTurn:
-        tools = (*knowledge_tools(self.shelf, self.summaries), *self.tools)
+        tools = (*build_knowledge_tools(self.shelf, self.summaries), *self.tools)
         toolbox = Toolbox(tools, self.clock, self.observer, self.tool_timeout_seconds, self.providers)
         return self.service_with(partial(TurnToolbox, toolbox, self.result_tokens), reminder_of_call)
 

@@ -1,4 +1,4 @@
-"""Both doors of chat_shell on loopback, with the client that goes through each."""
+"""Both servers of chat_shell on loopback, with the client that goes through each."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from backend.chat_shell_client.chosen import connect_chat_shell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
-from chat_shell.servers.grpc.server import GrpcDoor, create_grpc_server
+from chat_shell.servers.grpc.server import GrpcServer, create_grpc_server
 from chat_shell.servers.http.app import create_http_app
 from chat_shell.turns.services.turn_service import ModelLister, TurnService
 from shared.clock import Clock, SystemClock
@@ -27,7 +27,7 @@ MAX_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Shell:
-    """What stands behind the doors."""
+    """What stands behind the servers."""
 
     runner: ScriptedRunner
     tool: ScriptedTool
@@ -47,21 +47,21 @@ def shell_with(
     clock: Clock | None = None,
     tool: ScriptedTool | None = None,
 ) -> Shell:
-    """Put a runner behind doors that enforce deadlines at once."""
+    """Put a runner behind servers that enforce deadlines at once."""
     admission, tool = Admission(), tool or ScriptedTool()
     turns = TurnService(runner, tool, models, clock or SystemClock(), admission, deadline_grace_seconds=0.0)
     return Shell(runner, tool, admission, turns)
 
 
 @asynccontextmanager
-async def grpc_door(shell: Shell, token: str = SERVICE_TOKEN) -> AsyncGenerator[GrpcDoor]:
-    """Open the gRPC door on a free port."""
-    door = create_grpc_server(shell.turns, token, shell.bounds, address="127.0.0.1:0")
-    await door.start()
+async def serve_grpc(shell: Shell, token: str = SERVICE_TOKEN) -> AsyncGenerator[GrpcServer]:
+    """Open the gRPC server on a free port."""
+    server = create_grpc_server(shell.turns, token, shell.bounds, address="127.0.0.1:0")
+    await server.start()
     try:
-        yield door
+        yield server
     finally:
-        await door.stop(grace_seconds=0)
+        await server.stop(grace_seconds=0)
 
 
 class _Server(uvicorn.Server):
@@ -98,21 +98,21 @@ async def served(app: FastAPI) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def http_door(shell: Shell, token: str = SERVICE_TOKEN, heartbeat_seconds: float = 15.0) -> AsyncGenerator[str]:
-    """Open the HTTP door on a free port and yield its address."""
+async def serve_http(shell: Shell, token: str = SERVICE_TOKEN, heartbeat_seconds: float = 15.0) -> AsyncGenerator[str]:
+    """Open the HTTP server on a free port and yield its address."""
     app = create_http_app(shell.turns, token, shell.bounds, heartbeat_seconds=heartbeat_seconds)
     async with served(app) as address:
         yield address
 
 
 @asynccontextmanager
-async def door_address(transport: str, shell: Shell) -> AsyncGenerator[str]:
-    """Open the door of a transport and yield the address that a client is given."""
+async def server_address(transport: str, shell: Shell) -> AsyncGenerator[str]:
+    """Open the server of a transport and yield the address that a client is given."""
     if transport == "grpc":
-        async with grpc_door(shell) as door:
-            yield f"grpc://127.0.0.1:{door.port}"
+        async with serve_grpc(shell) as server:
+            yield f"grpc://127.0.0.1:{server.port}"
     else:
-        async with http_door(shell) as address:
+        async with serve_http(shell) as address:
             yield address
 
 
@@ -130,6 +130,6 @@ async def connected(address: str, token: str = SERVICE_TOKEN) -> AsyncGenerator[
 
 @asynccontextmanager
 async def pair(transport: str, shell: Shell) -> AsyncGenerator[ChatShell]:
-    """Open a door and connect to it."""
-    async with door_address(transport, shell) as address, connected(address) as client:
+    """Open a server and connect to it."""
+    async with server_address(transport, shell) as address, connected(address) as client:
         yield client

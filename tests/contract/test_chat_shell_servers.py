@@ -1,4 +1,4 @@
-"""One suite for both ways from the backend into chat_shell: client and door together, on loopback."""
+"""One suite for both ways from the backend into chat_shell: client and server together, on loopback."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -31,7 +31,6 @@ from shared.models.events import (
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import TextPart, ToolMessage
 from tests.fakes.chat_shell_cable import cable_to
-from tests.fakes.chat_shell_doors import MAX_BYTES, connected, door_address, pair, shell_with
 from tests.fakes.chat_shell_events import EVERY_EVENT, FAILED, FINISHED, WHOLE_TURN
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import (
@@ -42,6 +41,7 @@ from tests.fakes.chat_shell_runner import (
     saying_all,
     waiting_after,
 )
+from tests.fakes.chat_shell_servers import MAX_BYTES, connected, pair, server_address, shell_with
 
 STARTED = ModelCallStarted(call=1)
 
@@ -60,7 +60,7 @@ async def all_events(client: ChatShell, request: ExecutionRequest | None = None)
 
 
 def joined(events: Sequence[ExecutionEvent]) -> list[ExecutionEvent]:
-    """Doors may join text deltas that follow each other, and nothing else."""
+    """Servers may join text deltas that follow each other, and nothing else."""
     result: list[ExecutionEvent] = []
     for event in events:
         last = result[-1] if result else None
@@ -235,7 +235,7 @@ async def test_a_deadline_before_the_first_event_is_raised(transport: str):
 
 async def test_a_wrong_service_token_starts_nothing(transport: str):
     shell = shell_with(ScriptedRunner(saying(FINISHED)))
-    async with door_address(transport, shell) as address, connected(address, "wrong") as client:
+    async with server_address(transport, shell) as address, connected(address, "wrong") as client:
         with pytest.raises(InternalError, match="token"):
             await all_events(client)
         with pytest.raises(InternalError, match="token"):
@@ -301,7 +301,7 @@ async def test_a_turn_without_a_terminal_event_is_broken_off(transport: str):
 async def test_a_connection_lost_in_mid_stream_is_broken_off(transport: str):
     shell = shell_with(ScriptedRunner(waiting_after(STARTED)))
     async with (
-        door_address(transport, shell) as address,
+        server_address(transport, shell) as address,
         cable_to(address) as (near_end, cable),
         connected(near_end) as client,
         aclosing(stream_of(client)) as stream,
@@ -315,7 +315,7 @@ async def test_a_connection_lost_in_mid_stream_is_broken_off(transport: str):
 
 
 async def test_nobody_there_is_unavailable(transport: str):
-    async with door_address(transport, shell_with(ScriptedRunner(saying(FINISHED)))) as address:
+    async with server_address(transport, shell_with(ScriptedRunner(saying(FINISHED)))) as address:
         pass
     async with connected(address) as client:
         with pytest.raises(ChatShellUnavailable):
