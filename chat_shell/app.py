@@ -19,7 +19,7 @@ from chat_shell.knowledge.http.backend import BackendKnowledge
 from chat_shell.knowledge.services.knowledge_tools import build_knowledge_tools
 from chat_shell.knowledge.services.search_tool import SafeSummaries
 from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
-from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, build_models
+from chat_shell.models.configured.directory import ConfiguredModels, build_models
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.telemetry.calls import count_retry
 from chat_shell.models.transport.session import open_session
@@ -129,19 +129,21 @@ async def open_served_tools(
         entry.name: ServerCalls(entry, server, clock, observer) for entry, server in servers
     }
     if skills is not None and wanted is not None:
-        providers[SKILLS_SERVER] = ReadSkill(skills, accepts_restricted=wanted.accepts_restricted)
+        providers[SKILLS_SERVER] = ReadSkill(skills.read, accepts_restricted=wanted.accepts_restricted)
     return ToolServerCatalogue(servers, skills.cards if skills is not None else (), observer), providers
 
 
 def _models(settings: Settings, entries: tuple[ModelEntry, ...], session: aiohttp.ClientSession) -> ConfiguredModels:
-    options = ModelOptions(
-        idle_timeout_seconds=settings.model_idle_timeout_seconds,
-        log_requests=settings.log_llm_requests,
-        proxy=settings.proxy,
-    )
     if settings.log_llm_requests:
         log.warning("LLM requests and responses are logged whole: users' words and knowledge stand in the log")
-    return build_models(entries, session, SystemClock(), options)
+    return build_models(
+        entries,
+        session,
+        SystemClock(),
+        idle_timeout_seconds=settings.model_idle_timeout_seconds,
+        logs_requests=settings.log_llm_requests,
+        proxy=settings.proxy,
+    )
 
 
 def secondary_endpoint(settings: Settings, entries: tuple[ModelEntry, ...]) -> SecondaryEndpoint:

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.chat_completions.model import ChatCompletionsApi
-from chat_shell.models.configured.directory import ConfiguredModels, ModelOptions, build_models
+from chat_shell.models.configured.directory import ConfiguredModels, build_models
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
 from chat_shell.models.transport.session import open_session
@@ -356,7 +356,7 @@ class TestLogging:
     async def directory(self, server: FakeModelServer) -> AsyncIterator[ConfiguredModels]:
         entry = ModelEntry(name="fake-model", base_url=server.base_url)
         async with open_session() as session:
-            yield build_models((entry,), session, StandingClock(), ModelOptions(log_requests=True))
+            yield build_models((entry,), session, StandingClock(), logs_requests=True)
 
     def stream(self, directory: ConfiguredModels) -> AsyncGenerator[ModelFragment]:
         return cast(AsyncGenerator[ModelFragment], directory.model("fake-model").stream(model_call(), FAR))

@@ -3,7 +3,7 @@
 from chat_shell.models.chat_completions.tool_calls import ToolCallAssembler
 from chat_shell.models.ports import ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
 from chat_shell.models.transport.assembling import FrameAssembler, TextKind
-from chat_shell.models.transport.frames import LeftOut, expect_array, expect_object
+from chat_shell.models.transport.frames import expect_array, expect_object
 from chat_shell.models.transport.logprobs import TokenReader
 from chat_shell.models.transport.provider_errors import error_of_frame
 from chat_shell.models.transport.usage import Counts, read_usage
@@ -150,9 +150,5 @@ class WeighedAnswerAssembler(AnswerAssembler):
 
     def _feed_choice(self, choice: JsonObject) -> None:
         given = choice.get("logprobs")
-        found = self._tokens.read(given.get("content")) if isinstance(given, dict) else None
-        if found is not None:
-            self._add_logprobs(found)
-        elif self._tokens.is_full:
-            self.left_out.add(LeftOut.LOGPROBS)
+        self._add_logprobs(self._tokens, given.get("content") if isinstance(given, dict) else None)
         super()._feed_choice(choice)

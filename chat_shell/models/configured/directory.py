@@ -1,7 +1,6 @@
 """The models that the operator configured, as the port `ModelDirectory`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import aiohttp
@@ -20,17 +19,7 @@ from shared.errors import UnknownModel
 from shared.models.events import ModelCard
 from shared.outgoing import NO_PROXY, OutgoingProxy
 
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """Options of all models; `log_requests` logs whole requests and answers, with the text of users in them."""
-
-    idle_timeout_seconds: float = 60.0
-    log_requests: bool = False
-    proxy: OutgoingProxy = NO_PROXY
-
-
-_DEFAULT_OPTIONS = ModelOptions()
+DEFAULT_IDLE_SECONDS = 60.0
 
 
 class ConfiguredModels:
@@ -62,11 +51,15 @@ def build_models(
     entries: tuple[ModelEntry, ...],
     session: aiohttp.ClientSession,
     clock: Clock,
-    options: ModelOptions = _DEFAULT_OPTIONS,
+    *,
+    idle_timeout_seconds: float = DEFAULT_IDLE_SECONDS,
+    logs_requests: bool = False,
+    proxy: OutgoingProxy = NO_PROXY,
 ) -> ConfiguredModels:
     """Build the directory; the caller closes the session.
 
-    Of several entries with the same name the first one is used.
+    Of several entries with the same name the first one is used. `logs_requests` logs whole requests and answers, with
+    the text of users in them.
 
     Raises:
         ModelConfigurationError: there is no entry.
@@ -76,7 +69,13 @@ def build_models(
     models: dict[str, tuple[ModelCard, Model]] = {}
     for entry in entries:
         if entry.name not in models:
-            models[entry.name] = (_card(entry), _model(entry, options, session, clock))
+            endpoint = _endpoint(entry, idle_timeout_seconds, proxy)
+            on_request = log_request if logs_requests else None
+            model = StreamedModel(endpoint, api_of(entry), session, clock, on_request=on_request)
+            models[entry.name] = (
+                _card(entry),
+                ObservedModel(model, _observers(entry, clock, logs_requests=logs_requests)),
+            )
     return ConfiguredModels(models)
 
 
@@ -89,22 +88,19 @@ def _card(entry: ModelEntry) -> ModelCard:
     )
 
 
-def _model(entry: ModelEntry, options: ModelOptions, session: aiohttp.ClientSession, clock: Clock) -> Model:
-    endpoint = Endpoint(
+def _endpoint(entry: ModelEntry, idle_timeout_seconds: float, proxy: OutgoingProxy) -> Endpoint:
+    return Endpoint(
         base_url=entry.base_url,
         api_key=entry.api_key.get_secret_value() if entry.api_key else None,
         model=entry.model,
-        idle_timeout_seconds=options.idle_timeout_seconds,
-        proxy=options.proxy.for_address(entry.base_url),
+        idle_timeout_seconds=idle_timeout_seconds,
+        proxy=proxy.for_address(entry.base_url),
     )
-    on_request = log_request if options.log_requests else None
-    model = StreamedModel(endpoint, api_of(entry), session, clock, on_request=on_request)
-    return ObservedModel(model, _observers(entry, options, clock))
 
 
-def _observers(entry: ModelEntry, options: ModelOptions, clock: Clock) -> tuple[ObserveCall, ...]:
+def _observers(entry: ModelEntry, clock: Clock, *, logs_requests: bool) -> tuple[ObserveCall, ...]:
     return (
-        *([partial(log_answer, clock)] if options.log_requests else []),
+        *([partial(log_answer, clock)] if logs_requests else []),
         CallMeter(entry.name, entry.base_url).observe,
         FailureLog(entry.base_url).observe,
         *([CallPricer(entry.name, entry.prices).observe] if entry.prices is not None else []),

@@ -175,19 +175,12 @@ class WeighedResponseAssembler(ResponseAssembler):
 
     def _feed_frame(self, frame: JsonObject) -> None:
         if frame.get("type") == "response.output_text.delta":
-            self._weigh(frame)
+            self._add_logprobs(self._tokens, frame.get("logprobs"))
         super()._feed_frame(frame)
 
     def _add_whole_part(self, part: JsonObject) -> None:
-        self._weigh(part)
+        self._add_logprobs(self._tokens, part.get("logprobs"))
         super()._add_whole_part(part)
-
-    def _weigh(self, given: JsonObject) -> None:
-        found = self._tokens.read(given.get("logprobs"))
-        if found is not None:
-            self._add_logprobs(found)
-        elif self._tokens.is_full:
-            self.left_out.add(LeftOut.LOGPROBS)
 
 
 def _object(frame: JsonObject, name: str) -> JsonObject:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from chat_shell.models.ports import (
     CallFragment,
-    LogprobsFragment,
     ModelAnswerEnd,
     ModelFragment,
     ReasoningFragment,
@@ -13,8 +12,9 @@ from chat_shell.models.ports import (
     TextFragment,
 )
 from chat_shell.models.transport.frames import FrameParser, LeftOut
+from chat_shell.models.transport.logprobs import TokenReader
 from shared.errors import ModelError
-from shared.models.values import JsonObject
+from shared.models.values import JsonObject, JsonValue
 
 TextKind = type[TextFragment] | type[ReasoningFragment] | type[RefusalFragment]
 
@@ -104,10 +104,14 @@ class FrameAssembler(ABC):
         self._end_fragment()
         self._fragments.append(piece)
 
-    def _add_logprobs(self, tokens: LogprobsFragment) -> None:
-        """Add the log probabilities of the tokens whose text comes next."""
-        self._end_fragment()
-        self._fragments.append(tokens)
+    def _add_logprobs(self, tokens: TokenReader, given: JsonValue) -> None:
+        """Add the log probabilities of the tokens whose text comes next, as far as an answer may have them."""
+        found = tokens.read(given)
+        if found is not None:
+            self._end_fragment()
+            self._fragments.append(found)
+        elif tokens.is_full:
+            self.left_out.add(LeftOut.LOGPROBS)
 
     def _end_fragment(self) -> None:
         text = "".join(self._pieces)

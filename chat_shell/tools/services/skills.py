@@ -1,18 +1,21 @@
 """The tool that reads skills."""
 
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.domain.tool_calls import validate_arguments
-from chat_shell.tools.ports.skills import Skills
 from chat_shell.tools.ports.tools import ToolContext
 from shared.models.execution import ServedTool
 from shared.models.values import JsonObject
 from shared.prompts.skills import NO_SUCH_FILE, NO_SUCH_SKILL, SKILL_TEXT
 
 MAIN_FILE = "SKILL.md"
+
+ReadSkillFile = Callable[[str, str], Awaitable[str | None]]
+"""Gives the text of a file of a skill, of bounded length; None where there is none that may be read."""
 
 
 class _Arguments(BaseModel):
@@ -25,8 +28,8 @@ class _Arguments(BaseModel):
 class ReadSkill:
     """Implements `ToolProvider` for the operator's skills: a conversation reads those that its definition names."""
 
-    def __init__(self, skills: Skills, *, accepts_restricted: bool) -> None:
-        self._skills = skills
+    def __init__(self, read: ReadSkillFile, *, accepts_restricted: bool) -> None:
+        self._read = read
         self._accepts_restricted = accepts_restricted
 
     @property
@@ -43,7 +46,7 @@ class ReadSkill:
         asked = validate_arguments(_Arguments, arguments)
         if asked.name not in _names_in(served):
             return ToolAnswer(text=NO_SUCH_SKILL + ", ".join(_names_in(served)), failed=True)
-        text = await self._skills.read(asked.name, asked.file)
+        text = await self._read(asked.name, asked.file)
         if text is None:
             return ToolAnswer(text=NO_SUCH_FILE, failed=True)
         return ToolAnswer(text=SKILL_TEXT.format(name=asked.name, file=asked.file, text=text))

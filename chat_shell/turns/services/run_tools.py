@@ -26,6 +26,9 @@ UNKNOWN_TOOL = "unknown"
 
 TOOL_ERROR = "tool_error"
 
+_READERS = KNOWLEDGE_TOOLS | {READ_FILE}
+"""Our own tools that read texts for the model."""
+
 
 @dataclass(frozen=True, slots=True)
 class AdmittedCall:
@@ -48,7 +51,7 @@ class AdmittedCall:
     @property
     def reads_knowledge(self) -> bool:
         """Whether this is a call of a knowledge tool that runs."""
-        return self.tool is not None and self.call.name in (*KNOWLEDGE_TOOLS, READ_FILE)
+        return self.tool is not None and self.call.name in _READERS
 
     @property
     def search_query(self) -> str | None:
@@ -95,9 +98,7 @@ class Toolbox:
                 param = f"served_tools[{place}].definition.name"
                 raise InvalidRequest("the name belongs to a built-in tool", param=param)
         mode = request.knowledge.access_mode
-        others = [
-            tool.definition for name, tool in self._own_in(request).items() if name not in (*KNOWLEDGE_TOOLS, READ_FILE)
-        ]
+        others = [tool.definition for name, tool in self._own_in(request).items() if name not in _READERS]
         functions = (*others, *served_in(request.served_tools, mode), *request.tools)
         return offered_tools(functions, mode, reads_files=request.reads_files)
 
@@ -155,7 +156,7 @@ class Toolbox:
             arguments = decode_arguments(call.arguments)
         except ArgumentsRejected as rejection:
             return AdmittedCall(call, None, {}, rejection.message)
-        refusal = allowance.refusal() if call.name in (*KNOWLEDGE_TOOLS, READ_FILE) else None
+        refusal = allowance.refusal() if call.name in _READERS else None
         if refusal is not None:
             return AdmittedCall(call, None, {}, _failure(call, request, refusal))
         return AdmittedCall(call, tool, arguments, "", _served_of(call.name, request))

@@ -6,7 +6,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from chat_shell.models.configured.directory import ModelOptions, build_models
+from chat_shell.models.configured.directory import build_models
 from chat_shell.models.configured.entries import (
     DEFAULT_CONTEXT_WINDOW_TOKENS,
     DEFAULT_MAX_OUTPUT_TOKENS,
@@ -123,7 +123,7 @@ async def test_models_stand_in_the_operators_order_and_the_first_entry_of_a_name
         ModelEntry(name="m", base_url="http://y", context_window_tokens=2000),
     )
 
-    directory = build_models(entries, session, StandingClock(), ModelOptions(log_requests=True))
+    directory = build_models(entries, session, StandingClock(), logs_requests=True)
 
     assert [card.name for card in directory.cards()] == ["m", "a"]
     assert directory.card("m").context_window_tokens == 1000

@@ -86,7 +86,7 @@ def test_a_folder_that_is_not_there_stops_the_start(tmp_path: Path):
 
 async def test_a_conversation_reads_the_skills_that_it_has_fixed_and_no_others(folder: Path):
     skills = SkillFolder(folder, accepts_restricted=False)
-    reader = ReadSkill(skills, accepts_restricted=False)
+    reader = ReadSkill(skills.read, accepts_restricted=False)
     context = ToolContext(request=execution_request(), card=CARD)
     other = SkillCard(name="other", description="d", accepts_restricted=False)
 
