@@ -55,12 +55,12 @@ from backend.retention.wiring import build_retention
 from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.services.cited_documents import CitedDocuments
-from backend.turns.services.lease import TurnLease
-from backend.turns.services.recover_turn import RecoverTurn
-from backend.turns.services.recovery import Recovery
+from backend.turns.services.request.uploads_by_id import UploadsById
+from backend.turns.services.resume.recover_turn import RecoverTurn
+from backend.turns.services.resume.recovery import Recovery
+from backend.turns.services.run.lease import TurnLease
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.uploads_by_id import UploadsById
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import TurnSources, turn_context, turn_services
 from backend.use_cases import Backend

@@ -25,7 +25,7 @@ from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
 from backend.restricted.services.use_cases import RestrictedServices
 from backend.retention.services.sweeping import SWEEP_SECONDS
 from backend.retention.wiring import RetentionPackage
-from backend.turns.services.recovery import Recovery
+from backend.turns.services.resume.recovery import Recovery
 from backend.turns.services.use_cases import TurnServices
 from backend.vector_stores.services.reading import READERS
 from backend.vector_stores.wiring import VectorStorePackage

@@ -14,9 +14,9 @@ from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.restricted.services.use_cases import UploadAccess
-from backend.turns.services.model_catalogue import ModelCatalogue
-from backend.turns.services.model_names import ModelNames
-from backend.turns.services.tool_catalogue import ToolCatalogue
+from backend.turns.services.request.model_catalogue import ModelCatalogue
+from backend.turns.services.request.model_names import ModelNames
+from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from shared.clock import Clock
 
 

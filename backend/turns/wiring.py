@@ -12,16 +12,16 @@ from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.streams.services.follow_events import FollowEvents
 from backend.streams.services.reader_rights import RightsOfReaders
 from backend.turns.dynamic_blocks.entry_points import installed_blocks
-from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
-from backend.turns.services.model_names import ModelNames
+from backend.turns.services.lanes.start_lanes import StartLanes
 from backend.turns.services.prepare_turn import PrepareTurn
-from backend.turns.services.queue_turn import QueueTurn
+from backend.turns.services.queue.begin_waiting import BeginWaiting
+from backend.turns.services.queue.queue_turn import QueueTurn
+from backend.turns.services.request.model_names import ModelNames
 from backend.turns.services.responses import Responses
-from backend.turns.services.start_lanes import StartLanes
 from backend.turns.services.start_turn import OtherStarts, StartTurn
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting

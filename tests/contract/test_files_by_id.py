@@ -19,7 +19,7 @@ from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from backend.turns.ports.files_by_id import FilesById, FilesOfAgents
-from backend.turns.services.uploads_by_id import UploadsById
+from backend.turns.services.request.uploads_by_id import UploadsById
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from shared.errors import NotFound

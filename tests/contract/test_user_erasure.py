@@ -26,7 +26,7 @@ from backend.restricted.sql.tables import restricted_member
 from backend.retention.domain import Person
 from backend.retention.services.user_erasure import PersonPorts, UserErasure
 from backend.retention.sql.people import SqlPersonStore
-from backend.turns.services.tool_catalogue import ToolCatalogue
+from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
 from backend.vector_stores.services.reading import WakeSignal
 from tests.contract.store_cases import T0, database_url, migrated

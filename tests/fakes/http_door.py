@@ -37,7 +37,7 @@ from backend.retention.http.routes import PersonServices
 from backend.retention.services.exporting import ExportedRooms, PersonExport
 from backend.retention.services.user_erasure import PersonPorts, UserErasure
 from backend.routes import BEFORE_BODIES, METRICS_ROUTERS, ROUTERS
-from backend.turns.services.tool_catalogue import ToolCatalogue
+from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from backend.vector_stores.services.store_files import StoreFilePorts

@@ -38,18 +38,18 @@ from backend.streams.services.reader_rights import RIGHTS_SECONDS, RightsOfReade
 from backend.turns.domain.queued_request import AcknowledgedTurn
 from backend.turns.ports.dynamic_blocks import DynamicBlockSource
 from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
-from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
-from backend.turns.services.lease import TurnLease
-from backend.turns.services.model_catalogue import ModelCatalogue
-from backend.turns.services.model_names import ModelNames
 from backend.turns.services.prepare_turn import PrepareTurn
-from backend.turns.services.recover_turn import RecoverTurn
-from backend.turns.services.recovery import Recovery
+from backend.turns.services.queue.begin_waiting import BeginWaiting
+from backend.turns.services.request.model_catalogue import ModelCatalogue
+from backend.turns.services.request.model_names import ModelNames
 from backend.turns.services.responses import Responses
+from backend.turns.services.resume.recover_turn import RecoverTurn
+from backend.turns.services.resume.recovery import Recovery
+from backend.turns.services.run.lease import TurnLease
 from backend.turns.services.running_turn import RunningTurn
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting

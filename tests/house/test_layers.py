@@ -29,6 +29,7 @@ _COMMAND = "The command knows the services by their API alone"
 _UNKNOWN_COMMAND = "No service knows the command"
 _PURE = "Domains are pure"
 _IN_BACKEND = "Packages of the backend"
+_PARTS = "Parts of the services of turns"
 _IN_CHAT_SHELL = "Packages of chat_shell"
 _LAYERS = "Layers of the packages of the backend"
 _CHAT_SHELL_LAYERS = "Layers of the packages of chat_shell"
@@ -63,6 +64,10 @@ _PLANTS = [
     ("backend/extraction/formats/planted.py", "import backend.knowledge.domain.knowledge", _IN_BACKEND),
     ("backend/embeddings/services/planted.py", "import backend.search.domain.bm25", _IN_BACKEND),
     ("backend/turns/services/planted.py", "import backend.mcp.services.search_bases", _IN_BACKEND),
+    ("backend/turns/services/request/planted.py", "import backend.turns.services.run.run_turn", _PARTS),
+    ("backend/turns/services/run/planted.py", "import backend.turns.services.lanes.join_lanes", _PARTS),
+    ("backend/turns/services/lanes/planted.py", "import backend.turns.services.resume.recovery", _PARTS),
+    ("backend/turns/services/queue/planted.py", "import backend.turns.services.resume.recovery", _PARTS),
     ("chat_shell/unlisted_package/__init__.py", "", _IN_CHAT_SHELL),
     ("chat_shell/models/transport/planted.py", "import chat_shell.turns.domain.turn", _IN_CHAT_SHELL),
     ("chat_shell/turns/services/planted.py", "import chat_shell.servers.http.app", _IN_CHAT_SHELL),

@@ -10,8 +10,8 @@ from backend.identity.domain import Caller
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.openai_api.domain.client_tools import check_functions
 from backend.openai_api.domain.turn_request import check_search_filters
-from backend.turns.services.model_names import ModelNames, listed
-from backend.turns.services.tool_catalogue import ToolCatalogue
+from backend.turns.services.request.model_names import ModelNames, listed
+from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
 from shared.ids import IdPrefix, new_id

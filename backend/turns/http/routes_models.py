@@ -9,7 +9,7 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.identity.http.caller import CallerDep
 from backend.turns.ports.presets import OfferedPreset
-from backend.turns.services.model_names import listed
+from backend.turns.services.request.model_names import listed
 from backend.turns.services.use_cases import TurnServices
 from shared.errors import UnknownModel
 

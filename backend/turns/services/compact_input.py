@@ -18,8 +18,8 @@ from backend.prompt.domain.turn_calls import SummaryCall
 from backend.turns.domain.turn import Turn
 from backend.turns.ports.observer import CompactionOutcome
 from backend.turns.ports.preparation import TurnPreparation
-from backend.turns.services.execution_reader import ExecutionReader
-from backend.turns.services.summarise import Summarise, Summary
+from backend.turns.services.run.execution_reader import ExecutionReader
+from backend.turns.services.run.summarise import Summarise, Summary
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import BallastError, DeadlineExceeded, InvalidRequest, ModelUnavailable, PermissionDenied

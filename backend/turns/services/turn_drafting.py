@@ -54,14 +54,14 @@ from backend.turns.domain.file_room import files_room
 from backend.turns.domain.queued_request import QueuedRequest, check_may_enter
 from backend.turns.domain.turn_origin import TurnStart, at_unknown_end
 from backend.turns.ports.dynamic_blocks import TurnFacts
-from backend.turns.services.carried_summaries import CarriedSummaries
 from backend.turns.services.context_sources import ContextSources
-from backend.turns.services.input_files import FilesOfRequest, InputFiles
-from backend.turns.services.item_references import ReferencedItems, ResolvedInput
-from backend.turns.services.model_names import ModelNames
 from backend.turns.services.origin_reader import OriginReader, started
-from backend.turns.services.project_files import ProjectFiles
-from backend.turns.services.tool_catalogue import ToolCatalogue, check_function_names
+from backend.turns.services.request.carried_summaries import CarriedSummaries
+from backend.turns.services.request.input_files import FilesOfRequest, InputFiles
+from backend.turns.services.request.item_references import ReferencedItems, ResolvedInput
+from backend.turns.services.request.model_names import ModelNames
+from backend.turns.services.request.project_files import ProjectFiles
+from backend.turns.services.request.tool_catalogue import ToolCatalogue, check_function_names
 from backend.turns.services.turn_assembly import shown_input
 from backend.turns.services.turn_draft import TurnDraft, TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts

@@ -13,7 +13,7 @@ from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.streams.ports.events import EventLog, StopSignals
 from backend.turns.ports.files_by_id import FilesById, FilesOfAgents
 from backend.turns.ports.observer import TurnObserver
-from backend.turns.services.lease import TurnLease
+from backend.turns.services.run.lease import TurnLease
 from shared.clock import Clock
 
 

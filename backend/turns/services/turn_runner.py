@@ -8,9 +8,9 @@ from functools import partial
 from backend.conversations.domain.responses import StoredResponse
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
 from backend.turns.domain.turn import JoinedTurn, Turn
-from backend.turns.services.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
-from backend.turns.services.join_lanes import join_lanes
-from backend.turns.services.run_turn import run_turn
+from backend.turns.services.lanes.join_lanes import join_lanes
+from backend.turns.services.run.checkpoints import CHECKPOINT_SECONDS, CheckpointWriter
+from backend.turns.services.run.run_turn import run_turn
 from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import Unavailable

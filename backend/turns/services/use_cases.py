@@ -8,11 +8,11 @@ from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.client_left import DisconnectPolicy
 from backend.streams.services.follow_events import FollowEvents
 from backend.streams.services.reader_rights import RightsOfReaders
-from backend.turns.services.begin_waiting import BeginWaiting
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.count_input import CountInput
-from backend.turns.services.model_names import ModelNames
+from backend.turns.services.queue.begin_waiting import BeginWaiting
+from backend.turns.services.request.model_names import ModelNames
 from backend.turns.services.responses import Responses
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_registry import TurnRegistry

@@ -9,7 +9,7 @@ from backend.conversations.domain.conversation_log import EntryKind
 from backend.knowledge.domain.file_indexes import FileIndexState
 from backend.knowledge.domain.labels import Label
 from backend.knowledge.domain.tickets import verify_ticket
-from backend.turns.services.project_files import SHOWN_PERCENT
+from backend.turns.services.request.project_files import SHOWN_PERCENT
 from shared.models.events import (
     FinishReason,
     MessagesAdded,

@@ -26,10 +26,10 @@ from backend.retention.wiring import RetentionPackage
 from backend.streams.redis.event_log import RedisEventLog
 from backend.streams.redis.presence import RedisPresence
 from backend.streams.redis.stop_signals import RedisStopSignals
-from backend.turns.services.checkpoints import CheckpointWriter
-from backend.turns.services.lease import TurnLease
-from backend.turns.services.recover_turn import RecoverTurn
-from backend.turns.services.recovery import Recovery
+from backend.turns.services.resume.recover_turn import RecoverTurn
+from backend.turns.services.resume.recovery import Recovery
+from backend.turns.services.run.checkpoints import CheckpointWriter
+from backend.turns.services.run.lease import TurnLease
 from backend.use_cases import Backend
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from shared.errors import BallastError

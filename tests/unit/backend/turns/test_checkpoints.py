@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 
 from backend.conversations.domain.responses import Checkpoint, Hold
-from backend.turns.services.checkpoints import CHECKPOINTS_AT_ONCE, CheckpointWriter
+from backend.turns.services.run.checkpoints import CHECKPOINTS_AT_ONCE, CheckpointWriter
 from shared.errors import InvalidRequest, Unavailable
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_turns import FakeTurnStore

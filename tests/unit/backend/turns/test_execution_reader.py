@@ -2,7 +2,7 @@
 
 import asyncio
 
-from backend.turns.services.execution_reader import ExecutionReader
+from backend.turns.services.run.execution_reader import ExecutionReader
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.patience import PATIENCE_SECONDS

@@ -10,7 +10,7 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.streams.memory.event_log import MemoryEventLog
 from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP
-from backend.turns.services.recover_lanes import MAX_TAKEOVERS
+from backend.turns.services.resume.recover_lanes import MAX_TAKEOVERS
 from shared.models.events import ModelCallStarted, TextDelta
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import TurnHouse

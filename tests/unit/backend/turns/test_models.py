@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from openai.types import Model
 
-from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.request.model_catalogue import ModelCatalogue
 from shared.errors import ChatShellUnavailable
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock

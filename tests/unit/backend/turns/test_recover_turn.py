@@ -17,8 +17,8 @@ from backend.foundation.services.admission import Admission
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.dynamic_blocks.identity import IdentityBlock
 from backend.turns.ports.dynamic_blocks import TurnFacts
-from backend.turns.services.recover_turn import MAX_TAKEOVERS, RecoverTurn
-from backend.turns.services.recovery import Recovery
+from backend.turns.services.resume.recover_turn import MAX_TAKEOVERS, RecoverTurn
+from backend.turns.services.resume.recovery import Recovery
 from shared.errors import CorruptRecord, Unavailable
 from shared.models.events import (
     ModelCallStarted,

@@ -19,7 +19,7 @@ from backend.knowledge.domain.file_indexes import (
     file_index_of_agent,
     file_index_of_user,
 )
-from backend.turns.services.uploads_by_id import UploadsById
+from backend.turns.services.request.uploads_by_id import UploadsById
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
 from shared.errors import NotFound

@@ -7,11 +7,11 @@ from backend.conversations.domain.conversation_log import EpochReason
 from backend.prompt.domain.execution_request import request_of
 from backend.prompt.domain.truncation import Truncation
 from backend.turns.domain.turn import Turn
-from backend.turns.services.compact_history import CompactHistory, due_at_start, is_long_when_taken_over
-from backend.turns.services.execution_reader import ExecutionReader
-from backend.turns.services.steering import Steering
+from backend.turns.services.run.compact_history import CompactHistory, due_at_start, is_long_when_taken_over
+from backend.turns.services.run.execution_reader import ExecutionReader
+from backend.turns.services.run.steering import Steering
+from backend.turns.services.run.turn_writer import TurnWriter
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_writer import TurnWriter
 from shared.batch_buffer import BatchBuffer
 from shared.errors import ContextTooLong, ModelContextOverflow
 from shared.models.events import ExecutionEvent, MessagesAdded

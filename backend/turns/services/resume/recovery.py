@@ -8,7 +8,7 @@ from backend.conversations.domain.leases import TakenTurn
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import result_or_error
 from backend.turns.domain.turn import JoinedTurn, Turn
-from backend.turns.services.recover_turn import RecoverTurn
+from backend.turns.services.resume.recover_turn import RecoverTurn
 from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import Draining, TurnTaken, Unavailable

@@ -11,12 +11,12 @@ from backend.openai_api.domain.response_object import Ending, failed
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
 from backend.turns.domain.queued_request import queued_signal, steer_signal
 from backend.turns.domain.turn import Turn
-from backend.turns.services.checkpoints import CheckpointWriter
-from backend.turns.services.execution_reader import ExecutionReader
-from backend.turns.services.executions import Executions
+from backend.turns.services.run.checkpoints import CheckpointWriter
+from backend.turns.services.run.execution_reader import ExecutionReader
+from backend.turns.services.run.executions import Executions
+from backend.turns.services.run.turn_writer import TurnWriter
 from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_writer import TurnWriter
 from shared.errors import (
     BallastError,
     Conflict,

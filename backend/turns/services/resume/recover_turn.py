@@ -21,7 +21,7 @@ from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, ShownSoFar, closed_turn
 from backend.turns.domain.turn import JoinedTurn, ResumeState, Turn
 from backend.turns.ports.observer import TakeoverOutcome
-from backend.turns.services.recover_lanes import MAX_TAKEOVERS, joined_again
+from backend.turns.services.resume.recover_lanes import MAX_TAKEOVERS, joined_again
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, TurnTaken, Unavailable
 from shared.ids import new_id

@@ -6,7 +6,7 @@ from backend.conversations.domain.placed_blocks import AgentRef
 from backend.identity.domain import Caller
 from backend.openai_api.domain.presets import ResolvedModel
 from backend.turns.ports.presets import OfferedPreset, PresetSource
-from backend.turns.services.model_catalogue import ModelCatalogue
+from backend.turns.services.request.model_catalogue import ModelCatalogue
 from shared.errors import UnknownModel
 from shared.models.events import ModelCard
 

@@ -28,8 +28,8 @@ from backend.prompt.domain.turn_entries import with_entered
 from backend.restricted.services.outgoing_scan import OutgoingScan
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS, retry_while_unavailable
 from backend.turns.domain.turn import Turn
-from backend.turns.services.delta_meter import DELTAS, DeltaMeter
-from backend.turns.services.shown_events import ShownEvents
+from backend.turns.services.run.delta_meter import DELTAS, DeltaMeter
+from backend.turns.services.run.shown_events import ShownEvents
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import BallastError, ModelContextOverflow
 from shared.ids import new_id

@@ -19,7 +19,7 @@ from backend.turns.domain.queued_request import (
     steer_signal,
     write_queued,
 )
-from backend.turns.services.item_references import ResolvedInput
+from backend.turns.services.request.item_references import ResolvedInput
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, Unavailable

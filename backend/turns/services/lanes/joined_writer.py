@@ -9,7 +9,7 @@ from backend.openai_api.domain.response_object import Ending, ResponseBody
 from backend.turns.domain.joined_output import JoinedProjection
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.domain.turn import JoinedTurn
-from backend.turns.services.shown_events import ShownEvents
+from backend.turns.services.run.shown_events import ShownEvents
 from backend.turns.services.turn_ports import TurnPorts
 
 

@@ -7,7 +7,7 @@ from backend.conversations.domain.conversation_log import WITHHELD
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, may_read
 from backend.turns.services.context_sources import ContextSources
-from backend.turns.services.item_references import ResolvedInput
+from backend.turns.services.request.item_references import ResolvedInput
 from shared.errors import InvalidRequest
 from shared.prompts.summary import framed_summary
 

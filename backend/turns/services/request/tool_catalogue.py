@@ -9,7 +9,7 @@ from backend.openai_api.domain.mcp_tool import McpTool
 from backend.openai_api.domain.presets import Preset
 from backend.openai_api.domain.tool_selection import check_selection, selection_of
 from backend.openai_api.domain.turn_request import Tool, TurnRequest
-from backend.turns.services.model_catalogue import RecentAnswer
+from backend.turns.services.request.model_catalogue import RecentAnswer
 from shared.clock import Clock
 from shared.errors import InvalidRequest
 from shared.models.execution import ToolDefinition

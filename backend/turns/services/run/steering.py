@@ -5,8 +5,8 @@ import asyncio
 from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.turns.domain.queued_request import QueuedRequest, asked_of
 from backend.turns.domain.turn import Turn
+from backend.turns.services.run.turn_writer import TurnWriter
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_writer import TurnWriter
 from shared.errors import CorruptRecord, InternalError, NoLongerWaiting, Unavailable
 
 

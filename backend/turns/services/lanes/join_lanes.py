@@ -14,10 +14,10 @@ from backend.openai_api.domain.response_object import Ending, ResponseBody
 from backend.streams.services.follow_events import FollowEvents
 from backend.streams.services.retry_while_unavailable import retry_while_unavailable
 from backend.turns.domain.turn import JoinedTurn
-from backend.turns.services.checkpoints import CheckpointWriter
-from backend.turns.services.joined_writer import JoinedWriter
+from backend.turns.services.lanes.joined_writer import JoinedWriter
 from backend.turns.services.responses import Responses
-from backend.turns.services.run_turn import ending_of_defect, is_taken, signalled
+from backend.turns.services.run.checkpoints import CheckpointWriter
+from backend.turns.services.run.run_turn import ending_of_defect, is_taken, signalled
 from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, TurnTaken, Unavailable

@@ -17,7 +17,7 @@ from backend.turns.domain.summary_request import (
     until_at_most,
 )
 from backend.turns.ports.observer import CompactionOutcome
-from backend.turns.services.execution_reader import ExecutionReader
+from backend.turns.services.run.execution_reader import ExecutionReader
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import BallastError, DeadlineExceeded, Unavailable
 from shared.models.events import (

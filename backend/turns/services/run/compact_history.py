@@ -12,10 +12,10 @@ from backend.prompt.domain.truncation import (
 from backend.turns.domain.summary_request import fixed_tokens, request_tokens
 from backend.turns.domain.turn import Turn
 from backend.turns.ports.observer import CompactionOutcome
-from backend.turns.services.execution_reader import ExecutionReader
-from backend.turns.services.summarise import Summarise, Summary
+from backend.turns.services.run.execution_reader import ExecutionReader
+from backend.turns.services.run.summarise import Summarise, Summary
+from backend.turns.services.run.turn_writer import TurnWriter
 from backend.turns.services.turn_ports import TurnPorts
-from backend.turns.services.turn_writer import TurnWriter
 from shared.errors import CONTEXT_EXCEEDED, ContextTooLong, ModelContextOverflow
 from shared.models.events import ModelCard
 from shared.models.execution import ExecutionRequest

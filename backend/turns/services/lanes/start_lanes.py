@@ -17,7 +17,7 @@ from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import joined_response_id, lane_requests, lanes_in, main_lane
 from backend.turns.domain.turn import Turn
 from backend.turns.domain.turn_origin import TurnStart
-from backend.turns.services.joined_assembly import join_assembled
+from backend.turns.services.lanes.joined_assembly import join_assembled
 from backend.turns.services.running_turn import RunningTurn
 from backend.turns.services.turn_assembly import assembled
 from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
