@@ -5,7 +5,7 @@ from statistics import median
 from tests.house.sources import PRODUCT, Function, Source, length_lines, parameter_count, parse, sources
 
 _FILE_LINES, _TEST_FILE_LINES = 400, 800
-_FUNCTION_LINES, _MEDIAN_FUNCTION_LINES = 50, 10
+_FUNCTION_LINES, _MEDIAN_FUNCTION_LINES = 50, 8
 _PARAMETERS = 6
 
 
