@@ -36,24 +36,25 @@ from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
-from backend.identity.services import IdentityServices, KeyAdministration
-from backend.identity.wiring import identity_services
+from backend.identity.services import Authenticate, KeyAdministration
+from backend.identity.wiring import RefreshKeys, build_identity
 from backend.knowledge.wiring import KnowledgePackage, build_knowledge
 from backend.limits.ports.rates import RateStore
-from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
+from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from backend.limits.telemetry.rates import CountingRateObserver
 from backend.mcp.wiring import lookup_services
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.openai_api.domain.client_left import DisconnectPolicy
 from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
-from backend.reaching import EventStore, naming_setting, opened_event_store, reached_database
+from backend.reaching import naming_setting, opened_event_store, reached_database
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import outgoing_check, restricted_services
 from backend.retention.wiring import build_retention
 from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
+from backend.streams.wiring import Streams
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.request.uploads_by_id import UploadsById
 from backend.turns.services.resume.recover_turn import RecoverTurn
@@ -64,7 +65,7 @@ from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import TurnSources, turn_context, turn_services
 from backend.use_cases import Backend
-from backend.vector_stores.wiring import LowerPackages, build_vector_stores
+from backend.vector_stores.wiring import LowerPackages, VectorStorePackage, build_vector_stores
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
@@ -149,7 +150,7 @@ def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
 
     async def holder_of(presented: str | None) -> str:
         is_chat_shell = presented is not None and hmac.compare_digest(presented.encode(), token.encode())
-        return "chat_shell" if is_chat_shell else await backend.identity.authenticate.key_id(presented)
+        return "chat_shell" if is_chat_shell else await backend.authenticate.key_id(presented)
 
     return HttpOptions(
         token,
@@ -188,10 +189,9 @@ def _log_hanging(running: StillRunning) -> None:
 async def _build(settings: Settings, database: Database, certificates: Certificates, stack: AsyncExitStack) -> Backend:
     clock, supervisor, limits = SystemClock(), Supervisor(LoggingFailureObserver(), random.random), _limits(settings)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
-    store, admission = await _event_store(settings, database, supervisor, clock, stack)
+    streams, rate_counts, admission = await _event_store(settings, database, supervisor, clock, stack)
     knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
-    files = build_files(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
-    vector_stores = build_vector_stores(_lower_packages(knowledge, files), is_only_replica=is_only_replica)
+    files, vector_stores = _uploads(settings, database, knowledge, clock, supervisor)
     chat_shell, file_indexes = _chat_shell(settings, clock, certificates, stack), vector_stores.file_indexes
     agents = build_agents(database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock)
     conversations = build_conversations(database, agents.labelled, clock, secret)
@@ -200,8 +200,8 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         conversations=conversations.store,
         turns=conversations.turns,
         waiting=conversations.waiting,
-        events=store.streams.events,
-        signals=store.streams.signals,
+        events=streams.events,
+        signals=streams.signals,
         clock=clock,
         observer=LoggingTurnObserver(),
         outgoing=outgoing_check(database, knowledge.protected, clock, secret),
@@ -211,27 +211,28 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         withheld=conversations.services.withheld,
         files=UploadsById(files.services, file_indexes),
         agent_files=file_indexes,
-        rates=_rates(settings, store.rates, supervisor, stack),
+        rates=_rates(settings, rate_counts, supervisor, stack),
     )
+    authenticate, api_keys, refresh_token_keys = _identity(settings, database, clock)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
         once=OncePerKey(SqlClaimStore(database), clock, secret),
-        identity=_identity(settings, database, clock),
+        authenticate=authenticate,
+        api_keys=api_keys,
+        refresh_token_keys=refresh_token_keys,
         conversations=conversations.services,
         prompts=_prompts(conversations, agents.presets),
         meaning=meaning,
-        knowledge=knowledge.services,
+        knowledge=knowledge,
         files=files,
         vector_stores=vector_stores,
-        active_bases=knowledge.active,
         restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout, agents.uploads),
         turns=(turns := turn_services(ports, _sources(ports, knowledge, agents), policy, admission)),
-        agents=agents.services,
+        agents=agents,
         lookups=lookup_services(ports, knowledge.services, policy, admission),
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
         supervisor=supervisor,
-        embedding=knowledge.embedding,
         retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
         maintenance=partial(knowledge.store.maintenance.run, is_only_replica=is_only_replica),
     )
@@ -247,10 +248,12 @@ def _sources(ports: TurnPorts, knowledge: KnowledgePackage, agents: AgentPackage
     return TurnSources(context, agents.models, ports.withheld, CitedDocuments(knowledge.store))
 
 
-def _identity(settings: Settings, database: Database, clock: Clock) -> IdentityServices:
+def _identity(
+    settings: Settings, database: Database, clock: Clock
+) -> tuple[Authenticate, KeyAdministration, RefreshKeys | None]:
     trust = settings.token_trust
     proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
-    return identity_services(database, clock, trust, proxy)
+    return build_identity(database, clock, trust, proxy)
 
 
 def _knowledge(
@@ -278,11 +281,11 @@ def _chat_shell(settings: Settings, clock: Clock, certificates: Certificates, st
 
 async def _event_store(
     settings: Settings, database: Database, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
-) -> tuple[EventStore, Admission]:
+) -> tuple[Streams, RateStore, Admission]:
     """Open the event store, build what admits turns, and show from now on how the stores are that they need."""
-    store = await opened_event_store(settings, supervisor, clock, stack)
-    watch_stores(database, store.streams.presence)
-    return store, Admission(store.streams.presence, settings.max_turns)
+    streams, rate_counts = await opened_event_store(settings, supervisor, clock, stack)
+    watch_stores(database, streams.presence)
+    return streams, rate_counts, Admission(streams.presence, settings.max_turns)
 
 
 def _limits(settings: Settings) -> RestrictedLimits:
@@ -293,14 +296,18 @@ def _rates(settings: Settings, store: RateStore, supervisor: Supervisor, stack: 
     names = list(RateLimits.model_fields)
     key, tenant = ({name: getattr(settings, f"{of}_{name}") for name in names} for of in ("key", "tenant"))
     defaults = DefaultLimits(RateLimits(**key), RateLimits(**tenant))
-    rates = TurnRates(RateParts(store, CountingRateObserver(), defaults))
+    rates = TurnRates(store, CountingRateObserver(), defaults)
     stack.push_async_callback(supervisor.attempt, "turn_rates", rates.write)
     return rates
 
 
-def _lower_packages(knowledge: KnowledgePackage, files: FilePackage) -> LowerPackages:
-    active, attachments = knowledge.active, knowledge.attachments
-    return LowerPackages(knowledge.ports, knowledge.services.bases, attachments, active, files.store, files.services)
+def _uploads(
+    settings: Settings, database: Database, knowledge: KnowledgePackage, clock: Clock, supervisor: Supervisor
+) -> tuple[FilePackage, VectorStorePackage]:
+    files = build_files(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
+    bases, attachments, active = knowledge.services.bases, knowledge.attachments, knowledge.active
+    lower = LowerPackages(knowledge.ports, bases, attachments, active, files.store, files.services)
+    return files, build_vector_stores(lower, is_only_replica=not settings.redis_url)
 
 
 def _turn_policy(settings: Settings) -> TurnPolicy:
@@ -324,7 +331,7 @@ async def _ensure_admin_key(settings: Settings, backend: Backend, stop: asyncio.
     Raises:
         WrongSetting: the key cannot be stored.
     """
-    step = partial(_take_admin_key, settings, backend.identity.api_keys)
+    step = partial(_take_admin_key, settings, backend.api_keys)
     error = await result_or_error(backend.supervisor.through_outages("admin_key", step, stop))
     if error is not None:
         raise WrongSetting(f"BACKEND_ADMIN_KEY: the key cannot be stored ({cause_of(error)})") from None

@@ -3,7 +3,6 @@
 import random
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import NamedTuple
 
 from backend.foundation.redis.chosen import opened_redis
 from backend.foundation.services.supervision import Supervisor
@@ -16,13 +15,6 @@ from backend.settings import DatabaseSettings, Settings
 from backend.streams.wiring import Streams, memory_streams, redis_streams
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
-
-
-class EventStore(NamedTuple):
-    """Where the events of turns and the counts of limits are kept: the same server, or this process."""
-
-    streams: Streams
-    rates: RateStore
 
 
 @asynccontextmanager
@@ -44,8 +36,10 @@ async def reached_database(settings: DatabaseSettings) -> AsyncGenerator[Databas
 
 async def opened_event_store(
     settings: Settings, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
-) -> EventStore:
-    """Open the event store that is set, until the stack ends.
+) -> tuple[Streams, RateStore]:
+    """Open what keeps the events of turns and the counts of limits: the same server, or this process.
+
+    It stays open until the stack ends.
 
     Raises:
         WrongSetting: Redis cannot be used at its address.
@@ -54,7 +48,7 @@ async def opened_event_store(
         client = await opened_redis(settings.redis_url, stack)
     retention = settings.event_retention_seconds
     streams = await redis_streams(client, retention, supervisor, stack) if client else memory_streams(retention)
-    return EventStore(streams, rate_store(client, clock))
+    return streams, rate_store(client, clock)
 
 
 async def check_redis(settings: Settings, stack: AsyncExitStack) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 
-from backend.agents.services.use_cases import AgentServices
+from backend.agents.wiring import AgentPackage
 from backend.conversations.services.conversations import ConversationServices
 from backend.embeddings.wiring import EmbeddingPackage
 from backend.files.services import CLEAR_FILES_SECONDS
@@ -13,10 +13,10 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
-from backend.identity.services import REFRESH_TOKEN_KEYS_SECONDS, WRITE_USES_SECONDS, IdentityServices
-from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS, ActiveBases
-from backend.knowledge.services.embedding_worker import EmbeddingWorker
-from backend.knowledge.services.use_cases import KnowledgeServices
+from backend.identity.services import REFRESH_TOKEN_KEYS_SECONDS, WRITE_USES_SECONDS, Authenticate, KeyAdministration
+from backend.identity.wiring import RefreshKeys
+from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS
+from backend.knowledge.wiring import KnowledgePackage
 from backend.mcp.chosen import McpLibrary
 from backend.mcp.services.use_cases import LookupServices
 from backend.prompt.services.read_prompts import ReadPrompts
@@ -38,39 +38,41 @@ class Backend:
     admission: Admission
     readiness: Readiness
     once: OncePerKey
-    identity: IdentityServices
+    authenticate: Authenticate
+    api_keys: KeyAdministration
+    refresh_token_keys: RefreshKeys | None
     conversations: ConversationServices
     prompts: ReadPrompts
     meaning: EmbeddingPackage
-    knowledge: KnowledgeServices
+    knowledge: KnowledgePackage
     files: FilePackage
     vector_stores: VectorStorePackage
-    active_bases: ActiveBases
     restricted: RestrictedServices
     turns: TurnServices
-    agents: AgentServices
+    agents: AgentPackage
     lookups: LookupServices
     recovery: Recovery
     supervisor: Supervisor
     retention: RetentionPackage
     maintenance: Callable[[], Awaitable[None]]
-    embedding: EmbeddingWorker
 
     @property
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
-        file_indexes = (self.knowledge, self.files.services, self.vector_stores.services)
+        beneath = (self.readiness, self.once, self.authenticate, self.api_keys)
+        knowledge = (self.knowledge.services, self.files.services, self.vector_stores.services, self.restricted)
         providers = (self.meaning.embeddings, self.meaning.moderations)
-        rooms = (self.identity, *providers, self.conversations, self.prompts, *file_indexes, self.restricted)
-        people = self.retention.services(self.agents, self.conversations, self.turns.responses, self.files.services)
-        return (self.readiness, self.once, McpLibrary(), *rooms, self.turns, self.agents, self.lookups, people)
+        agents, files = self.agents.agents, self.files.services
+        turns = (self.conversations, self.prompts, self.turns, agents, self.agents.members)
+        people = self.retention.services(agents, self.conversations, self.turns.responses, files)
+        return (*beneath, *knowledge, *providers, *turns, McpLibrary(), self.lookups, *people)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
         """What runs beside the requests until this process drains."""
         forgetting, closing = self.restricted.forgetting, self.restricted.closing
-        repeat, tokens = self.supervisor.repeat_forever, self.identity.tokens
-        if_tokens = (partial(repeat, "token_keys", tokens.refresh, REFRESH_TOKEN_KEYS_SECONDS),) if tokens else ()
+        repeat, refresh = self.supervisor.repeat_forever, self.refresh_token_keys
+        if_tokens = (partial(repeat, "token_keys", refresh, REFRESH_TOKEN_KEYS_SECONDS),) if refresh else ()
         return (
             partial(repeat, "heartbeat", self.recovery.renew, self.recovery.seconds_between_renewals),
             partial(repeat, "takeovers", self.recovery.take, self.recovery.seconds_between_looks),
@@ -79,12 +81,12 @@ class Backend:
             partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
             partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
-            partial(repeat, "write_key_uses", self.identity.uses.write, WRITE_USES_SECONDS),
+            partial(repeat, "write_key_uses", self.authenticate.uses.write, WRITE_USES_SECONDS),
             partial(repeat, "clear_files", self.files.clearing.clear, CLEAR_FILES_SECONDS),
-            partial(repeat, "write_activity", self.active_bases.write, WRITE_ACTIVITY_SECONDS),
+            partial(repeat, "write_activity", self.knowledge.active.write, WRITE_ACTIVITY_SECONDS),
             *(partial(repeat, f"read_files_{each}", self.vector_stores.reading.step, 0.0) for each in range(READERS)),
             *if_tokens,
             partial(repeat, "retention", self.retention.retention.sweep, SWEEP_SECONDS),
             partial(repeat, "keep_index", self.maintenance, 0.0),
-            partial(repeat, "embed_chunks", self.embedding.step, 0.0),
+            partial(repeat, "embed_chunks", self.knowledge.embedding.step, 0.0),
         )

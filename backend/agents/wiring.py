@@ -1,13 +1,13 @@
 """The services of agents, built over the database."""
 
 from dataclasses import dataclass
+from functools import partial
 
-from backend.agents.services.agent_access import AgentFileIndexAccess
+from backend.agents.services.agent_access import open_agent_files
 from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agent_members import AgentMembers
 from backend.agents.services.agent_presets import AgentPresets
-from backend.agents.services.agents import AgentCatalogue, NamedParts
-from backend.agents.services.use_cases import AgentServices
+from backend.agents.services.agents import AgentCatalogue
 from backend.agents.sql.store import SqlAgentStore
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.foundation.sql.database import Database
@@ -27,7 +27,8 @@ class AgentPackage:
     models: ModelNames
     presets: AgentPresets
     labelled: LabelAccess
-    services: AgentServices
+    agents: AgentCatalogue
+    members: AgentMembers
     uploads: UploadAccess
 
 
@@ -38,8 +39,7 @@ def build_agents(
     store = SqlAgentStore(database)
     presets = AgentPresets(store)
     models = ModelNames(ModelCatalogue(chat_shell, clock), presets)
-    named = NamedParts(models, ToolCatalogue(chat_shell, clock))
-    services = AgentServices(agents=AgentCatalogue(store, knowledge, named, files, clock), members=AgentMembers(store))
-    file_indexes = AgentFileIndexAccess(store)
+    agents = AgentCatalogue(store, knowledge, models, ToolCatalogue(chat_shell, clock), files, clock)
+    file_indexes = partial(open_agent_files, store)
     uploads = UploadAccess(files.files, files.file_indexes, file_indexes)
-    return AgentPackage(models, presets, LabelAccess(knowledge, file_indexes), services, uploads)
+    return AgentPackage(models, presets, LabelAccess(knowledge, file_indexes), agents, AgentMembers(store), uploads)

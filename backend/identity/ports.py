@@ -1,10 +1,10 @@
 """The ports for storing API keys and for checking tokens."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from backend.identity.domain import ApiKey
+from backend.identity.domain import ApiKey, Caller
 
 
 class ApiKeyStore(Protocol):
@@ -55,22 +55,10 @@ class ApiKeyStore(Protocol):
         ...
 
 
-class TokenVerifier(Protocol):
-    """Checks tokens of the operator's identity provider."""
+CallerOfToken = Callable[[str], Awaitable[Caller]]
+"""Returns whom a token of the operator's identity provider names.
 
-    async def refresh(self) -> None:
-        """Fetch the provider's public keys anew.
-
-        Raises:
-            Unavailable: the provider is away; its keys from before stay in use for a time.
-        """
-        ...
-
-    async def claims_of(self, token: str) -> Mapping[str, object]:
-        """Return the claims of a token whose signature, issuer, audience and time are right.
-
-        Raises:
-            Unauthenticated: the token is not valid; the message tells nothing that stands in it.
-            Unavailable: the keys that would tell are not known, because the provider is away.
-        """
-        ...
+Raises:
+    Unauthenticated: the token is not valid, or names nobody; the message tells nothing that stands in it.
+    Unavailable: the keys that would tell are not known, because the provider is away.
+"""

@@ -5,7 +5,6 @@ import hashlib
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from backend.foundation.domain.bounded import Bounded
@@ -16,14 +15,12 @@ from backend.identity.domain import (
     TOKEN_FORM,
     ApiKey,
     Caller,
-    ClaimNames,
     KeyOrigin,
     KeyPageQuery,
     KeyRole,
     RateLimits,
-    caller_of_claims,
 )
-from backend.identity.ports import ApiKeyStore, TokenVerifier
+from backend.identity.ports import ApiKeyStore, CallerOfToken
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied, Unauthenticated, Unavailable
 from shared.ids import IdPrefix, new_id
@@ -76,46 +73,25 @@ class KeyUses:
         self._unwritten = {key_id: at for key_id, at in self._unwritten.items() if uses.get(key_id) != at}
 
 
-class TokenCallers:
-    """Tells whom a token names."""
-
-    def __init__(self, verifier: TokenVerifier, names: ClaimNames) -> None:
-        self._verifier = verifier
-        self._names = names
-
-    async def refresh(self) -> None:
-        """Fetch the provider's keys; see the port."""
-        await self._verifier.refresh()
-
-    async def caller(self, token: str) -> Caller:
-        """Return whom a token names.
-
-        Raises:
-            Unauthenticated: the token is not valid, or names nobody.
-            Unavailable: the provider is away, and its keys are not known.
-        """
-        return caller_of_claims(await self._verifier.claims_of(token), self._names)
-
-
 class Authenticate:
     """Reads the key from the store at every request, so that a revoked key is refused at once.
 
-    Where tokens are accepted, what has the form of one is a token and never looked up as a key.
+    Where tokens are accepted, what has the form of one is a token and never looked up as a key. `uses` are written down
+    in the background.
     """
 
     def __init__(
         self,
         store: ApiKeyStore,
-        uses: KeyUses,
         clock: Clock,
-        tokens: TokenCallers | None = None,
+        caller_of_token: CallerOfToken | None = None,
         wait_as_stranger_seconds: float = WAIT_AS_STRANGER_SECONDS,
     ) -> None:
         self._store = store
         self._wait_as_stranger_seconds = wait_as_stranger_seconds
-        self._uses = uses
+        self.uses = KeyUses(store)
         self._clock = clock
-        self._tokens = tokens
+        self._caller_of_token = caller_of_token
         self._valid: Bounded[str, bool] = Bounded(MOST_VALID)
         self._strangers = asyncio.Semaphore(STRANGERS_AT_ONCE)
 
@@ -158,15 +134,15 @@ class Authenticate:
         """
         if not secret:
             raise Unauthenticated("No API key: send it as 'Authorization: Bearer <key>'.")
-        if self._tokens is not None and TOKEN_FORM.fullmatch(secret):
-            return await self._tokens.caller(secret)
+        if self._caller_of_token is not None and TOKEN_FORM.fullmatch(secret):
+            return await self._caller_of_token(secret)
         key = await self._find(hash_of(secret), client_left)
         if key is None:
             raise Unauthenticated("The API key is not valid.")
         now = self._clock.now()
         if key.expires_at is not None and key.has_expired(now):
             raise Unauthenticated(f"The API key expired at {key.expires_at:%Y-%m-%d %H:%M:%S} UTC.")
-        self._uses.note(key.id, now)
+        self.uses.note(key.id, now)
         return Caller(user_id=key.user_id, tenant=key.tenant, role=key.role, key_id=key.id, limits=key.limits)
 
     async def _find(self, key_hash: str, client_left: asyncio.Event | None) -> ApiKey | None:
@@ -331,22 +307,6 @@ class KeyAdministration:
             created_at=self._clock.now(),
             origin=origin,
         )
-
-
-@dataclass(frozen=True)
-class IdentityServices:
-    """The use cases of identity, as one value for the application and the routes."""
-
-    authenticate: Authenticate
-    api_keys: KeyAdministration
-    uses: KeyUses
-    tokens: TokenCallers | None = None
-
-
-def build_identity(store: ApiKeyStore, clock: Clock, tokens: TokenCallers | None = None) -> IdentityServices:
-    """Build the use cases over a store; without `tokens`, keys alone name callers."""
-    uses = KeyUses(store)
-    return IdentityServices(Authenticate(store, uses, clock, tokens), KeyAdministration(store, clock), uses, tokens)
 
 
 def holders_of(caller: Caller) -> tuple[Holder, ...]:

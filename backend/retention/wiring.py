@@ -2,18 +2,17 @@
 
 from dataclasses import dataclass
 
-from backend.agents.services.use_cases import AgentServices
+from backend.agents.services.agents import AgentCatalogue
 from backend.conversations.ports.conversations import ConversationStore
 from backend.conversations.services.conversations import ConversationServices
 from backend.files.services import Files
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.retention.domain import RetentionTerms
-from backend.retention.http.routes import PersonServices
 from backend.retention.ports import PersonStore
-from backend.retention.services.exporting import ExportedRooms, PersonExport
+from backend.retention.services.exporting import PersonExport
 from backend.retention.services.sweeping import Retention
-from backend.retention.services.user_erasure import PersonPorts, UserErasure
+from backend.retention.services.user_erasure import UserErasure
 from backend.retention.sql.expiry import SqlExpiryStore
 from backend.retention.sql.people import SqlPersonStore
 from backend.retention.telemetry.sweeps import LoggingRetention
@@ -31,12 +30,11 @@ class RetentionPackage:
     knowledge: KnowledgeStore
 
     def services(
-        self, agents: AgentServices, conversations: ConversationServices, responses: Responses, files: Files
-    ) -> PersonServices:
+        self, agents: AgentCatalogue, conversations: ConversationServices, responses: Responses, files: Files
+    ) -> tuple[UserErasure, PersonExport]:
         """Build what the routes call, over the use cases of callers."""
-        ports = PersonPorts(self.people, self.conversations, self.knowledge, agents.agents, responses)
-        rooms = ExportedRooms(conversations, responses, files, agents.agents, self.knowledge)
-        return PersonServices(UserErasure(ports), PersonExport(self.people, rooms))
+        erasure = UserErasure(self.people, self.conversations, self.knowledge, agents, responses)
+        return erasure, PersonExport(self.people, conversations, responses, files, agents, self.knowledge)
 
 
 def build_retention(

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Boolean, Column, Connection, ForeignKey, Integer, LargeBinary, Table, insert, select
 
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.services.agents import AgentCatalogue, NamedParts
+from backend.agents.services.agents import AgentCatalogue
 from backend.agents.sql.store import SqlAgentStore
 from backend.agents.sql.tables import agent_member
 from backend.conversations.sql.conversations import SqlConversationStore
@@ -24,7 +24,7 @@ from backend.knowledge.sql.tables import knowledge_member
 from backend.migrations import tables as all_tables
 from backend.restricted.sql.tables import restricted_member
 from backend.retention.domain import Person
-from backend.retention.services.user_erasure import PersonPorts, UserErasure
+from backend.retention.services.user_erasure import UserErasure
 from backend.retention.sql.people import SqlPersonStore
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
@@ -119,11 +119,11 @@ async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[K
         knowledge, store = SqlKnowledgeStore(database, clock), SqlFileStore(database, clock)
         file_indexes = FileIndexes(FileIndexPorts(knowledge, SqlAttachmentStore(database, clock), store, bell, clock))
         agent_files = AgentFiles(Files(store, clock, FileQuota()), file_indexes)
-        named = NamedParts(house.services.models, ToolCatalogue(FakeModelLister(), clock))
-        agents = AgentCatalogue(SqlAgentStore(database), knowledge, named, agent_files, clock)
+        models, tools = house.services.models, ToolCatalogue(FakeModelLister(), clock)
+        agents = AgentCatalogue(SqlAgentStore(database), knowledge, models, tools, agent_files, clock)
         conversations = SqlConversationStore(database)
         people = SqlPersonStore(database, conversations, clock)
-        leaving = UserErasure(PersonPorts(people, conversations, knowledge, agents, house.services.responses))
+        leaving = UserErasure(people, conversations, knowledge, agents, house.services.responses)
         clearing = FileClearing(store, clock, (knowledge.withdraw_file,), make_supervisor(RecordingFailures()))
         yield Kit(database, leaving, clearing)
 

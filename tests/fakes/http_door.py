@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 import httpx2
 from fastapi import FastAPI
 
-from backend.agents.services.agent_access import AgentFileIndexAccess
+from backend.agents.services.agent_access import open_agent_files
 from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agent_members import AgentMembers
-from backend.agents.services.agents import AgentCatalogue, NamedParts
-from backend.agents.services.use_cases import AgentServices
+from backend.agents.services.agents import AgentCatalogue
 from backend.embeddings.services.embeddings import Embeddings
 from backend.embeddings.services.moderations import Moderations
 from backend.extraction.formats.reader import LibraryDocumentReader
@@ -22,7 +22,8 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import Caller, KeyRole
-from backend.identity.services import KeyAdministration, TokenCallers, build_identity
+from backend.identity.ports import CallerOfToken
+from backend.identity.services import Authenticate, KeyAdministration
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
 from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
@@ -32,10 +33,11 @@ from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLooku
 from backend.mcp.services.use_cases import build_lookups
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
-from backend.restricted.services.use_cases import RestrictedPorts, UploadAccess, build_restricted
-from backend.retention.http.routes import PersonServices
-from backend.retention.services.exporting import ExportedRooms, PersonExport
-from backend.retention.services.user_erasure import PersonPorts, UserErasure
+from backend.restricted.services.restricted_audit import RestrictedAudit
+from backend.restricted.services.sealed_search import RestrictedUse
+from backend.restricted.services.use_cases import UploadAccess, build_restricted
+from backend.retention.services.exporting import PersonExport
+from backend.retention.services.user_erasure import UserErasure
 from backend.routes import BEFORE_BODIES, METRICS_ROUTERS, ROUTERS
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
@@ -80,7 +82,7 @@ class FakeHouse:
     max_body_bytes: int = 100_000
     quota: FileQuota = field(default_factory=FileQuota)
     origins: tuple[str, ...] = ()
-    tokens: TokenCallers | None = None
+    caller_of_token: CallerOfToken | None = None
     embedder: FakeEmbedder | None = None
     moderator: FakeModerator | None = None
     strict_requests: bool = False
@@ -120,42 +122,41 @@ class FakeHouse:
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
         policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
         restricted = RestrictedLookup(self.chat_shell, outgoing, self.admission, self.clock, policy)
-        named = NamedParts(self.turns.services.models, ToolCatalogue(self.chat_shell, self.clock))
-        agents = AgentCatalogue(self.turns.agents, self.knowledge, named, agent_files, self.clock)
+        models, tools = self.turns.services.models, ToolCatalogue(self.chat_shell, self.clock)
+        agents = AgentCatalogue(self.turns.agents, self.knowledge, models, tools, agent_files, self.clock)
+        audit = RestrictedAudit(self.ledger, self.safe_summaries, self.clock, SECRET)
         return (
             McpLibrary(),
-            self._people(agents, files),
+            *self._people(agents, files),
             build_lookups(of_knowledge, restricted),
-            build_identity(keys, self.clock, self.tokens),
+            Authenticate(keys, self.clock, self.caller_of_token),
+            KeyAdministration(keys, self.clock),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
             Readiness(self.admission, self.probe),
             self.turns.conversation_services,
             self.turns.read_prompts,
             self.turns.services,
-            AgentServices(
-                agents,
-                AgentMembers(self.turns.agents),
-            ),
+            agents,
+            AgentMembers(self.turns.agents),
             Embeddings(self.embedder, EMBEDDING_MODEL if self.embedder else "", self.admission),
             Moderations(self.moderator, MODERATION_MODEL if self.moderator else "", self.admission),
             of_knowledge,
             files,
             build_vector_store_services(knowledge, of_knowledge.bases, attached, active),
             build_restricted(
-                RestrictedPorts(self.ledger, self.ledger, self.safe_summaries),
+                RestrictedUse(self.ledger, audit, self.limits, self.clock, SECRET),
+                self.ledger,
                 knowledge,
-                self.limits,
-                SECRET,
                 timedelta(minutes=10),
-                UploadAccess(files, file_indexes, AgentFileIndexAccess(self.turns.agents)),
+                UploadAccess(files, file_indexes, partial(open_agent_files, self.turns.agents)),
             ),
         )
 
-    def _people(self, agents: AgentCatalogue, files: Files) -> PersonServices:
+    def _people(self, agents: AgentCatalogue, files: Files) -> tuple[UserErasure, PersonExport]:
         people, responses = FakePeople(), self.turns.services.responses
-        leaving = UserErasure(PersonPorts(people, self.turns.ports.conversations, self.knowledge, agents, responses))
-        rooms = ExportedRooms(self.turns.conversation_services, responses, files, agents, self.knowledge)
-        return PersonServices(leaving, PersonExport(people, rooms))
+        erasure = UserErasure(people, self.turns.ports.conversations, self.knowledge, agents, responses)
+        conversations = self.turns.conversation_services
+        return erasure, PersonExport(people, conversations, responses, files, agents, self.knowledge)
 
     def options(self) -> HttpOptions:
         """Build the figures of the door."""
@@ -176,8 +177,7 @@ class FakeHouse:
 
     async def caller(self, user_id: str) -> Caller:
         """Return a user as their key names them."""
-        keys = build_identity(FakeApiKeyStore(self.state), self.clock)
-        return await keys.authenticate.user(await self.key(user_id), None)
+        return await Authenticate(FakeApiKeyStore(self.state), self.clock).user(await self.key(user_id), None)
 
 
 def client_of(app: FastAPI, key: str | None = None, **headers: str) -> httpx2.AsyncClient:

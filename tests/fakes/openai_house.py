@@ -5,11 +5,12 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import orjson
 
-from backend.agents.services.agent_access import AgentFileIndexAccess
+from backend.agents.services.agent_access import open_agent_files
 from backend.agents.services.agent_presets import AgentPresets
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.conversation_log import Entry
@@ -62,6 +63,7 @@ from backend.turns.wiring import start_turn
 from shared.models.execution import ExecutionRequest
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, NotingReader
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
+from tests.fakes.rates import unlimited_rates
 from tests.fakes.store_agents import FakeAgentStore
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -175,7 +177,7 @@ class TurnHouse:
     documents: NotingReader = field(default_factory=NotingReader)
     files: FakeAttachedFiles | None = None
     agent_files: FakeAgentFiles = field(default_factory=FakeAgentFiles)
-    rates: TurnRates = field(default_factory=TurnRates)
+    rates: TurnRates = field(default_factory=unlimited_rates)
     replica: str = "replica-1"
     checkpoint_seconds: float = 0.001
     finish_pauses_seconds: Sequence[float] = (0.001,)
@@ -199,7 +201,7 @@ class TurnHouse:
         self.turns = self.turns_class(self.state)
         self.conversations = self.conversations_class(self.state)
         self.descriptions = SafeDescriptions(self.knowledge, self.knowledge, self.observer)
-        self.labelled = LabelAccess(self.knowledge, AgentFileIndexAccess(self.agents))
+        self.labelled = LabelAccess(self.knowledge, partial(open_agent_files, self.agents))
         self.ports = TurnPorts(
             chat_shell=self.chat_shell,
             conversations=self.conversations,

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from sqlalchemy import Connection, text
 
-from backend.agents.services.agent_access import AgentFileIndexAccess
+from backend.agents.services.agent_access import open_agent_files
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.domain import FileQuota
 from backend.files.services import Files
@@ -23,8 +24,10 @@ from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.restricted.domain.restricted import AuditQuery, AuditRecord, SearchRequest
 from backend.restricted.services.forget_searches import ForgetSearches
+from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.sealed_outcomes import Outcome
-from backend.restricted.services.use_cases import RestrictedPorts, RestrictedServices, UploadAccess, build_restricted
+from backend.restricted.services.sealed_search import RestrictedUse
+from backend.restricted.services.use_cases import RestrictedServices, UploadAccess, build_restricted
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.tables import metadata
@@ -80,14 +83,21 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await put(store, "a.md", [f"{PASSAGE} {number}." for number in range(100)])
         await store.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)
         knowledge = KnowledgePorts(store, SqlRetrieval(database), LibraryDocumentReader(), clock)
-        ports = RestrictedPorts(ledger, SqlAuditTrail(database), FakeSafeSummaryObserver())
+        audit = RestrictedAudit(ledger, FakeSafeSummaryObserver(), clock, SECRET)
+        use = RestrictedUse(ledger, audit, LIMITS, clock, SECRET)
         files = FakeFiles()
         file_indexes = FileIndexes(
             FileIndexPorts(store, SqlAttachmentStore(database, clock), files, WakeSignal(), clock)
         )
-        uploads = UploadAccess(Files(files, clock, FileQuota()), file_indexes, AgentFileIndexAccess(FakeAgentStore()))
+        uploads = UploadAccess(
+            Files(files, clock, FileQuota()), file_indexes, partial(open_agent_files, FakeAgentStore())
+        )
         yield House(
-            build_restricted(ports, knowledge, LIMITS, SECRET, TURN_TIME, uploads), store, ledger, database, clock
+            build_restricted(use, SqlAuditTrail(database), knowledge, TURN_TIME, uploads),
+            store,
+            ledger,
+            database,
+            clock,
         )
 
 

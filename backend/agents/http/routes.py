@@ -14,7 +14,8 @@ from backend.agents.http.agent_shapes import (
     ShownAgentMember,
     shown_agent,
 )
-from backend.agents.services.use_cases import AgentServices
+from backend.agents.services.agent_members import AgentMembers
+from backend.agents.services.agents import AgentCatalogue
 from backend.conversations.domain.item_steps import body_cooperatively
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.inline_schema import described_body
@@ -24,7 +25,8 @@ from backend.foundation.http.shapes import Deleted, PrincipalName
 from backend.foundation.services.steps import run_cooperatively
 from backend.identity.http.caller import CallerDep
 
-AgentsDep = Annotated[AgentServices, Depends(service_of(AgentServices))]
+AgentsDep = Annotated[AgentCatalogue, Depends(service_of(AgentCatalogue))]
+MembersDep = Annotated[AgentMembers, Depends(service_of(AgentMembers))]
 router = new_router("Agents")
 
 AGENT = "/v1/agents/{name}"
@@ -38,65 +40,65 @@ _MEMBER_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Cre
 
 @router.put(AGENT, summary="Put an agent", responses=_CREATED, openapi_extra=described_body(AgentDefinition))
 async def put_agent(
-    name: NewName, request: Request, response: Response, services: AgentsDep, caller: CallerDep
+    name: NewName, request: Request, response: Response, agents: AgentsDep, caller: CallerDep
 ) -> ShownAgent:
     """Create an agent that the caller owns (201), or replace one that they may edit (200)."""
     check_media_type(request)
     definition = await run_cooperatively(body_cooperatively(AgentDefinition, await read_json(request), "tools", _TOOL))
-    known, is_new = await services.agents.put(caller, name, definition)
+    known, is_new = await agents.put(caller, name, definition)
     response.status_code = 201 if is_new else 200
     return shown_agent(known)
 
 
 @router.get("/v1/agents", summary="List agents")
-async def list_agents(services: AgentsDep, caller: CallerDep, page: Annotated[PageQuery, Query()]) -> AgentList:
+async def list_agents(agents: AgentsDep, caller: CallerDep, page: Annotated[PageQuery, Query()]) -> AgentList:
     """Return a page of the agents that the caller may use, the newest first unless asked otherwise."""
-    found, has_more = await services.agents.page(caller, after=page.after, limit=page.limit, descending=page.descending)
+    found, has_more = await agents.page(caller, after=page.after, limit=page.limit, descending=page.descending)
     return AgentList.of([shown_agent(each) for each in found], [each.agent.name for each in found], has_more=has_more)
 
 
 @router.get(AGENT, summary="Retrieve an agent")
-async def retrieve_agent(name: str, services: AgentsDep, caller: CallerDep) -> ShownAgent:
+async def retrieve_agent(name: str, agents: AgentsDep, caller: CallerDep) -> ShownAgent:
     """Return an agent that the caller may use."""
-    return shown_agent(await services.agents.find(caller, name))
+    return shown_agent(await agents.find(caller, name))
 
 
 @router.delete(AGENT, summary="Delete an agent")
-async def delete_agent(name: str, services: AgentsDep, caller: CallerDep) -> Deleted:
+async def delete_agent(name: str, agents: AgentsDep, caller: CallerDep) -> Deleted:
     """Delete an agent; for owners. Conversations that use it have to name another model."""
-    await services.agents.delete(caller, name)
+    await agents.delete(caller, name)
     return Deleted(id=name, object="agent.deleted")
 
 
 @router.get(f"{AGENT}/members", summary="List members of an agent")
-async def list_agent_members(name: str, services: AgentsDep, caller: CallerDep) -> AgentMemberList:
+async def list_agent_members(name: str, members: MembersDep, caller: CallerDep) -> AgentMemberList:
     """Return all members by user id; for members."""
-    members = await services.members.all(caller, name)
-    shown = [ShownAgentMember(user_id=user_id, role=role) for user_id, role in members.items()]
-    return AgentMemberList.of(shown, list(members))
+    roles = await members.all(caller, name)
+    shown = [ShownAgentMember(user_id=user_id, role=role) for user_id, role in roles.items()]
+    return AgentMemberList.of(shown, list(roles))
 
 
 @router.put(AGENT_MEMBER, summary="Set a member of an agent", responses=_MEMBER_CREATED)
 async def set_agent_member(
-    name: str, user_id: AgentUserId, body: SetAgentMember, response: Response, services: AgentsDep, caller: CallerDep
+    name: str, user_id: AgentUserId, body: SetAgentMember, response: Response, members: MembersDep, caller: CallerDep
 ) -> ShownAgentMember:
     """Add a member (201) or change their role (200); for owners. The last owner cannot get another role."""
     role = AgentRole(body.role)
-    is_new = await services.members.set(caller, name, user_id, role)
+    is_new = await members.set(caller, name, user_id, role)
     response.status_code = 201 if is_new else 200
     return ShownAgentMember(user_id=user_id, role=role)
 
 
 @router.get(AGENT_MEMBER, summary="Retrieve a member of an agent")
 async def retrieve_agent_member(
-    name: str, user_id: AgentUserId, services: AgentsDep, caller: CallerDep
+    name: str, user_id: AgentUserId, members: MembersDep, caller: CallerDep
 ) -> ShownAgentMember:
     """Return a member's role; for members."""
-    return ShownAgentMember(user_id=user_id, role=await services.members.find(caller, name, user_id))
+    return ShownAgentMember(user_id=user_id, role=await members.find(caller, name, user_id))
 
 
 @router.delete(AGENT_MEMBER, summary="Remove a member of an agent")
-async def remove_agent_member(name: str, user_id: AgentUserId, services: AgentsDep, caller: CallerDep) -> Deleted:
+async def remove_agent_member(name: str, user_id: AgentUserId, members: MembersDep, caller: CallerDep) -> Deleted:
     """Remove a member; for owners. The last owner cannot be removed."""
-    await services.members.remove(caller, name, user_id)
+    await members.remove(caller, name, user_id)
     return Deleted(id=user_id, object="agent.member.deleted")

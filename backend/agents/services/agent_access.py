@@ -21,17 +21,13 @@ async def find_agent(store: AgentStore, caller: Caller, name: str) -> KnownAgent
     return found
 
 
-class AgentFileIndexAccess:
-    """Implements `FileIndexAccess`: a user of an agent may search its files."""
-
-    def __init__(self, store: AgentStore) -> None:
-        self._store = store
-
-    async def open_to(self, tenant: str, user_id: str, file_index_ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the file indexes whose agent the user may use now."""
-        agents = {file_index_id.removeprefix(SHELF_ID_START): file_index_id for file_index_id in file_index_ids}
-        usable = await self._store.usable_among(tenant, user_id, sorted(agents))
-        return frozenset(agents[agent_id] for agent_id in usable)
+async def open_agent_files(
+    store: AgentStore, tenant: str, user_id: str, file_index_ids: Sequence[str]
+) -> frozenset[str]:
+    """Return those of the file indexes whose agent the user may use now: a user of an agent may search its files."""
+    agents = {file_index_id.removeprefix(SHELF_ID_START): file_index_id for file_index_id in file_index_ids}
+    usable = await store.usable_among(tenant, user_id, sorted(agents))
+    return frozenset(agents[agent_id] for agent_id in usable)
 
 
 def require_agent_owner(known: KnownAgent) -> None:

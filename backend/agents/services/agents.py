@@ -1,7 +1,5 @@
 """Creating, replacing, listing and deleting agents."""
 
-from typing import NamedTuple
-
 from backend.agents.domain.agent import Agent, AgentDefinition, AgentRole, KnownAgent
 from backend.agents.ports.agents import AgentStore
 from backend.agents.services.agent_access import find_agent, no_such_agent, require_agent_owner
@@ -20,13 +18,6 @@ MAX_AGENTS = 1_000
 """In a tenant: a user's list of models names all that they may use."""
 
 
-class NamedParts(NamedTuple):
-    """What agents name of other services: models, and tools and skills."""
-
-    models: ModelNames
-    tools: ToolCatalogue
-
-
 class AgentCatalogue:
     """The agents of a caller."""
 
@@ -34,14 +25,16 @@ class AgentCatalogue:
         self,
         store: AgentStore,
         knowledge: KnowledgeStore,
-        named: NamedParts,
+        models: ModelNames,
+        tools: ToolCatalogue,
         files: AgentFiles,
         clock: Clock,
     ) -> None:
         self._store = store
         self._files = files
         self._knowledge = knowledge
-        self._models, self._tools = named
+        self._models = models
+        self._tools = tools
         self._clock = clock
 
     async def put(self, caller: Caller, name: str, definition: AgentDefinition) -> tuple[KnownAgent, bool]:

@@ -11,7 +11,7 @@ from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_in
 from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.domain import Caller
-from backend.identity.services import ACT_FOR_HEADER, IdentityServices, acting, administrator
+from backend.identity.services import ACT_FOR_HEADER, Authenticate, acting, administrator
 from shared.errors import InvalidRequest
 from shared.http_server.connection import CLIENT_LEFT
 
@@ -49,7 +49,7 @@ async def presented_caller(request: Request) -> Caller:
     state = request.scope["state"]
     if PRESENTED not in state:
         _require_single(request, "Authorization")
-        authenticate = service_in(request, IdentityServices).authenticate
+        authenticate = service_in(request, Authenticate)
         state[PRESENTED] = await authenticate.known(presented_key(request.headers), state.get(CLIENT_LEFT))
         state[KEY_ID] = state[PRESENTED].key_id
     caller: Caller = state[PRESENTED]

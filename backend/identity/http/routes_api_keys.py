@@ -11,7 +11,7 @@ from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody, unix_seconds
 from backend.identity.domain import MAX_RATE, ApiKey, KeyOrigin, KeyPageQuery, KeyRole, RateLimits
 from backend.identity.http.caller import AdminDep
-from backend.identity.services import DEFAULT_TENANT, IdentityServices
+from backend.identity.services import DEFAULT_TENANT, KeyAdministration
 
 DEFAULT_OVERLAP_SECONDS = 86_400
 MAX_OVERLAP_SECONDS = 30 * 86_400
@@ -20,7 +20,7 @@ LAST_SECOND = 253_402_300_799
 
 Expiry = Annotated[int | None, Field(ge=0, le=LAST_SECOND)]
 Limit = Annotated[int | None, Field(ge=1, le=MAX_RATE, description="In place of the limit that keys have by default.")]
-ServicesDep = Annotated[IdentityServices, Depends(service_of(IdentityServices))]
+KeysDep = Annotated[KeyAdministration, Depends(service_of(KeyAdministration))]
 router = new_router("API keys")
 
 
@@ -75,42 +75,41 @@ class KeyList(ListPage[ShownKey]):
 
 
 @router.post("/v1/api_keys", status_code=201, summary="Issue an API key")
-async def create_key(body: CreateKey, services: ServicesDep, admin: AdminDep) -> IssuedKey:
+async def create_key(body: CreateKey, keys: KeysDep, admin: AdminDep) -> IssuedKey:
     """Create a key; only its hash is stored."""
     expires_at = _instant(body.expires_at)
     limits = RateLimits(**body.model_dump(include=set(RateLimits.model_fields)))
-    key, secret = await services.api_keys.issue(body.user_id, KeyRole(body.role), body.tenant, expires_at, limits)
+    key, secret = await keys.issue(body.user_id, KeyRole(body.role), body.tenant, expires_at, limits)
     return IssuedKey(**_shown(key).model_dump(), key=secret)
 
 
 @router.get("/v1/api_keys", summary="List the API keys")
-async def list_keys(services: ServicesDep, admin: AdminDep, page: Annotated[KeyPageQuery, Query()]) -> KeyList:
+async def list_keys(keys: KeysDep, admin: AdminDep, page: Annotated[KeyPageQuery, Query()]) -> KeyList:
     """Return keys without their secrets."""
-    found, has_more = await services.api_keys.page(page)
-    keys = [_shown(key) for key in found]
-    return KeyList.of(keys, [key.id for key in keys], has_more=has_more)
+    found, has_more = await keys.page(page)
+    return KeyList.of([_shown(key) for key in found], [key.id for key in found], has_more=has_more)
 
 
 @router.get("/v1/api_keys/{key_id}", summary="Retrieve an API key")
-async def retrieve_key(key_id: str, services: ServicesDep, admin: AdminDep) -> ShownKey:
+async def retrieve_key(key_id: str, keys: KeysDep, admin: AdminDep) -> ShownKey:
     """Return one key without its secret."""
-    return _shown(await services.api_keys.find(key_id))
+    return _shown(await keys.find(key_id))
 
 
 @router.post("/v1/api_keys/{key_id}/rotate", status_code=201, summary="Rotate an API key")
 async def rotate_key(
-    key_id: str, services: ServicesDep, admin: AdminDep, body: Annotated[RotateKey, Body()] = BY_DEFAULT
+    key_id: str, keys: KeysDep, admin: AdminDep, body: Annotated[RotateKey, Body()] = BY_DEFAULT
 ) -> IssuedKey:
     """Create a key in place of another one, which stays valid for the overlap."""
     overlap = timedelta(seconds=body.overlap_seconds)
-    key, secret = await services.api_keys.rotate(key_id, overlap, _instant(body.expires_at))
+    key, secret = await keys.rotate(key_id, overlap, _instant(body.expires_at))
     return IssuedKey(**_shown(key).model_dump(), key=secret)
 
 
 @router.delete("/v1/api_keys/{key_id}", summary="Revoke an API key")
-async def delete_key(key_id: str, services: ServicesDep, admin: AdminDep) -> Deleted:
+async def delete_key(key_id: str, keys: KeysDep, admin: AdminDep) -> Deleted:
     """Delete a key; it is refused from the next request on."""
-    await services.api_keys.revoke(key_id)
+    await keys.revoke(key_id)
     return Deleted(id=key_id, object="api_key.deleted")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import jwt
 
-from backend.identity.domain import TokenTrust
+from backend.identity.domain import Caller, TokenTrust, caller_of_claims
 from backend.identity.tokens.provider_keys import ProviderKeys
 from shared.errors import Unauthenticated
 
@@ -23,18 +23,17 @@ _REFUSALS: Mapping[type[jwt.PyJWTError], str] = {
 
 
 class JwtVerifier:
-    """The `TokenVerifier` over PyJWT. No refusal quotes a token, and none is the cause of another exception."""
+    """Checks tokens. No refusal quotes a token, and none is the cause of another exception."""
 
     def __init__(self, keys: ProviderKeys, trust: TokenTrust) -> None:
         self._keys = keys
         self._trust = trust
 
-    async def refresh(self) -> None:
-        """Fetch the provider's keys; see the port."""
-        await self._keys.refresh()
+    async def caller(self, token: str) -> Caller:
+        """Return whom a token names; see `CallerOfToken`."""
+        return caller_of_claims(await self._claims_of(token), self._trust.claims)
 
-    async def claims_of(self, token: str) -> Mapping[str, object]:
-        """Return the claims of a valid token; see the port."""
+    async def _claims_of(self, token: str) -> Mapping[str, object]:
         kid, algorithm = self._read_header(token)
         key = await self._keys.find(kid, algorithm)
         try:

@@ -1,6 +1,6 @@
 """The ports of knowledge: storage, retrieval, reading of documents, questions about protected text, observation."""
 
-from collections.abc import AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from backend.foundation.domain.idempotency import KeyClaim
@@ -189,16 +189,12 @@ class ProtectedKnowledge(Protocol):
         ...
 
 
-class FileIndexAccess(Protocol):
-    """Access to the file indexes of agents."""
+OpenFileIndexes = Callable[[str, str, Sequence[str]], Awaitable[frozenset[str]]]
+"""Returns those of the file indexes of agents whose agent a user may use now, by the tenant and the id of the user.
 
-    async def open_to(self, tenant: str, user_id: str, file_index_ids: Sequence[str]) -> frozenset[str]:
-        """Return those of the file indexes whose agent the user may use now.
-
-        Raises:
-            Unavailable: the database is away. Retryable.
-        """
-        ...
+Raises:
+    Unavailable: the database is away. Retryable.
+"""
 
 
 class DescriptionObserver(Protocol):

@@ -6,7 +6,7 @@ from backend.identity.domain import Caller
 from backend.knowledge.domain.file_indexes import SHELF_ID_START
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
-from backend.knowledge.ports.knowledge import FileIndexAccess, KnowledgeStore
+from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
 from shared.errors import NotFound
 from shared.models.execution import AccessMode
 
@@ -26,9 +26,9 @@ async def find_binding(store: KnowledgeStore, caller: Caller, base_id: str) -> B
 class LabelAccess:
     """Tells what callers may read today of what labels name: bases by membership, files of agents by their agents."""
 
-    def __init__(self, store: KnowledgeStore, file_indexes: FileIndexAccess) -> None:
+    def __init__(self, store: KnowledgeStore, open_file_indexes: OpenFileIndexes) -> None:
         self._store = store
-        self._file_indexes = file_indexes
+        self._open_file_indexes = open_file_indexes
 
     async def of(self, caller: Caller, labels: Collection[Label]) -> Access:
         """Return the mode that the caller has today in each of the labelled bases that they may use.
@@ -40,6 +40,6 @@ class LabelAccess:
         file_indexes = sorted(base_id for base_id in named if base_id.startswith(SHELF_ID_START))
         bases = sorted(named.difference(file_indexes))
         found = await self._store.bindings(caller.tenant, caller.user_id, bases) if bases else ()
-        opened = await self._file_indexes.open_to(caller.tenant, caller.user_id, file_indexes) if file_indexes else ()
+        opened = await self._open_file_indexes(caller.tenant, caller.user_id, file_indexes) if file_indexes else ()
         modes = {binding.base.id: binding.role.access_mode for binding in found}
         return modes | dict.fromkeys(opened, AccessMode.FULL)

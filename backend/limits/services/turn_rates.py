@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from backend.foundation.domain.bounded import Bounded
@@ -42,19 +41,6 @@ class RateObserver(Protocol):
         ...
 
 
-class EndingTurn(Protocol):
-    """A turn that runs, or has ended."""
-
-    def at_end(self, release: Callable[[], None]) -> None:
-        """Call a function when the turn has ended."""
-        ...
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens the turn has used; 0 before its end."""
-        ...
-
-
 class DefaultLimits(NamedTuple):
     """The operator's limits of each key that has none of its own, and of each tenant."""
 
@@ -72,10 +58,10 @@ class RateLease:
         self._settle = settle
         self._is_handed_on = False
 
-    def hand_to(self, running: EndingTurn) -> None:
-        """Settle it when this turn has ended, with the tokens that its response counts."""
+    def keep(self, tokens: Callable[[], int]) -> Callable[[], None]:
+        """Return what settles it at the end of the turn that has it, with the tokens that are counted then."""
         self._is_handed_on = True
-        running.at_end(lambda: self._settle(running.tokens))
+        return lambda: self._settle(tokens())
 
     def settle(self, tokens: int) -> None:
         """Settle it now, with so many tokens."""
@@ -96,23 +82,24 @@ def _seconds() -> float:
     return asyncio.get_running_loop().time()
 
 
-@dataclass(frozen=True)
-class RateParts:
-    """Where limits are counted, who hears of them, a clock that nobody sets, and how long requests wait for another."""
-
-    store: RateStore
-    observer: RateObserver
-    defaults: DefaultLimits = NO_DEFAULTS
-    now: Callable[[], float] = _seconds
-    read_first_seconds: float = READ_FIRST_SECONDS
-
-
 class TurnRates:
-    """Decides whether a key may begin turns now; without parts nothing is limited, and nothing counted."""
+    """Decides whether a key may begin turns now; `now` is a clock that nobody sets.
 
-    def __init__(self, parts: RateParts | None = None) -> None:
-        self._parts = parts
-        now = parts.now if parts is not None else _seconds
+    A request waits for `read_first_seconds` for another one of its key that is read already.
+    """
+
+    def __init__(
+        self,
+        store: RateStore,
+        observer: RateObserver,
+        defaults: DefaultLimits = NO_DEFAULTS,
+        now: Callable[[], float] = _seconds,
+        read_first_seconds: float = READ_FIRST_SECONDS,
+    ) -> None:
+        self._store = store
+        self._observer = observer
+        self._defaults = defaults
+        self._read_first_seconds = read_first_seconds
         self._known = KnownRefusals(now)
         self.refused_callers = RefusedCallers(now)
         self._read_first: Bounded[tuple[str, str], asyncio.Event] = Bounded(MOST_KNOWN)
@@ -150,10 +137,10 @@ class TurnRates:
         long, because it may come slowly.
         """
         demand = self._demand(caller, 0, begun=0)
-        if demand is None or self._parts is None:
+        if demand is None:
             return None
         name, loop = _name_of(caller), asyncio.get_running_loop()
-        until = loop.time() + self._parts.read_first_seconds
+        until = loop.time() + self._read_first_seconds
         while True:
             refusal = await self._refusal(demand)
             if refusal is not None or not self._known.was_refused(demand):
@@ -173,8 +160,7 @@ class TurnRates:
 
     def note_repeated(self) -> None:
         """Count a refusal that was repeated."""
-        if self._parts is not None:
-            self._parts.observer.turns_refused(1)
+        self._observer.turns_refused(1)
 
     async def _taken(self, demand: RateDemand | None) -> RateLease:
         if demand is None:
@@ -182,10 +168,10 @@ class TurnRates:
         note = self._known.asked(demand)
         answer = await self._answer(demand)
         note(answer)
-        if self._parts is None or answer is None:
+        if answer is None:
             return RateLease(_settle_nothing)
         if not answer.is_granted:
-            self._parts.observer.turns_refused(demand.turns)
+            self._observer.turns_refused(demand.turns)
             raise TooManyRequests(refusal_of(demand, answer.uses), retry_after_seconds=answer.wait_seconds)
         self._held[demand.lease_id] = demand
         return RateLease(lambda tokens: self._note_end(demand, tokens))
@@ -208,31 +194,29 @@ class TurnRates:
     async def write(self) -> None:
         """Write down what has ended, and keep what runs."""
         self._has_ended.clear()
-        if self._parts is None:
-            return
         ended, self._ended = self._ended, []
-        await self._parts.store.settle(ended)
+        await self._store.settle(ended)
         now = asyncio.get_running_loop().time()
         if self._held and now - self._renewed_at >= RENEW_SECONDS:
             self._renewed_at = now
-            await self._parts.store.renew(list(self._held.values()))
+            await self._store.renew(list(self._held.values()))
 
     def _demand(self, caller: Caller, turns: int, begun: int) -> RateDemand | None:
-        parties = parties_of(caller, *self._parts.defaults) if self._parts is not None else ()
+        parties = parties_of(caller, *self._defaults)
         if not parties:
             return None
         return RateDemand(caller.tenant, parties, turns, begun, new_id(IdPrefix.RATE_LEASE) if turns else "")
 
     async def _answer(self, demand: RateDemand | None) -> RateAnswer | None:
         """Return what the store says, or None where nothing is limited, or the store is away."""
-        if self._parts is None or demand is None:
+        if demand is None:
             return None
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                return await self._parts.store.take(demand)
+                return await self._store.take(demand)
         except (Unavailable, TimeoutError):
             if demand.turns:
-                self._parts.observer.turns_uncounted(demand.turns)
+                self._observer.turns_uncounted(demand.turns)
             return None
 
     def _note_end(self, demand: RateDemand, tokens: int) -> None:

@@ -59,7 +59,10 @@ class SealedAnswer(NamedTuple):
 
 
 class RestrictedUse(NamedTuple):
-    """What restricted searches share: limits, records and time; `secret` is the key of canaries and cache keys."""
+    """What restricted searches share: limits, records and time.
+
+    `secret` is the key of tickets, canaries, cache keys and user hashes.
+    """
 
     ledger: RestrictedLedger
     audit: RestrictedAudit

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from backend.knowledge.domain.file_indexes import SHELF_ID_START, SHELF_OWNER
 from backend.knowledge.domain.knowledge import Binding, MemberRole
 from backend.knowledge.domain.tickets import Ticket, verify_ticket
-from backend.knowledge.ports.knowledge import FileIndexAccess, KnowledgeStore
+from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
 from shared.clock import Clock
 from shared.errors import PermissionDenied
 from shared.telemetry import bind_turn
@@ -15,10 +15,10 @@ class TicketAccess:
     """Reads tickets, and looks up the bases in them at each use."""
 
     def __init__(
-        self, store: KnowledgeStore, clock: Clock, secret: str, file_indexes: FileIndexAccess | None = None
+        self, store: KnowledgeStore, clock: Clock, secret: str, open_file_indexes: OpenFileIndexes | None = None
     ) -> None:
         self._store = store
-        self._file_indexes = file_indexes
+        self._open_file_indexes = open_file_indexes
         self._clock = clock
         self._secret = secret
 
@@ -48,12 +48,12 @@ class TicketAccess:
         """Return those of the bases of which the user is a member today, or whose agent they may use."""
         bound = await self._store.bindings(ticket.tenant, ticket.user_id, sorted(base_ids))
         file_index_ids = sorted(base_id for base_id in base_ids if base_id.startswith(SHELF_ID_START))
-        return (*bound, *await self._open_file_indexes(ticket, file_index_ids)) if file_index_ids else bound
+        return (*bound, *await self._file_indexes(ticket, file_index_ids)) if file_index_ids else bound
 
-    async def _open_file_indexes(self, ticket: Ticket, file_index_ids: Sequence[str]) -> tuple[Binding, ...]:
-        if self._file_indexes is None:
+    async def _file_indexes(self, ticket: Ticket, file_index_ids: Sequence[str]) -> tuple[Binding, ...]:
+        if self._open_file_indexes is None:
             return ()
-        opened = await self._file_indexes.open_to(ticket.tenant, ticket.user_id, file_index_ids)
+        opened = await self._open_file_indexes(ticket.tenant, ticket.user_id, file_index_ids)
         found = await self._store.bindings(ticket.tenant, SHELF_OWNER, sorted(opened))
         return tuple(Binding(base=binding.base, role=MemberRole.READER) for binding in found)
 

@@ -5,13 +5,12 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from backend.files.services import Files
-from backend.knowledge.ports.knowledge import FileIndexAccess
+from backend.knowledge.ports.knowledge import OpenFileIndexes
 from backend.knowledge.services.use_cases import KnowledgePorts
-from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger, SafeSummaryObserver
+from backend.restricted.ports.restricted import AuditTrail
 from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
-from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
+from backend.restricted.services.restricted_audit import ReadAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
 from backend.restricted.services.sealed_search import RestrictedUse, SealedSearches
 from backend.restricted.services.ticket_access import TicketAccess
@@ -20,21 +19,12 @@ from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
 from backend.vector_stores.services.file_indexes import FileIndexes
 
 
-@dataclass(frozen=True)
-class RestrictedPorts:
-    """The adapters that restricted searches need."""
-
-    ledger: RestrictedLedger
-    trail: AuditTrail
-    observer: SafeSummaryObserver
-
-
 class UploadAccess(NamedTuple):
     """Uploaded files with their texts, and who may search those of agents."""
 
     files: Files
     file_indexes: FileIndexes
-    agents: FileIndexAccess
+    open_agent_files: OpenFileIndexes
 
 
 @dataclass(frozen=True)
@@ -54,26 +44,16 @@ class RestrictedServices:
 
 
 def build_restricted(
-    ports: RestrictedPorts,
-    knowledge: KnowledgePorts,
-    limits: RestrictedLimits,
-    secret: str,
-    turn_time: timedelta,
-    uploads: UploadAccess,
+    use: RestrictedUse, trail: AuditTrail, knowledge: KnowledgePorts, turn_time: timedelta, uploads: UploadAccess
 ) -> RestrictedServices:
-    """Build the use cases; `secret` is the key of tickets, canaries, cache keys and user hashes.
-
-    `turn_time` is how long a turn may take.
-    """
-    access = TicketAccess(knowledge.store, knowledge.clock, secret, uploads.agents)
-    audit = RestrictedAudit(ports.ledger, ports.observer, knowledge.clock, secret)
-    use = RestrictedUse(ports.ledger, audit, limits, knowledge.clock, secret)
+    """Build the use cases; `turn_time` is how long a turn may take."""
+    access = TicketAccess(knowledge.store, use.clock, use.secret, uploads.open_agent_files)
     return RestrictedServices(
-        ticketed=TicketedKnowledge(knowledge.store, knowledge.retrieval, access, audit),
-        files=TicketedFiles(uploads.files, uploads.file_indexes, knowledge.store, access, audit),
+        ticketed=TicketedKnowledge(knowledge.store, knowledge.retrieval, access, use.audit),
+        files=TicketedFiles(uploads.files, uploads.file_indexes, knowledge.store, access, use.audit),
         searches=SealedSearches(access, knowledge.retrieval, use),
         outcomes=SealedOutcomes(access, use),
-        audit=ReadAudit(ports.trail, secret),
-        closing=CloseSearches(ports.ledger, audit, knowledge.clock, turn_time),
-        forgetting=ForgetSearches(ports.ledger, knowledge.clock),
+        audit=ReadAudit(trail, use.secret),
+        closing=CloseSearches(use.ledger, use.audit, use.clock, turn_time),
+        forgetting=ForgetSearches(use.ledger, use.clock),
     )

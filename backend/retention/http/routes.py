@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import orjson
@@ -22,15 +21,8 @@ from backend.retention.services.user_erasure import UserErasure
 router = new_router("Users")
 
 
-@dataclass(frozen=True)
-class PersonServices:
-    """What the routes call."""
-
-    leaving: UserErasure
-    export: PersonExport
-
-
-PeopleDep = Annotated[PersonServices, Depends(service_of(PersonServices))]
+ErasureDep = Annotated[UserErasure, Depends(service_of(UserErasure))]
+ExportDep = Annotated[PersonExport, Depends(service_of(PersonExport))]
 
 
 class DeletedUser(BaseModel):
@@ -47,12 +39,12 @@ class DeletedUser(BaseModel):
 async def delete_user(
     admin: AdminDep,
     user_id: PrincipalName,
-    people: PeopleDep,
+    erasure: ErasureDep,
     tenant: PrincipalName = DEFAULT_TENANT,
     owned: Literal["refuse", "delete"] = "refuse",
 ) -> DeletedUser:
     """Stop the user's turns and delete what is theirs; 409 where they are the only owner of bases or agents."""
-    counts = await people.leaving.remove(Person(tenant, user_id), with_owned=owned == "delete")
+    counts = await erasure.remove(Person(tenant, user_id), with_owned=owned == "delete")
     return DeletedUser(id=user_id, tenant=tenant, counts=dict(counts))
 
 
@@ -63,10 +55,10 @@ async def delete_user(
     responses={200: {"description": "One JSON object a line", "content": {"application/x-ndjson": {}}}},
 )
 async def export_user(
-    admin: AdminDep, user_id: PrincipalName, people: PeopleDep, tenant: PrincipalName = DEFAULT_TENANT
+    admin: AdminDep, user_id: PrincipalName, export: ExportDep, tenant: PrincipalName = DEFAULT_TENANT
 ) -> StreamingResponse:
     """Return JSON lines; the export is whole where the last one has the type `end`."""
-    return StreamingResponse(_lines(people.export, Person(tenant, user_id)), media_type="application/x-ndjson")
+    return StreamingResponse(_lines(export, Person(tenant, user_id)), media_type="application/x-ndjson")
 
 
 async def _lines(export: PersonExport, person: Person) -> AsyncGenerator[bytes]:

@@ -3,7 +3,6 @@
 import base64
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import NamedTuple
 
 from backend.agents.services.agents import AgentCatalogue
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
@@ -21,22 +20,24 @@ DOCUMENTS_READ_AT_ONCE = 20
 BYTES_IN_A_LINE = 512 * 1024
 
 
-class ExportedRooms(NamedTuple):
-    """The use cases through which texts are read."""
-
-    conversations: ConversationServices
-    responses: Responses
-    files: Files
-    agents: AgentCatalogue
-    knowledge: KnowledgeStore
-
-
 class PersonExport:
     """Exports persons. Texts come through the reads of users, which withhold what a reader may not see."""
 
-    def __init__(self, people: PersonStore, rooms: ExportedRooms) -> None:
+    def __init__(
+        self,
+        people: PersonStore,
+        conversations: ConversationServices,
+        responses: Responses,
+        files: Files,
+        agents: AgentCatalogue,
+        knowledge: KnowledgeStore,
+    ) -> None:
         self._people = people
-        self._rooms = rooms
+        self._conversations = conversations
+        self._responses = responses
+        self._files = files
+        self._agents = agents
+        self._knowledge = knowledge
 
     async def lines(self, person: Person) -> AsyncGenerator[JsonObject]:
         """Yield objects with a `type`; the last one is `end`. What is deleted meanwhile may be missing.
@@ -74,15 +75,15 @@ class PersonExport:
         owned = await self._people.sole_ownership(person)
         for name in owned.agent_names:
             with suppress(NotFound):
-                agent = (await self._rooms.agents.find(caller_as(person), name)).agent
+                agent = (await self._agents.find(caller_as(person), name)).agent
                 yield {"type": "agent", "name": name, "definition": agent.definition.model_dump(mode="json")}
-        for binding in await self._rooms.knowledge.bindings(person.tenant, person.user_id, owned.base_ids):
+        for binding in await self._knowledge.bindings(person.tenant, person.user_id, owned.base_ids):
             yield {"type": "knowledge_base", **binding.base.model_dump(mode="json", exclude={"tenant", "version"})}
             async for line in self._documents(binding.base.id):
                 yield line
 
     async def _documents(self, base_id: str) -> AsyncGenerator[JsonObject]:
-        knowledge, after, has_more = self._rooms.knowledge, None, True
+        knowledge, after, has_more = self._knowledge, None, True
         while has_more:
             page = await knowledge.documents(base_id, after=after, limit=DOCUMENTS_READ_AT_ONCE, descending=False)
             after, has_more = (page[-1].id if page else None), len(page) == DOCUMENTS_READ_AT_ONCE
@@ -94,7 +95,7 @@ class PersonExport:
                         yield _content("document", document.id, body[start : start + BYTES_IN_A_LINE])
 
     async def _conversation(self, person: Person, conversation_id: str) -> AsyncGenerator[JsonObject]:
-        caller, services = caller_as(person), self._rooms.conversations
+        caller, services = caller_as(person), self._conversations
         found = await services.conversations.find(caller, conversation_id)
         made = int(found.created_at.timestamp())
         yield {"type": "conversation", "id": found.id, "created_at": made, "metadata": dict(found.metadata)}
@@ -107,16 +108,16 @@ class PersonExport:
             after, has_more = (page.items[-1].id if page.items else None), page.has_more
 
     async def _response(self, person: Person, response_id: str) -> AsyncGenerator[JsonObject]:
-        caller, withheld = caller_as(person), self._rooms.conversations.withheld
-        found = await self._rooms.responses.find(caller, response_id)
+        caller, withheld = caller_as(person), self._conversations.withheld
+        found = await self._responses.find(caller, response_id)
         shown = await withheld.shown(caller, found)
         given = await withheld.shown_input(caller, found, found.input_items)
         yield {"type": "response", "response": shown.body, "input_items": given}
 
     async def _file(self, person: Person, file_id: str) -> AsyncGenerator[JsonObject]:
-        file = await self._rooms.files.find(caller_as(person), file_id)
+        file = await self._files.find(caller_as(person), file_id)
         yield {"type": "file", **file.model_dump(mode="json", exclude={"tenant", "user_id"})}
-        async for piece in self._rooms.files.pieces(file):
+        async for piece in self._files.pieces(file):
             yield _content("file", file_id, piece)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
 
 from backend.agents.services.agents import AgentCatalogue
 from backend.conversations.ports.conversations import ConversationStore
@@ -18,21 +17,22 @@ MOST_NAMED = 50
 """Bases and agents that an error lists, of each."""
 
 
-class PersonPorts(NamedTuple):
-    """What holds things of a person."""
-
-    people: PersonStore
-    conversations: ConversationStore
-    knowledge: KnowledgeStore
-    agents: AgentCatalogue
-    responses: Responses
-
-
 class UserErasure:
     """Deletes persons; each step leaves what the same call goes on with, should it be killed."""
 
-    def __init__(self, ports: PersonPorts) -> None:
-        self._ports = ports
+    def __init__(
+        self,
+        people: PersonStore,
+        conversations: ConversationStore,
+        knowledge: KnowledgeStore,
+        agents: AgentCatalogue,
+        responses: Responses,
+    ) -> None:
+        self._people = people
+        self._conversations = conversations
+        self._knowledge = knowledge
+        self._agents = agents
+        self._responses = responses
 
     async def remove(self, person: Person, *, with_owned: bool) -> Mapping[str, int]:
         """Stop what runs for a person, delete what is theirs, and return how much this call has deleted of each kind.
@@ -45,7 +45,7 @@ class UserErasure:
             TurnRunning: a turn has not ended in time; the same call goes on.
             Unavailable: the database is away; the same call goes on.
         """
-        people, owned = self._ports.people, await self._ports.people.sole_ownership(person)
+        people, owned = self._people, await self._people.sole_ownership(person)
         if not with_owned and any(owned):
             raise Conflict(_unowned(owned), param="owned")
         counts = {kind.value: await people.delete_rows(kind, person) for kind in _BEFORE}
@@ -55,37 +55,36 @@ class UserErasure:
         counts |= await self._leave(person, owned)
         counts["released_results"], counts["restricted_usage"] = await people.delete_usage(person)
         counts |= {kind.value: await people.delete_rows(kind, person) for kind in _AFTER}
-        await self._ports.knowledge.delete_base(file_index_of_user(person.tenant, person.user_id).id)
+        await self._knowledge.delete_base(file_index_of_user(person.tenant, person.user_id).id)
         async for _ in people.running(person):
             raise TurnRunning("A turn of this user has not ended yet; send the same request again.", param="user_id")
         return counts
 
     async def _stop(self, person: Person) -> int:
         stopped = set[str]()
-        async for response_id in self._ports.people.running(person):
+        async for response_id in self._people.running(person):
             if response_id not in stopped:
                 with suppress(NotFound):
-                    await self._ports.responses.cancel(caller_as(person), response_id)
+                    await self._responses.cancel(caller_as(person), response_id)
                 stopped.add(response_id)
         return len(stopped)
 
     async def _leave(self, person: Person, owned: SoleOwnership) -> Mapping[str, int]:
-        ports = self._ports
         for name in owned.agent_names:
             with suppress(NotFound):
-                await ports.agents.delete(caller_as(person), name)
+                await self._agents.delete(caller_as(person), name)
         for base_id in owned.base_ids:
-            await ports.knowledge.delete_base(base_id)
-        shared = await ports.people.shared_with(person)
-        left = [await ports.conversations.remove_member(each, person.user_id) for each in shared]
-        bases = await ports.people.bases_of(person)
-        left_bases = [await ports.knowledge.remove_member(each, person.user_id) for each in bases]
+            await self._knowledge.delete_base(base_id)
+        shared = await self._people.shared_with(person)
+        left = [await self._conversations.remove_member(each, person.user_id) for each in shared]
+        bases = await self._people.bases_of(person)
+        left_bases = [await self._knowledge.remove_member(each, person.user_id) for each in bases]
         return {
             "agents": len(owned.agent_names),
             "knowledge_bases": len(owned.base_ids),
             "conversation_memberships": sum(left),
             "knowledge_memberships": sum(left_bases),
-            "agent_memberships": await ports.people.leave_agents(person),
+            "agent_memberships": await self._people.leave_agents(person),
         }
 
 

@@ -76,7 +76,7 @@ class StartTurn:
             if isinstance(begun, AcknowledgedTurn):
                 return begun
             begun.at_end(place.keep())
-            rate.hand_to(begun)
+            begun.at_end(rate.keep(lambda: begun.tokens))
         await begun.opened.wait()
         return begun
 
@@ -93,7 +93,7 @@ class StartTurn:
                 running = await self._stored_and_started(await self._prepare.again(waiting), None)
             running.waited_for.set()  # those behind it told the turn before it
             running.at_end(place.keep())
-            rate.hand_to(running)
+            running.at_end(rate.keep(lambda: running.tokens))
 
     async def _begun_or_queued(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None

@@ -1,6 +1,6 @@
 """The ports that the services of turns share."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
@@ -19,10 +19,7 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class TurnPorts:
-    """The ports that turns use; without `files` users can store none, without `agent_files` agents have none.
-
-    `rates` limits nothing unless it is given.
-    """
+    """The ports that turns use; without `files` users can store none, without `agent_files` agents have none."""
 
     chat_shell: ChatShell
     conversations: ConversationStore
@@ -37,6 +34,6 @@ class TurnPorts:
     background: Supervisor
     documents: DocumentReader
     withheld: WithheldText
+    rates: TurnRates
     files: FilesById | None = None
     agent_files: FilesOfAgents | None = None
-    rates: TurnRates = field(default_factory=TurnRates)

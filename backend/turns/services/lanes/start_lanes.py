@@ -62,7 +62,7 @@ class StartLanes:
                 begun = await self._begun(asked, request_id, claim)
             for lane, place in zip(begun.lanes, places, strict=True):
                 lane.at_end(place.keep())
-            rate.hand_to(begun.joined)
+            begun.joined.at_end(rate.keep(lambda: begun.joined.tokens))
         await begun.joined.opened.wait()
         return begun.joined
 

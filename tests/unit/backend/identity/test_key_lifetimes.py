@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from backend.identity.domain import ApiKey, KeyRole
-from backend.identity.services import KeyUses, build_identity
+from backend.identity.services import Authenticate, KeyAdministration, KeyUses
 from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.store_api_keys import FakeApiKeyStore
 
@@ -120,7 +120,7 @@ async def test_what_cannot_be_rotated_is_refused(admin: httpx2.AsyncClient, app:
     new = (await admin.post(f"/v1/api_keys/{replaced['id']}/rotate")).json()
     expired = await issued(admin, expires_at=int(house.clock.now().timestamp()) + 1)
     house.clock.advance(2)
-    keys = build_identity(FakeApiKeyStore(house.state), house.clock).api_keys
+    keys = KeyAdministration(FakeApiKeyStore(house.state), house.clock)
     await keys.set_admin_key("chosen by the operator")
     (configured,) = [key for key in house.state.api_keys.values() if key.user_id == "admin"]
     for key_id, words in (
@@ -153,19 +153,19 @@ class CountingStore(FakeApiKeyStore):
 async def test_uses_are_written_later_and_together() -> None:
     house = FakeHouse()
     store = CountingStore(house.state)
-    identity = build_identity(store, house.clock)
-    key, secret = await identity.api_keys.issue("ada", KeyRole.USER)
+    authenticate = Authenticate(store, house.clock)
+    key, secret = await KeyAdministration(store, house.clock).issue("ada", KeyRole.USER)
     for _ in range(5):
-        await identity.authenticate.user(secret, None)
+        await authenticate.user(secret, None)
         house.clock.advance(1)
     assert store.writes == 0
     assert (await only(store)).last_used_at is None
-    await identity.uses.write()
+    await authenticate.uses.write()
     used = (await only(store)).last_used_at
     assert used == house.clock.now() - timedelta(seconds=1)
     assert store.writes == 1
     house.clock.advance(120)
-    await identity.uses.write()
+    await authenticate.uses.write()
     assert (await only(store)).last_used_at == used
     assert key.last_used_at is None
 
@@ -181,7 +181,7 @@ async def test_a_use_during_the_write_is_not_lost() -> None:
                 noted.note("key_a", house.clock.now())
 
     noted, later = KeyUses(UsingStore(house.state)), house.clock.now() + timedelta(seconds=60)
-    key, _ = await build_identity(FakeApiKeyStore(house.state), house.clock).api_keys.issue("ada", KeyRole.USER)
+    key, _ = await KeyAdministration(FakeApiKeyStore(house.state), house.clock).issue("ada", KeyRole.USER)
     house.state.api_keys = {"key_a": key.model_copy(update={"id": "key_a"})}
     noted.note("key_a", house.clock.now())
     await noted.write()

@@ -6,7 +6,7 @@ from secrets import token_hex
 import pytest
 
 from backend.identity.domain import ApiKey, KeyRole
-from backend.identity.services import STRANGERS_AT_ONCE, Authenticate, KeyAdministration, KeyUses
+from backend.identity.services import STRANGERS_AT_ONCE, Authenticate, KeyAdministration
 from shared.errors import Unauthenticated, Unavailable
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_state import StoreState
@@ -41,8 +41,7 @@ class Replica:
     def __init__(self, state: StoreState, wait_as_stranger_seconds: float = 60) -> None:
         self.store = SlowStore(state)
         self.keys = KeyAdministration(self.store, state.clock)
-        uses = KeyUses(self.store)
-        self.authenticate = Authenticate(self.store, uses, state.clock, None, wait_as_stranger_seconds)
+        self.authenticate = Authenticate(self.store, state.clock, None, wait_as_stranger_seconds)
 
     async def user_of(self, secret: str) -> str:
         return (await self.authenticate.known(secret)).user_id

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.identity.domain import TOKEN_FORM, ClaimNames, KeyRole, TokenTrust, caller_of_claims
-from backend.identity.services import TokenCallers, build_identity
+from backend.identity.services import Authenticate
 from backend.identity.tokens.key_set import MAX_KEYS, KeySet
 from backend.identity.tokens.provider_keys import (
     KEPT_SECONDS,
@@ -57,10 +57,9 @@ class Lodge:
             claims=names,
         )
         self.keys = ProviderKeys(self.provider.fetch, self.clock)
-        self.tokens = TokenCallers(JwtVerifier(self.keys, trust), names)
-        self.house = FakeHouse(tokens=self.tokens)
-        store = FakeApiKeyStore(self.house.state)
-        self.authenticate = build_identity(store, self.house.clock, self.tokens).authenticate
+        caller_of_token = JwtVerifier(self.keys, trust).caller
+        self.house = FakeHouse(caller_of_token=caller_of_token)
+        self.authenticate = Authenticate(FakeApiKeyStore(self.house.state), self.house.clock, caller_of_token)
 
     def token(self, **claims: Any) -> str:
         return self.provider.token(**{"org": "acme", **claims})
@@ -176,7 +175,7 @@ async def test_a_token_without_a_key_id_is_checked_where_one_key_suits():
     token = lodge.provider.token(None, org="acme")
     assert (await lodge.authenticate.user(token, None)).user_id == "ada"
     lodge.provider.keys["second"] = rsa_key("second")
-    await lodge.tokens.refresh()
+    await lodge.keys.refresh()
     assert "does not publish" in (await lodge.refusal(token)).message
 
 
@@ -191,7 +190,7 @@ async def test_keys_rotate_and_what_is_withdrawn_is_refused():
         assert (await lodge.authenticate.user(token, None)).user_id == "ada"
     assert lodge.provider.fetches == 2
     del lodge.provider.keys["first"]
-    await lodge.tokens.refresh()
+    await lodge.keys.refresh()
     assert "does not publish" in (await lodge.refusal(old)).message
 
 
@@ -257,7 +256,7 @@ async def test_known_keys_are_used_while_the_provider_is_away_and_for_a_day_at_m
     await lodge.authenticate.user(known, None)
     lodge.provider.is_away = True
     with pytest.raises(Unavailable):
-        await lodge.tokens.refresh()
+        await lodge.keys.refresh()
     assert (await lodge.authenticate.user(known, None)).user_id == "ada"
     assert isinstance(await lodge.refusal(unknown), Unavailable)
     lodge.clock.advance(KEPT_SECONDS + 1)
@@ -283,7 +282,7 @@ async def test_what_is_no_set_of_keys_changes_nothing(answer: bytes):
     await lodge.authenticate.user(token, None)
     lodge.provider.answer = answer
     with pytest.raises(Unavailable):
-        await lodge.tokens.refresh()
+        await lodge.keys.refresh()
     assert (await lodge.authenticate.user(token, None)).user_id == "ada"
 
 

@@ -11,16 +11,17 @@ from backend.identity.services import KeyAdministration
 from backend.limits.domain.rates import RateAnswer, RateDemand, SettledTurns
 from backend.limits.memory.rates import MemoryRateStore
 from backend.limits.ports.rates import RateStore
-from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
+from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from shared.errors import TooManyRequests, Unavailable
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.clock import FakeClock, Stopwatch
 from tests.fakes.http_door import client_of
 from tests.fakes.openai_house import ADA, BOB, open_house
+from tests.fakes.rates import CountedRefusals
 from tests.fakes.served_turns import Door, open_door
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.backend.limits.refusals import NONE, CountedRefusals, ask
+from tests.unit.backend.limits.refusals import NONE, ask
 
 
 class StoreAway:
@@ -49,7 +50,7 @@ def limited(
 ) -> tuple[TurnRates, CountedRefusals]:
     observer = CountedRefusals()
     chosen = store or MemoryRateStore(clock or FakeClock())
-    return TurnRates(RateParts(chosen, observer, DefaultLimits(key, tenant))), observer
+    return TurnRates(chosen, observer, DefaultLimits(key, tenant)), observer
 
 
 async def test_a_turn_beyond_the_limit_is_a_429_that_says_when_to_come_back() -> None:
@@ -155,8 +156,7 @@ async def test_a_place_that_has_not_been_given_back_yet_is_refused() -> None:
 async def test_a_request_waits_for_the_turn_of_another_to_begin_and_not_for_its_end() -> None:
     clock, watch = FakeClock(), Stopwatch()
     limits = DefaultLimits(RateLimits(turns_per_minute=2), NONE)
-    parts = RateParts(MemoryRateStore(clock), CountedRefusals(), limits, watch, read_first_seconds=3600)
-    rates = TurnRates(parts)
+    rates = TurnRates(MemoryRateStore(clock), CountedRefusals(), limits, watch, read_first_seconds=3600)
     with await rates.take(ADA), await rates.take(ADA):
         assert await rates.refusal(ADA, asyncio.Event()) is not None
     clock.advance(60)
@@ -176,8 +176,7 @@ async def test_a_request_waits_not_for_ever_for_another_one_and_not_for_that_of_
 ) -> None:
     clock, watch = FakeClock(), Stopwatch()
     limits = DefaultLimits(NONE, RateLimits(turns_per_minute=1))
-    parts = RateParts(MemoryRateStore(clock), CountedRefusals(), limits, watch, read_first_seconds=seconds)
-    rates = TurnRates(parts)
+    rates = TurnRates(MemoryRateStore(clock), CountedRefusals(), limits, watch, read_first_seconds=seconds)
     await rates.take(ADA)
     clock.advance(60)
     watch.seconds += 60

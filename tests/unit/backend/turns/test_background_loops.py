@@ -109,14 +109,17 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     reading = ReadingPorts(broken, broken, broken, broken, clock)
     active_bases = ActiveBases(broken, clock)
     active_bases.note(["kb_a"])
+    embedding = EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock)
     return Backend(
         admission=house.admission,
         readiness=broken,
         once=OncePerKey(broken, clock, "secret"),
-        identity=cast(Any, SimpleNamespace(uses=KeyUses(broken), tokens=SimpleNamespace(refresh=broken.fail))),
+        authenticate=cast(Any, SimpleNamespace(uses=KeyUses(broken))),
+        api_keys=broken,
+        refresh_token_keys=broken.fail,
         conversations=broken,
         prompts=broken,
-        knowledge=broken,
+        knowledge=cast(Any, SimpleNamespace(active=active_bases, embedding=embedding)),
         restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
         agents=broken,
@@ -125,7 +128,6 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         vector_stores=cast(
             Any, SimpleNamespace(reading=AttachedFileReading(reading, WakeSignal(), is_only_replica=False))
         ),
-        active_bases=active_bases,
         lookups=broken,
         recovery=Recovery(ports, RecoverTurn(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
@@ -133,7 +135,6 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         retention=RetentionPackage(
             Retention(broken, broken, RetentionTerms(timedelta(days=1), None), clock, broken), broken, broken, broken
         ),
-        embedding=EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock),
     )
 
 

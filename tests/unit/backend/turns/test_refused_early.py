@@ -19,15 +19,16 @@ from backend.identity.services import KeyAdministration
 from backend.limits.domain.rates import WINDOW_SECONDS, RateAnswer, RateDemand
 from backend.limits.memory.rates import MemoryRateStore
 from backend.limits.services.known_refusals import LOOK_AGAIN_SECONDS
-from backend.limits.services.turn_rates import DefaultLimits, RateParts, TurnRates
+from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from shared.http_server.connection import CLIENT_LEFT
 from shared.models.events import ModelCallStarted, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.clock import FakeClock, Stopwatch
 from tests.fakes.http_door import client_of
+from tests.fakes.rates import CountedRefusals
 from tests.fakes.served_turns import REPORT, Door, open_door
 from tests.fakes.store_api_keys import FakeApiKeyStore
-from tests.unit.backend.limits.refusals import NONE, CountedRefusals, ask
+from tests.unit.backend.limits.refusals import NONE, ask
 
 LONG = b'{"input": "' + b"a" * 50_000 + b'"}'
 HOURS, WAITED_SECONDS = 7200.0, 30.0
@@ -108,7 +109,7 @@ async def limited_door(
     *scripts: Sequence[Any], tenant: RateLimits = NONE, **limits: int
 ) -> AsyncGenerator[LimitedDoor]:
     store, watch, observer = AskedStore(), Stopwatch(), CountedRefusals()
-    rates = TurnRates(RateParts(store, observer, DefaultLimits(RateLimits(**limits), tenant), watch, HOURS))
+    rates = TurnRates(store, observer, DefaultLimits(RateLimits(**limits), tenant), watch, HOURS)
     async with open_door(*scripts, rates=rates) as door:
         yield LimitedDoor(door, rates, store, watch, observer)
 
