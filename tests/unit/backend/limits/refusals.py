@@ -1,4 +1,4 @@
-"""Limits of rates, and what is counted of their refusals."""
+"""Limits of rates, and a request that they count."""
 
 import httpx2
 

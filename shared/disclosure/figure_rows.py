@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from backend.knowledge.domain.number_words import (
+from shared.disclosure.figure_tokens import UNSEEN, Token
+from shared.disclosure.number_words import (
     CHINESE_UNITS_BEHIND_DIGITS,
     CHINESE_UNITS_BEHIND_MORE,
     FRACTIONS,
@@ -22,7 +23,6 @@ from backend.knowledge.domain.number_words import (
     TENS,
     UNITS,
 )
-from backend.restricted.domain.figure_tokens import UNSEEN, Token
 
 FigurePartKind = Literal["number", "scale", "ordinal", "suffix", "unit"]
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from backend.knowledge.domain.number_words import (
+from shared.disclosure.figure_rows import FigurePart, Row
+from shared.disclosure.number_words import (
     CHINESE_DIGITS,
     CHINESE_SCALES,
     CHINESE_TENS,
@@ -18,7 +19,6 @@ from backend.knowledge.domain.number_words import (
     TENS,
     UNITS,
 )
-from backend.restricted.domain.figure_rows import FigurePart, Row
 
 TELLING_DIGITS = 3
 """A number of so many significant digits is known again whatever its unit."""

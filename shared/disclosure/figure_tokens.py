@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Literal, NamedTuple, cast
 
-from backend.knowledge.domain.number_words import (
+from shared.disclosure.number_words import (
     CHINESE_DIGITS,
     CHINESE_FORMAL,
     CHINESE_SCALES,
