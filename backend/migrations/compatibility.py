@@ -5,12 +5,54 @@ A revision either *expands*: code of the release before reads and writes the sch
 revision that is not listed and takes something away.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 CONTRACTIONS = ("0009",)
 """Revisions that earlier code cannot run on. The first one stands for itself and all before it.
 
 A release contracts only what no code of the release before it uses any more (docs/adr/0017).
+"""
+
+FOR_A_RELEASE_BEFORE: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # its index of words: written so that it can search, read for documents that it has stored
+        "backend/knowledge/sql/legacy_index.py": (),
+        "backend/knowledge/sql/legacy_postings.py": (),
+        "backend/knowledge/sql/word_postings.py": ("LegacyPostings",),
+        "backend/knowledge/sql/base_deletion.py": ("drop_base",),
+        "backend/knowledge/sql/store.py": ("open_base",),
+        "backend/knowledge/sql/editions.py": ("NO_WORD", "clear_chunks"),
+        "backend/knowledge/sql/document_changes.py": ("_count_tokens",),
+        "backend/knowledge/sql/indexed_bases.py": ("legacy", "IS_CHANGED"),
+        "backend/knowledge/sql/segment_index.py": ("_add_legacy",),
+        "backend/knowledge/sql/upkeep.py": ("index_legacy", "note_deleted", "_Legacy", "_Changed"),
+        "backend/knowledge/sql/index_maintenance.py": ("index_legacy",),
+        "backend/knowledge/services/embedding_worker.py": (),
+        # its rows: columns that it leaves empty, and values that it would refuse, kept apart from those that it reads
+        "backend/knowledge/sql/rows.py": ("to_mapping",),
+        "backend/knowledge/sql/tables.py": ("indexed_version",),
+        "backend/conversations/sql/codec.py": ("_FiltersUse", "_ServedUse", "_STORED_AS", "_FIRST_OF_RESET", "_Placed"),
+        "backend/conversations/sql/model_calls.py": ("_KNOWN_FIELDS", "_KNOWN_KIND", "_Placed"),
+        "backend/conversations/sql/tables.py": ("reset_additions",),
+        "backend/conversations/domain/model_calls.py": ("shown_shortfall",),
+        "backend/conversations/domain/history_fingerprint.py": ("text_with_blank_lines",),
+        "backend/prompt/domain/settings_digest.py": ("settings_digest",),
+        "backend/turns/services/origin_reader.py": ("text_with_blank_lines",),
+        "backend/identity/domain.py": ("origin",),
+        "backend/identity/ports.py": ("set_configured",),
+        "backend/identity/sql/tables.py": ("origin",),
+        # its requests, events and tickets, in which it refuses a field that it does not know
+        "backend/chat_shell_client/http_client.py": ("hand_back_tokens",),
+        "backend/knowledge/domain/tickets.py": ("exclude_if",),
+        "shared/models/events.py": ("REMINDERS_HEADER", "NEWER_EVENTS_HEADER", "exclude_if"),
+        "shared/models/execution.py": ("exclude_if",),
+    }
+)
+"""By file the names of what such a release needs; all of a file where none is named. A file that speaks of one is here.
+
+When a release is supported no more (docs/upgrading.md), what stands here for it goes.
 """
 
 _VERSIONS = Path(__file__).parent / "versions"
