@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 
 import grpc.aio
 from google.protobuf.message import DecodeError
@@ -119,27 +119,21 @@ class GrpcChatShell:
             DeadlineExceeded: the request's deadline passed.
             BallastError: the error with which chat_shell refused the request.
         """
-        async with self._connected() as connection, aclosing(self._events(connection, request)) as batches:
-            async for batch in batches:
-                yield batch
-
-    async def _events(
-        self, connection: LentChannel, request: ExecutionRequest
-    ) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
-        body = request_to_proto(request).SerializeToString()
-        metadata = self._metadata_for(len(body))
-        call = connection.execute(body, metadata=metadata, timeout=self._timeout_seconds(request))
-        del body  # it is held until it is sent, and not until the turn ends
         last: ExecutionEvent | None = None
-        try:
-            while isinstance(message := await call.read(), events_pb2.ExecutionEvent):
-                last = _decode(message)
-                yield (last,)
-        except grpc.aio.AioRpcError as error:
-            if not isinstance(last, TurnEnd):
-                raise self._error_of_call(error, connection, begun=last is not None) from error
-        finally:
-            call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
+        async with self._connected() as connection:
+            body = request_to_proto(request).SerializeToString()
+            metadata = self._metadata_for(len(body))
+            call = connection.execute(body, metadata=metadata, timeout=self._timeout_seconds(request))
+            del body  # it is held until it is sent, and not until the turn ends
+            try:
+                while isinstance(message := await call.read(), events_pb2.ExecutionEvent):
+                    last = _decode(message)
+                    yield (last,)
+            except grpc.aio.AioRpcError as error:
+                if not isinstance(last, TurnEnd):
+                    raise self._error_of_call(error, connection, begun=last is not None) from error
+            finally:
+                call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
         if not isinstance(last, TurnEnd):
             raise ChatShellUnavailable(BROKEN_OFF)
 

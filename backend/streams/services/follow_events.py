@@ -74,19 +74,22 @@ class FollowEvents:
         can be, or those of a running turn cannot be read any more or do not begin: an error event with the code
         `events_lost`; the turn goes on, and its answer can be read when it has ended.
         """
-        newest = after
+        newest, is_rest_lost = after, self._silence(response)
         with suppress(Unavailable):
-            async with aclosing(self._kept(response, after)) as batches:
+            await self._wait_for_first(response)
+            stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
+            async with aclosing(stream) as batches:
                 async for batch in batches:
                     if report := await _lost(rights):
                         yield _ended_unseen(response, report, newest)
                         return
-                    if not batch:
-                        continue
-                    newest = batch[-1].sequence_number
-                    yield batch
-                    if batch[-1].type in TERMINAL_TYPES:
-                        return
+                    if batch:
+                        newest = batch[-1].sequence_number
+                        yield batch
+                        if batch[-1].type in TERMINAL_TYPES:
+                            return
+                    elif await is_rest_lost():
+                        break
         rest = await self._rest(response, (after, newest), with_results=with_results)
         if report := await _lost(rights):
             yield _ended_unseen(response, report, newest)
@@ -171,24 +174,19 @@ class FollowEvents:
         elif last[0].sequence_number > after:
             yield tuple(last)
 
-    async def _kept(self, response: StoredResponse, after: int) -> AsyncGenerator[EventBatch, None]:
-        """Yield the events of the log, and none now and then while none come.
-
-        Where it stays silent after the end of the turn was stored, the rest is lost.
-        """
-        await self._wait_for_first(response)
+    def _silence(self, response: StoredResponse) -> Callable[[], Awaitable[bool]]:
+        """Return what is asked whenever no event has come: where it stays so after the turn's end, the rest is lost."""
         ended_at: float | None = None
         clock = asyncio.get_running_loop().time
-        stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
-        async with aclosing(stream) as batches:
-            async for batch in batches:
-                yield batch
-                if batch:
-                    continue
-                if ended_at is None:
-                    ended_at = clock() if await self._has_ended(response) else None
-                elif await self._is_lost(response, clock() - ended_at):
-                    return
+
+        async def is_rest_lost() -> bool:
+            nonlocal ended_at
+            if ended_at is not None:
+                return await self._is_lost(response, clock() - ended_at)
+            ended_at = clock() if await self._has_ended(response) else None
+            return False
+
+        return is_rest_lost
 
     async def _is_lost(self, response: StoredResponse, late_seconds: float) -> bool:
         """Cut off a log whose last events are so late; while it takes no writes, they may come when it does again."""
