@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.responses import Exchange, FinishedTurn, Hold, NewTurn
@@ -83,23 +83,20 @@ class World:
         self._stores = stores
         self._fields = fields
         self._number = 0
-        self._events: Any = None
+        self._events = TurnHouse().events
         self.conversations = stores.conversations
 
     def house(self, death: Death, chat_shell: ChatShell | None = None) -> TurnHouse:
         self._number += 1
-        house = TurnHouse(
+        return TurnHouse(
             chat_shell=chat_shell or TalkingChatShell(16_000, 1_000),
             replica=f"replica-{self._number}",
+            events=cast(Any, MortalEvents(self._events, death)),
             turns_class=lambda _: MortalTurns(self._stores.turns, death),  # pyright: ignore[reportArgumentType]
             conversations_class=lambda _: self._stores.conversations,
             waiting_class=lambda _: self._stores.waiting,
             **self._fields,
         )
-        if self._events is None:
-            self._events = house.events
-        object.__setattr__(house.ports, "events", MortalEvents(self._events, death))
-        return house
 
 
 def check_pairs(messages: Sequence[Message]) -> None:

@@ -293,7 +293,7 @@ async def test_while_valkey_is_away_new_turns_are_refused_and_the_rest_goes_on(
         for fields in ({}, {"stream": True}, {"background": True}):
             refused = await client.post("/v1/responses", json={"input": "?", "conversation": conversation, **fields})
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            assert refused.json()["error"]["message"] == "The event store is not available."
+            assert refused.json()["error"]["message"].startswith("The event store")
             assert "x-should-retry" not in refused.headers
         assert (await client.get(f"/v1/responses/{first['id']}")).json() == first
         assert len(await items_of(client, conversation)) == 2

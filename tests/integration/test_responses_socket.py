@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import orjson
@@ -152,7 +152,7 @@ async def test_who_may_not_call_gets_no_connection() -> None:
 async def test_a_key_has_its_part_of_all_connections() -> None:
     async with open_door() as door:
         services: dict[type, Any] = door.app.state.services
-        object.__setattr__(services[HttpOptions], "sockets", SharedBudget("room for WebSockets", 2))
+        services[HttpOptions] = replace(services[HttpOptions], sockets=SharedBudget("room for WebSockets", 2))
         async with door.asked():
             with pytest.raises(InvalidStatus) as refused:
                 async with door.asked():
@@ -183,7 +183,7 @@ async def test_messages_are_held_until_they_are_answered_within_the_part_of_thei
     budget = SharedBudget("room for messages", 2 * len(asked))
     async with open_door([gate, *answer("One.")], answer("Two.")) as door:
         services: dict[type, Any] = door.app.state.services
-        object.__setattr__(services[HttpOptions], "socket_bytes", budget)
+        services[HttpOptions] = replace(services[HttpOptions], socket_bytes=budget)
         async with door.asked() as busy, door.asked() as other:
             await busy.send(asked)
             assert orjson.loads(await busy.recv())["type"] == "response.created"

@@ -40,7 +40,7 @@ from tests.contract.store_cases import (
     migrated,
     sql_stores,
 )
-from tests.fakes.sent_statements import noted_statements, verbs_of
+from tests.fakes.sent_statements import noted_statements, transactions_in
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
@@ -388,7 +388,8 @@ async def test_checkpoints_of_many_turns_take_two_statements(url: str) -> None:
             assert not await stores.turns.checkpoint_many([Checkpoint(hold, ({"n": 1},), 7) for hold in holds])
             # SQLite tells of each set of parameters.
             updates = 4 if database.dialect == "sqlite" else 1
-    assert verbs_of(sent) == {"BEGIN": 1, "UPDATE": updates, "SELECT": 1, "COMMIT": 1}
+    assert transactions_in(sent) <= 1
+    assert len(sent) - updates <= 3, "the bounds of the transaction, and one statement besides"
 
 
 async def test_no_plan_of_a_takeover_goes_beyond_its_limit(postgres_url: str) -> None:

@@ -46,10 +46,8 @@ def test_the_member_of_a_union_that_got_furthest_is_meant() -> None:
 
 def test_a_missing_field_is_named_with_its_place() -> None:
     found = _complaint({"input": [{"role": "user", "content": [{"type": "image"}]}]})
-    assert (found.param, found.message) == (
-        "input[0].content[0].url",
-        "input[0].content[0].url: this field is required; add it.",
-    )
+    assert found.param == "input[0].content[0].url"
+    assert found.message.startswith(f"{found.param}: this field is required")
 
 
 def test_an_unknown_field_is_named() -> None:
@@ -131,7 +129,8 @@ def test_a_key_that_is_called_like_its_type_is_not_taken_for_the_path() -> None:
     with pytest.raises(ValidationError) as raised:
         tools.validate_python(given)
     found = refusal_of(raised.value, "tools", given)
-    assert (found.param, found.message) == ("tools[0].name", "tools[0].name: this field is required; add it.")
+    assert found.param == "tools[0].name"
+    assert found.message.startswith(f"{found.param}: this field is required")
 
 
 @pytest.mark.parametrize(

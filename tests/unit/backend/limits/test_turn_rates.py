@@ -66,7 +66,7 @@ async def test_a_turn_beyond_the_limit_is_a_429_that_says_when_to_come_back() ->
     assert "x-should-retry" not in third.headers
     error = third.json()["error"]
     assert (error["type"], error["code"]) == ("rate_limit_error", "rate_limit_exceeded")
-    assert error["message"] == "This key may begin 2 turns a minute, and has begun 2."
+    assert error["message"].startswith("This key may begin 2 turns")
     assert observer.refused == 1
 
 

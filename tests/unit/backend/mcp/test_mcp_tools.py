@@ -223,21 +223,25 @@ async def test_a_restricted_member_is_told_that_and_nothing_of_what_there_is(mem
             refusal_in(await call(client, "read_document", knowledge_base_id=base, document="manual.md")),
             refusal_in(await call(client, "read_document", knowledge_base_id=base, document="missing.md")),
         ]
-    assert set(refusals) == {"Your access to this knowledge base is restricted."}
+    assert len(set(refusals)) == 1
+    assert "restricted" in refusals[0]
 
 
 async def test_someone_elses_base_reads_like_none(members: Members):
     await members.put("manual.md", MANUAL)
+    refusals: list[str] = []
     for http in (members.stranger, members.foreigner):
         async with mcp_client(http) as client:
             for base in (members.base_id, "kb_none"):
                 for tool, more in (("list_documents", {}), ("read_document", {"document": "manual.md"})):
                     answer = await call(client, tool, knowledge_base_id=base, **more)
-                    assert refusal_in(answer) == "knowledge_base_id: There is no such knowledge base."
+                    refusals.append(refusal_in(answer))
                 answer = await call(client, "search_knowledge", query="x", knowledge_base_ids=[base])
-                assert refusal_in(answer) == "knowledge_base_ids[0]: There is no such knowledge base."
+                refusals.append(refusal_in(answer).replace("knowledge_base_ids[0]", "knowledge_base_id"))
             assert said(await call(client, "search_knowledge", query="hotels")) == {"results": [], "restricted": None}
             assert said(await call(client, "list_knowledge_bases"))["knowledge_bases"] == []
+    assert len(set(refusals)) == 1
+    assert refusals[0].startswith("knowledge_base_id: ")
 
 
 @pytest.mark.parametrize(
