@@ -59,6 +59,5 @@ async def tab(tabs: Tabs) -> AsyncIterator[Tab]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def fake(running: Running) -> AsyncIterator[FakeModelControl]:
     """The scripted model, its script empty."""
-    async with running.pair.control() as control:
-        await control.reset()
+    async with running.pair.fresh_model() as control:
         yield control

@@ -7,7 +7,6 @@ from typing import Any, cast
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.responses import Exchange, FinishedTurn, Hold, NewTurn
 from backend.openai_api.domain.response_events import LoggedEvent
-from shared.models.messages import AssistantMessage, Message, ToolMessage
 from tests.contract.store_cases import Stores
 from tests.fakes.chat_shell_talking import TalkingChatShell
 from tests.fakes.openai_house import TurnHouse
@@ -97,15 +96,3 @@ class World:
             waiting_class=lambda _: self._stores.waiting,
             **self._fields,
         )
-
-
-def check_pairs(messages: Sequence[Message]) -> None:
-    waiting: set[str] = set()
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            assert message.call_id in waiting
-            waiting.remove(message.call_id)
-        else:
-            assert not waiting
-            calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-            waiting = {call.call_id for call in calls}

@@ -4,7 +4,7 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from backend.foundation.sql.chosen import open_database
 from backend.knowledge.domain.knowledge import Document, KnowledgeBase
@@ -45,8 +45,8 @@ def fake_knowledge() -> Knowledge:
 HEADINGS = ("Guide", "河")
 
 
-def make_base(base_id: str = "kb_a", *, tenant: str = "acme") -> KnowledgeBase:
-    return KnowledgeBase(
+def make_base(base_id: str = "kb_a", *, tenant: str = "acme", **changes: Any) -> KnowledgeBase:
+    base = KnowledgeBase(
         id=base_id,
         tenant=tenant,
         name=f"Base {base_id}",
@@ -57,6 +57,7 @@ def make_base(base_id: str = "kb_a", *, tenant: str = "acme") -> KnowledgeBase:
         version=0,
         created_at=T0,
     )
+    return base.model_copy(update=changes)
 
 
 def make_document(

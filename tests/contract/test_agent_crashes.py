@@ -14,11 +14,11 @@ from backend.conversations.domain.responses import StoredResponse
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.models.served_tools import NO_TOOLS
-from tests.contract.crash_cases import MOST_WRITES, Death, Killed, World, check_pairs
+from tests.contract.crash_cases import MOST_WRITES, Death, Killed, World
 from tests.contract.store_cases import open_stores
 from tests.examples import first_of
 from tests.fakes.attached_files import FakeAgentFiles, FakeText
-from tests.fakes.chat_shell_talking import whole_prompt
+from tests.fakes.chat_shell_talking import check_pairs, whole_prompt
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.store_agents import FakeAgentStore
 from tests.patience import PATIENCE_SECONDS, eventually

@@ -13,10 +13,10 @@ from backend.conversations.domain.waiting_turns import WaitingTurn
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.models.served_tools import NO_TOOLS
-from tests.contract.crash_cases import Death, MortalTurns, check_pairs
+from tests.contract.crash_cases import Death, MortalTurns
 from tests.contract.store_cases import Stores, open_stores
 from tests.examples import first_of
-from tests.fakes.chat_shell_talking import whole_prompt
+from tests.fakes.chat_shell_talking import check_pairs, whole_prompt
 from tests.fakes.openai_house import TurnHouse
 from tests.patience import PATIENCE_SECONDS, eventually
 from tests.unit.backend.turns.wandering_shell import GatedChatShell

@@ -11,10 +11,10 @@ from backend.conversations.domain.conversation_log import broken_at
 from backend.conversations.domain.responses import StoredResponse
 from shared.models.messages import Message
 from shared.models.values import objects_in
-from tests.contract.crash_cases import MOST_WRITES, Death, Killed, World, check_pairs
+from tests.contract.crash_cases import MOST_WRITES, Death, Killed, World
 from tests.contract.store_cases import open_stores
 from tests.examples import first_of
-from tests.fakes.chat_shell_talking import TalkingChatShell, facts_in, whole_prompt
+from tests.fakes.chat_shell_talking import TalkingChatShell, check_pairs, facts_in, whole_prompt
 from tests.fakes.openai_house import TurnHouse
 from tests.patience import PATIENCE_SECONDS
 

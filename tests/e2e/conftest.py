@@ -76,14 +76,12 @@ def small_pair(pairs: Pairs) -> Pair:
 @pytest.fixture
 async def model(pair: Pair) -> AsyncIterator[FakeModelControl]:
     """The fake model behind `pair`, its script and records empty."""
-    async with pair.control() as control:
-        await control.reset()
+    async with pair.fresh_model() as control:
         yield control
 
 
 @pytest.fixture
 async def small_model(small_pair: Pair) -> AsyncIterator[FakeModelControl]:
     """The fake model behind `small_pair`, its script and records empty."""
-    async with small_pair.control() as control:
-        await control.reset()
+    async with small_pair.fresh_model() as control:
         yield control

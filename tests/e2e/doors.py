@@ -12,12 +12,12 @@ from pydantic import TypeAdapter
 
 from protos.execution.v1 import chat_shell_pb2, chat_shell_pb2_grpc, events_pb2
 from shared.models.events import NEWER_EVENTS_HEADER, REMINDERS_HEADER, ExecutionEvent
-from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, KnowledgeBaseRef, ModelParameters
+from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, KnowledgeBaseRef
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.wire import event_from_proto, report_from_proto, request_to_proto
 from tests.e2e.pair import MODEL, SERVICE_TOKEN, Pair
-from tests.fakes.chat_shell_requests import full_request
+from tests.fakes.chat_shell_requests import PLAIN, full_request
 from tests.fakes.json_paths import at
 from tests.patience import PATIENCE_SECONDS
 
@@ -26,18 +26,6 @@ FULL = Knowledge(
     access_mode=AccessMode.FULL,
     ticket="forged",
     user_words="",
-)
-PLAIN = ModelParameters(
-    temperature=None,
-    top_p=None,
-    presence_penalty=None,
-    frequency_penalty=None,
-    max_output_tokens=None,
-    reasoning_effort=None,
-    text_format=None,
-    verbosity=None,
-    tool_choice="auto",
-    parallel_tool_calls=True,
 )
 EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
 ERROR_TRAILER = "ballast-error-bin"

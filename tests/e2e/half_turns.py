@@ -1,5 +1,6 @@
 """Turns that stop in the middle until the test lets their model go on."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -37,3 +38,19 @@ async def half_a_turn(client: httpx2.AsyncClient, conversation: str) -> AsyncGen
         while text_of((await client.get(half.path)).json()) != said:
             continue
         yield half
+
+
+@asynccontextmanager
+async def held_calls(port: int) -> AsyncGenerator[asyncio.Event]:
+    """Take calls of tools at a port and answer none of them; the event is set when one has come."""
+    arrived, over = asyncio.Event(), asyncio.Event()
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        arrived.set()
+        await over.wait()
+        writer.close()
+
+    async with await asyncio.start_server(hold, "127.0.0.1", port):
+        yield arrived
+        over.set()

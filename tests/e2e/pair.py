@@ -1,6 +1,7 @@
 """The two real services with a recording fake model behind them, as child processes on free ports."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -63,6 +64,13 @@ class Pair:
     def control(self) -> FakeModelControl:
         """Return the fake model's control."""
         return FakeModelControl(self.model_url)
+
+    @asynccontextmanager
+    async def fresh_model(self) -> AsyncGenerator[FakeModelControl]:
+        """Open the fake model's control, with nothing left in it of earlier tests."""
+        async with self.control() as control:
+            await control.reset()
+            yield control
 
     def wait_ready(self) -> None:
         """Return when all three are ready."""

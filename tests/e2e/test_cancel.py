@@ -170,8 +170,7 @@ def replica(pairs: Pairs, launch_for_module: Launch, tmp_path_factory: pytest.Te
 
 @pytest.fixture
 async def shared_model(replica: Pair) -> AsyncIterator[FakeModelControl]:
-    async with replica.control() as control:
-        await control.reset()
+    async with replica.fresh_model() as control:
         yield control
 
 

@@ -42,8 +42,7 @@ def tiny_pair(pairs: Pairs, launch_for_module: Launch, tmp_path_factory: pytest.
 
 @pytest.fixture
 async def tiny_model(tiny_pair: Pair) -> AsyncIterator[FakeModelControl]:
-    async with tiny_pair.control() as control:
-        await control.reset()
+    async with tiny_pair.fresh_model() as control:
         yield control
 
 

@@ -42,8 +42,7 @@ def mortal_pair(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 async def mortal_model(mortal_pair: Pair) -> AsyncIterator[FakeModelControl]:
-    async with mortal_pair.control() as control:
-        await control.reset()
+    async with mortal_pair.fresh_model() as control:
         yield control
 
 
@@ -255,8 +254,7 @@ def fragile_postgres(postgres_server: PostgresServer) -> Iterator[PostgresServer
 
 @pytest.fixture
 async def large_model(pairs: Pairs) -> AsyncIterator[FakeModelControl]:
-    async with pairs.get(LARGE).control() as control:
-        await control.reset()
+    async with pairs.get(LARGE).fresh_model() as control:
         yield control
 
 

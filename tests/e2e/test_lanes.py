@@ -68,8 +68,7 @@ def cluster(
 
 @pytest.fixture
 async def provider(cluster: Cluster) -> AsyncIterator[FakeModelControl]:
-    async with cluster.survivor.control() as control:
-        await control.reset()
+    async with cluster.survivor.fresh_model() as control:
         yield control
 
 

@@ -39,8 +39,7 @@ def mortal_pair(launch_for_module: Launch, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 async def mortal_model(mortal_pair: Pair) -> AsyncIterator[FakeModelControl]:
-    async with mortal_pair.control() as control:
-        await control.reset()
+    async with mortal_pair.fresh_model() as control:
         yield control
 
 

@@ -7,14 +7,14 @@ Each test has a twin: a conversation with the same words that nobody killed.
 import asyncio
 import signal
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import AsyncIterator, Generator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 
 import httpx2
 import pytest
 
-from tests.e2e.half_turns import HALF, half_a_turn
+from tests.e2e.half_turns import HALF, half_a_turn, held_calls
 from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.e2e.prefixes import added, asking, check_never_moves, check_pairs, neutral
 from tests.e2e.turns import (
@@ -54,21 +54,6 @@ class Mortal:
             connection.execute("BEGIN IMMEDIATE")
             yield
             connection.rollback()
-
-    @asynccontextmanager
-    async def held_tool(self) -> AsyncGenerator[asyncio.Event]:
-        """Take tool calls and answer none of them; the event is set when one has come."""
-        arrived, over = asyncio.Event(), asyncio.Event()
-
-        async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n")
-            arrived.set()
-            await over.wait()
-            writer.close()
-
-        async with await asyncio.start_server(hold, "127.0.0.1", self.tool_port):
-            yield arrived
-            over.set()
 
 
 @dataclass
@@ -184,7 +169,7 @@ async def test_while_the_model_streams(doomed: Doomed, name: str) -> None:
 async def test_between_a_call_and_its_result(doomed: Doomed, name: str) -> None:
     victim = doomed.mortal.victim(name)
     await doomed.model.script(Reply(tool_calls=(SEARCH,)), when="Two?")
-    async with doomed.mortal.held_tool() as arrived:
+    async with held_calls(doomed.mortal.tool_port) as arrived:
         second = await doomed.second()
         await arrived.wait()
         while not (await doomed.client.get(f"/v1/responses/{second['id']}")).json()["output"]:

@@ -101,8 +101,7 @@ def impatient_pair(launch_for_module: Launch, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 async def own_provider(impatient_pair: Pair) -> AsyncIterator[FakeModelControl]:
-    async with impatient_pair.control() as control:
-        await control.reset()
+    async with impatient_pair.fresh_model() as control:
         yield control
 
 

@@ -61,8 +61,7 @@ def replicas(
 
 @pytest.fixture
 async def model(replicas: tuple[Pair, Pair]) -> AsyncIterator[FakeModelControl]:
-    async with replicas[0].control() as control:
-        await control.reset()
+    async with replicas[0].fresh_model() as control:
         yield control
 
 

@@ -42,8 +42,7 @@ def pair(house: tuple[Pair, str]) -> Pair:
 @pytest.fixture
 async def main(pair: Pair) -> AsyncIterator[FakeModelControl]:
     """The main model, with nothing scripted."""
-    async with pair.control() as control:
-        await control.reset()
+    async with pair.fresh_model() as control:
         yield control
 
 

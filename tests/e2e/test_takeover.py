@@ -11,6 +11,7 @@ import asyncpg
 import httpx2
 import pytest
 
+from tests.e2e.half_turns import held_calls
 from tests.e2e.pair import Pair, PairOptions, start_pair, start_replica
 from tests.e2e.prefixes import check_never_moves, check_pairs
 from tests.e2e.turns import (
@@ -118,21 +119,6 @@ class Cluster:
             await asyncio.to_thread(self.doomed.backend.wait_ready)
 
     @asynccontextmanager
-    async def held_tool(self) -> AsyncGenerator[asyncio.Event]:
-        """Take searches and answer none of them; the event is set when one has come."""
-        arrived, over = asyncio.Event(), asyncio.Event()
-
-        async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"\r\n\r\n")
-            arrived.set()
-            await over.wait()
-            writer.close()
-
-        async with await asyncio.start_server(hold, "127.0.0.1", self.tool_port):
-            yield arrived
-            over.set()
-
-    @asynccontextmanager
     async def held_end(self, response_id: str) -> AsyncGenerator[None]:
         """Let nobody store the end of a turn in the meantime."""
         connection = await cast(Any, asyncpg).connect(self.database)
@@ -167,8 +153,7 @@ def cluster(
 
 @pytest.fixture
 async def model(cluster: Cluster) -> AsyncIterator[FakeModelControl]:
-    async with cluster.survivor.control() as control:
-        await control.reset()
+    async with cluster.survivor.fresh_model() as control:
         yield control
 
 
@@ -189,7 +174,7 @@ async def test_a_killed_replica_leaves_each_turn_to_another_one(cluster: Cluster
     async with AsyncExitStack() as stack:
         here = await stack.enter_async_context(bare_client(cluster.survivor, "ann"))
         there = await stack.enter_async_context(bare_client(cluster.doomed, "ann"))
-        arrived = await stack.enter_async_context(cluster.held_tool())
+        arrived = await stack.enter_async_context(held_calls(cluster.tool_port))
         bound = {"tools": [file_search(await new_base(here, "Cellar", wine="The wine is red."))]}
         following: list[asyncio.Task[None]] = []
         for point in POINTS:

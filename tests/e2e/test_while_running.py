@@ -64,8 +64,7 @@ async def model(cluster: Cluster) -> AsyncIterator[FakeModelControl]:
     if cluster.doomed.backend.exit_code is not None:
         cluster.doomed.backend.start()
         await asyncio.to_thread(cluster.doomed.backend.wait_ready)
-    async with cluster.survivor.control() as control:
-        await control.reset()
+    async with cluster.survivor.fresh_model() as control:
         yield control
 
 

@@ -29,6 +29,19 @@ from shared.models.messages import (
 SENT_AT = datetime(2026, 11, 22, 8, 30, 0, 123457, tzinfo=UTC)
 FAR_DEADLINE = datetime(2126, 11, 22, 8, 40, tzinfo=UTC)
 
+PLAIN = ModelParameters(
+    temperature=None,
+    top_p=None,
+    presence_penalty=None,
+    frequency_penalty=None,
+    max_output_tokens=None,
+    reasoning_effort=None,
+    text_format=None,
+    verbosity=None,
+    tool_choice="auto",
+    parallel_tool_calls=True,
+)
+
 
 def full_parameters() -> ModelParameters:
     """Return parameters of which none is left to the provider."""

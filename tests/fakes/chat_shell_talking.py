@@ -165,3 +165,16 @@ async def asked_until_compacted(house: TurnHouse, **first: Any) -> StoredRespons
 
 def items_of(response: StoredResponse) -> list[str]:
     return [str(item["type"]) for item in objects_in(response.body["output"])]
+
+
+def check_pairs(messages: Sequence[Message]) -> None:
+    """Check that behind each message with calls stand their results, in call order, and no others anywhere."""
+    waiting: list[str] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            assert waiting
+            assert message.call_id == waiting.pop(0)
+        else:
+            assert not waiting
+            waiting = [call.call_id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
+    assert not waiting

@@ -6,19 +6,7 @@ from typing import Any
 from chat_shell.models.ports import ModelCall
 from shared.models.execution import ModelParameters, ToolDefinition
 from shared.models.messages import UserMessage
-
-PLAIN = ModelParameters(
-    temperature=None,
-    top_p=None,
-    presence_penalty=None,
-    frequency_penalty=None,
-    max_output_tokens=None,
-    reasoning_effort=None,
-    text_format=None,
-    verbosity=None,
-    tool_choice="auto",
-    parallel_tool_calls=True,
-)
+from tests.fakes.chat_shell_requests import PLAIN
 
 
 def asked(**changes: Any) -> ModelParameters:

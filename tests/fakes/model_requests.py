@@ -9,28 +9,15 @@ from shared.models.execution import (
     ExecutionRequest,
     Knowledge,
     KnowledgeBaseRef,
-    ModelParameters,
     ToolDefinition,
     TurnLimits,
     User,
 )
+from tests.fakes.chat_shell_requests import PLAIN
 from tests.fakes.clock import FakeClock
 from tests.fakes.model_scripted import MODEL_NAME
 
 NOW = FakeClock().now()
-
-PARAMETERS = ModelParameters(
-    temperature=None,
-    top_p=None,
-    presence_penalty=None,
-    frequency_penalty=None,
-    max_output_tokens=None,
-    reasoning_effort=None,
-    text_format=None,
-    verbosity=None,
-    tool_choice="auto",
-    parallel_tool_calls=True,
-)
 
 
 def execution_request(**changes: Any) -> ExecutionRequest:
@@ -42,7 +29,7 @@ def execution_request(**changes: Any) -> ExecutionRequest:
         "epoch": 0,
         "user": User(id="user_1", tenant="default", display_name="Ada"),
         "model": MODEL_NAME,
-        "parameters": PARAMETERS,
+        "parameters": PLAIN,
         "system_prompt": "Be brief.",
         "history": (),
         "kb_meta_prompt": "",

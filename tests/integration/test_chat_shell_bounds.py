@@ -22,7 +22,7 @@ from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying_all
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.chat_shell_servers import SERVICE_TOKEN, Shell, connected, pair, serve_grpc, shell_with
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, until
 
 LIMITS = ReadLimits(seconds=0.3, bytes_a_second=1000, head_bytes=4096)
 HEAD = b"POST /v1/responses HTTP/1.1\r\nHost: x\r\n"
@@ -84,8 +84,7 @@ async def test_a_message_is_not_read_before_it_has_a_place() -> None:
     async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         half = call_of(channel, TOKEN)
         await half.wait_for_connection()
-        while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
-            await asyncio.sleep(0)
+        await until(lambda: bool(shell.bounds.arriving))
         listing = cast(Any, channel).unary_unary(f"/{SERVICE_NAME}/ListModels")
         async with asyncio.timeout(PATIENCE_SECONDS):
             waiting = asyncio.ensure_future(listing(b"", metadata=TOKEN))
@@ -101,8 +100,7 @@ async def test_short_messages_do_not_wait_for_long_ones_that_do_not_come() -> No
     async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         half = call_of(channel, TOKEN)
         await half.wait_for_connection()
-        while not shell.bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
-            await asyncio.sleep(0)
+        await until(lambda: bool(shell.bounds.arriving))
         async with connected(f"grpc://127.0.0.1:{server.port}") as client, asyncio.timeout(PATIENCE_SECONDS):
             assert await client.models()
             assert [batch async for batch in client.execute(full_request())]
@@ -119,16 +117,14 @@ async def test_short_messages_that_hang_give_their_places_back_soon() -> None:
     ):
         hanging = call_of(channel, announced)
         await hanging.wait_for_connection()
-        while not bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
-            await asyncio.sleep(0)
+        await until(lambda: bool(bounds.arriving))
         began_at = asyncio.get_running_loop().time()
         listing = cast(Any, channel).unary_unary(f"/{SERVICE_NAME}/ListModels")
         assert await listing(b"", metadata=announced, timeout=bounds.reading_seconds / 2)
         waited_seconds = asyncio.get_running_loop().time() - began_at
         assert waited_seconds > bounds.short_reading_seconds / 2, "there was another place"
         async with asyncio.timeout(bounds.reading_seconds / 2):
-            while bounds.arriving:  # noqa: ASYNC110 -- it tells nobody
-                await asyncio.sleep(0)
+            await until(lambda: not bounds.arriving)
         hanging.cancel()
 
 

@@ -7,11 +7,12 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, PlacedBlocks, Placement
-from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from shared.models.messages import Message, SystemMessage, ToolMessage, UserMessage
 from tests.bench.cache.generator import SMALL, conversation
 from tests.bench.cache.layouts import DURABLE, TAIL, Layout
 from tests.bench.cache.playing import Call, Played, play
 from tests.examples import of_many
+from tests.fakes.chat_shell_talking import check_pairs
 
 seeds = st.integers(0, 2**32)
 
@@ -98,13 +99,6 @@ def is_beginning(before: Call, call: Call) -> bool:
 def assert_placement(messages: Sequence[Message]) -> None:
     """System message first and alone; results right behind their calls, in call order; a user or a result last."""
     assert [isinstance(message, SystemMessage) for message in messages] == [True] + [False] * (len(messages) - 1)
-    waiting: list[str] = []
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            assert message.call_id == waiting.pop(0)
-        else:
-            assert not waiting
-        if isinstance(message, AssistantMessage):
-            waiting = [call.call_id for call in message.tool_calls]
+    check_pairs(messages)
     last = messages[-1]
     assert isinstance(last, ToolMessage) or (isinstance(last, UserMessage) and "<time>" in str(last.content))

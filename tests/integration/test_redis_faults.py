@@ -15,7 +15,7 @@ from backend.streams.redis.stop_signals import RedisStopSignals
 from shared.errors import Conflict, EventsLost, Unavailable
 from tests.contract.event_cases import make_events, read_all, reading
 from tests.fakes.supervision import make_supervisor
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, until
 from tests.servers.valkey import ValkeyServer
 
 
@@ -128,11 +128,9 @@ async def test_silence_counts_after_a_while_and_ends_with_an_answer(valkey_serve
     async with asyncio.timeout(PATIENCE_SECONDS):
         await client.ping()
         valkey_server.kill()
-        while not presence.is_away:  # noqa: ASYNC110 -- it tells nobody
-            await asyncio.sleep(0)
+        await until(lambda: presence.is_away)
         valkey_server.restart()
-        while presence.is_away:  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        await until(lambda: not presence.is_away)
     watching.cancel()
 
 

@@ -2,11 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
-from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import Binding, MemberRole
 from tests.bench.cache.conversations import Conversation, Settings, Step, Turn
 from tests.bench.cache.layouts import DURABLE
 from tests.bench.cache.playing import play
 from tests.bench.cache.simulators import SIMULATORS
+from tests.contract.knowledge_cases import make_base
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 SETTINGS = Settings(model="fake-model", instructions="Be brief.", functions=(), is_restricted=False)
@@ -16,16 +17,10 @@ BASES, TURNS, EDITED_IN = 10, 16, 5
 def bindings(edition: int) -> tuple[Binding, ...]:
     return tuple(
         Binding(
-            base=KnowledgeBase(
-                id=f"kb_{number}",
-                tenant="default",
-                name=f"Base {number}",
+            base=make_base(
+                f"kb_{number}",
                 summary=f"Edition {edition} of what base {number} covers. " + "Trips, rooms and rules. " * 20,
-                topics=(),
-                routing_hint="",
-                routing_keywords=(),
                 version=edition,
-                created_at=NOW,
             ),
             role=MemberRole.READER,
         )

@@ -9,14 +9,14 @@ import pytest
 
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.domain.withheld import WITHHELD
-from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import MemberRole
 from shared.models.events import MessagesAdded, SearchFinished, SearchResult, SearchStarted
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
+from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.openai_house import ADA, TurnHouse, open_house
-from tests.unit.backend.turns.samples import NOW
 
 SECRET_TEXT = "The margin fell to 41 percent."
 SEARCHING = AssistantMessage(
@@ -37,17 +37,7 @@ def searching(*base_ids: str) -> list[dict[str, object]]:
 async def house() -> AsyncGenerator[TurnHouse, None]:
     async with open_house(SEARCHED, *(answer(f"Answer {number}.") for number in range(4))) as house:
         for base_id in ("kb_a", "kb_b"):
-            base = KnowledgeBase(
-                id=base_id,
-                tenant="default",
-                name=base_id,
-                summary="",
-                topics=(),
-                routing_hint="",
-                routing_keywords=(),
-                version=1,
-                created_at=NOW,
-            )
+            base = make_base(base_id, tenant="default")
             await house.knowledge.create_base(base, "owner")
             await house.knowledge.set_member(base_id, ADA.user_id, MemberRole.READER)
         yield house

@@ -25,6 +25,7 @@ from shared.errors import ContextTooLong
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
 from shared.prompts.attached_files import attached_file
 from shared.tokens import message_tokens
+from tests.fakes.chat_shell_talking import check_pairs
 from tests.unit.backend.conversations.logs import Said, answer, card, context, log_of, notice, result, user, void
 
 FIRST = EpochState(reason=EpochReason.NEW_CONVERSATION)
@@ -78,18 +79,6 @@ def begins_at(cut: Cut | None) -> int | None:
     return None if cut is None else cut.begins_at
 
 
-def check_pairs(messages: Sequence[HistoryMessage]) -> None:
-    """Check that each result stands behind the calls that it answers, with nothing but results between."""
-    waiting: set[str] = set()
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            assert message.call_id in waiting
-            waiting.remove(message.call_id)
-            continue
-        assert not waiting
-        waiting = {call.call_id for call in message.tool_calls} if isinstance(message, AssistantMessage) else set()
-
-
 def starts_of_turns(log: Sequence[Entry]) -> set[int]:
     """Return where turns begin of which something is sent, their context apart."""
     first: dict[str, int] = {}
@@ -128,7 +117,7 @@ def test_no_more_turns_go_than_must(made: list[list[Said]]) -> None:
 
 @given(turns(), long_texts)
 def test_calls_that_wait_for_results_stay(made: list[list[Said]], asked: str) -> None:
-    log = log_of(*made, [user(asked), answer("", "call_last", "call_other"), result("call_other")])
+    log = log_of(*made, [user(asked), answer("", "call_other", "call_last"), result("call_other")])
     load = LOAD.model_copy(update={"needs_end": True, "current": None})
     try:
         epoch = compact(RUNNING, log, load, card())

@@ -11,7 +11,7 @@ import pytest
 
 from backend.conversations.domain.conversation_log import WITHHELD
 from backend.conversations.domain.responses import Checkpoint
-from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import MemberRole
 from shared.errors import NotFound, Unavailable
 from shared.models.canonical import message_json
 from shared.models.events import (
@@ -25,11 +25,11 @@ from shared.models.events import (
     Usage,
 )
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
 from tests.fakes.http_door import FakeHouse, client_of
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.store_turns import FakeTurnStore
-from tests.unit.backend.turns.samples import NOW
 
 SECRET = "The margin fell to 41 percent."
 SEARCH = ToolCall(call_id="call_1", name="knowledge_base_search", arguments='{"query": "margin"}')
@@ -54,17 +54,7 @@ def searched(text: str = "Down.") -> list[Any]:
 
 
 async def add_base(house: TurnHouse) -> Any:
-    base = KnowledgeBase(
-        id="kb_a",
-        tenant="default",
-        name="Board",
-        summary="All about the board.",
-        topics=(),
-        routing_hint="",
-        routing_keywords=(),
-        version=1,
-        created_at=NOW,
-    )
+    base = make_base(tenant="default", summary="All about the board.")
     await house.knowledge.create_base(base, "owner")
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.READER)
     return [{"type": "file_search", "vector_store_ids": ["kb_a"]}]

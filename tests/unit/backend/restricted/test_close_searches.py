@@ -14,6 +14,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeRestrictedLedger, FakeSafeSummaryObserver
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.fakes.supervision import make_supervisor
+from tests.patience import until
 
 TURN_TIME = timedelta(seconds=30)
 PATIENCE_SECONDS = 90
@@ -86,11 +87,9 @@ async def test_it_goes_on_when_the_database_is_back() -> None:
         await house.closing.close()
     task = asyncio.create_task(make_supervisor().repeat_forever("close_searches", house.closing.close, 0.001))
     asked_before = house.ledger.asked
-    while house.ledger.asked < asked_before + 3:  # noqa: ASYNC110 -- the ledger tells nobody
-        await asyncio.sleep(0)
+    await until(lambda: house.ledger.asked >= asked_before + 3)
     assert not task.done()
     house.ledger.is_away = False
-    while not house.closed:  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    await until(lambda: bool(house.closed))
     task.cancel()
     assert house.closed == ["s1"]

@@ -7,10 +7,10 @@ from backend.conversations.domain.members import ConversationRole
 from backend.conversations.domain.responses import Item, StoredResponse
 from backend.conversations.services.conversations import ItemQuery
 from backend.identity.domain import Caller
-from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import MemberRole
 from shared.models.messages import AssistantMessage
+from tests.contract.knowledge_cases import make_base
 from tests.fakes.openai_house import ADA, TurnHouse
-from tests.unit.backend.turns.samples import NOW
 
 SUFFIX = "\n\n<time>2026-11-22 09:30 Europe/Berlin</time>"
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
@@ -38,17 +38,7 @@ def searching(*base_ids: str) -> dict[str, object]:
 
 
 async def add_base(house: TurnHouse, base_id: str, role: MemberRole = MemberRole.OWNER) -> None:
-    base = KnowledgeBase(
-        id=base_id,
-        tenant="default",
-        name=f"Handbook {base_id}",
-        summary="Whales.",
-        topics=(),
-        routing_hint="",
-        routing_keywords=(),
-        version=1,
-        created_at=NOW,
-    )
+    base = make_base(base_id, tenant="default", name=f"Handbook {base_id}")
     await house.knowledge.create_base(base, "owner")
     await house.knowledge.set_member(base_id, ADA.user_id, role)
 

@@ -66,3 +66,14 @@ def texts(body: dict[str, Any]) -> dict[str, str]:
 
 def statuses(body: dict[str, Any]) -> list[str]:
     return [lane["status"] for lane in body["lanes"]]
+
+
+def streamed(lanes: Sequence[Said], data: st.DataObject) -> tuple[JoinedProjection, list[LoggedEvent]]:
+    """Join the events of lanes in some order, to where all have ended."""
+    made = joined(len(lanes))
+    events = made.start()
+    for place, event in in_some_order(lanes, data):
+        events += made.feed(place, [event])
+        if event is lanes[place].events[-1]:
+            events += made.end_lane(place, lanes[place].body)
+    return made, events

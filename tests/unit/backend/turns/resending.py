@@ -29,6 +29,7 @@ from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, Message
 from shared.models.values import objects_in
 from shared.prompts.message_order import messages_of_request
+from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, TurnHouse
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -48,7 +49,6 @@ from tests.unit.backend.turns.resent_shapes import (
     response_request,
     said_in,
 )
-from tests.unit.backend.turns.samples import NOW
 
 SUMMARIES = ("Rules of travel.", "Rules of travel by train.", "Rules of travel by sea, of which there are many.")
 OPENINGS = ("Hi", "Hello there")
@@ -377,17 +377,7 @@ async def open_twins(seed: int, tenant: str = "default", **fields: Any) -> Async
 
 
 def _base(summary: str, tenant: str) -> KnowledgeBase:
-    return KnowledgeBase(
-        id="kb_a",
-        tenant=tenant,
-        name="Travel",
-        summary=summary,
-        topics=(),
-        routing_hint="",
-        routing_keywords=(),
-        version=1,
-        created_at=NOW,
-    )
+    return make_base(tenant=tenant, summary=summary)
 
 
 def _joined(items: Sequence[Sequence[Item]]) -> list[Item]:

@@ -19,10 +19,9 @@ from shared.prompts.message_order import messages_of_request
 from tests.examples import examples
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_types import check_chunk, check_completion
-from tests.fakes.served_turns import CHAT, FAILS, HI, WEATHER, Door, open_door
+from tests.fakes.served_turns import CHAT, FAILS, HI, WEATHER, Door, open_door, reached
 from tests.unit.backend.openai_api.projecting import chunks_of, joined, whole
-from tests.unit.backend.turns.joining import in_some_order, lanes_of, scripts
-from tests.unit.backend.turns.joining import joined as joined_response
+from tests.unit.backend.turns.joining import lanes_of, scripts, streamed
 
 
 async def choices_of(door: Door, **fields: Any) -> list[dict[str, Any]]:
@@ -160,8 +159,7 @@ async def test_choices_of_one_request_count_each() -> None:
     gates = [asyncio.Event() for _ in range(8)]
     async with open_door(*[[gate, *answer("Done.")] for gate in gates]) as door:
         asking = asyncio.create_task(choices_of(door, n=8))
-        while len(door.turns.sent) < 8:  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        await reached(door, 8)
         assert door.turns.registry.running_count == 9
         for gate in reversed(gates):
             gate.set()
@@ -174,12 +172,7 @@ def test_choices_say_the_same_in_chunks_and_as_a_whole(
     played: list[tuple[Sequence[ExecutionEvent], Ending]], data: st.DataObject
 ) -> None:
     lanes = lanes_of(played)
-    made = joined_response(len(lanes))
-    events = made.start()
-    for place, event in in_some_order(lanes, data):
-        events += made.feed(place, [event])
-        if event is lanes[place].events[-1]:
-            events += made.end_lane(place, lanes[place].body)
+    made, events = streamed(lanes, data)
     body, last = made.finish(made.ending(is_cancelled=False), 1_700_000_009)
     chunks, projection = chunks_of([*events, *last])
     told = [choice for chunk in chunks for choice in chunk["choices"]]

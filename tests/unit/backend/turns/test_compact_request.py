@@ -10,7 +10,7 @@ from openai import BadRequestError
 from backend.conversations.domain.conversation_log import WITHHELD
 from backend.foundation.domain.json_objects import result_of, scanned
 from backend.identity.domain import Caller
-from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import MemberRole
 from backend.turns.domain.input_requests import compact_request_cooperatively
 from backend.turns.services.compact_input import CompactedInput
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, ModelUnavailable
@@ -18,12 +18,12 @@ from shared.models.execution import Purpose
 from shared.models.messages import UserMessage
 from shared.prompts.summary import SUMMARY_INSTRUCTION, framed_summary
 from shared.prompts.user_words import texts_of_user
+from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item
 from tests.fakes.served_turns import open_door
-from tests.unit.backend.turns.samples import NOW
 
 SEARCH = {"type": "file_search", "vector_store_ids": ["kb_a"]}
 GIVEN = [
@@ -139,17 +139,7 @@ async def test_an_item_of_a_conversation_that_was_compacted_by_itself_is_left_ou
 
 
 async def test_who_lost_access_to_what_it_tells_finds_a_notice_and_so_do_later_turns() -> None:
-    base = KnowledgeBase(
-        id="kb_a",
-        tenant="default",
-        name="Travel",
-        summary="Trains.",
-        topics=(),
-        routing_hint="",
-        routing_keywords=(),
-        version=1,
-        created_at=NOW,
-    )
+    base = make_base(tenant="default")
     async with open_house(answer("Heliotrope."), answer("The vault is heliotrope.")) as house:
         await house.knowledge.create_base(base, "owner")
         await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.READER)

@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.models.messages import AssistantMessage, Message, ToolMessage
-from tests.fakes.chat_shell_talking import TalkingChatShell, prompt_tokens, whole_prompt
+from tests.fakes.chat_shell_talking import TalkingChatShell, check_pairs, prompt_tokens, whole_prompt
 from tests.fakes.openai_house import TurnHouse
 from tests.patience import PATIENCE_SECONDS
 
@@ -21,17 +20,6 @@ questions = st.one_of(
     sizes.map(lambda size: "word " * size),
     st.lists(st.integers(1, 1_500), min_size=1, max_size=6).map(lambda looks: "LOOK " + " ".join(map(str, looks))),
 )
-
-
-def check_pairs(messages: Sequence[Message]) -> None:
-    waiting: set[str] = set()
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            waiting.remove(message.call_id)
-        else:
-            assert not waiting
-            waiting = {call.call_id for call in message.tool_calls} if isinstance(message, AssistantMessage) else set()
-    assert not waiting
 
 
 async def played(asked: Sequence[str]) -> tuple[TurnHouse, TalkingChatShell]:

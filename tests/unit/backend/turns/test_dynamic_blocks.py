@@ -6,28 +6,19 @@ from typing import Any
 import pytest
 
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import MemberRole
 from backend.turns.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks
 from backend.turns.dynamic_blocks.identity import IdentityBlock
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from shared.models.execution import DynamicBlock
+from tests.contract.knowledge_cases import make_base
 from tests.fakes.openai_house import ADA, open_house
 from tests.unit.backend.turns.samples import NOW
 
 IDENTITY = "backend.turns.dynamic_blocks.identity:IdentityBlock"
 
 
-BASE = KnowledgeBase(
-    id="kb_a",
-    tenant="default",
-    name="A",
-    summary="",
-    topics=(),
-    routing_hint="",
-    routing_keywords=(),
-    version=1,
-    created_at=NOW,
-)
+BASE = make_base(tenant="default")
 
 
 class Ready:

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from backend.conversations.domain.withheld import WITHHELD
-from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
+from backend.knowledge.domain.knowledge import MemberRole
 from shared.errors import InvalidRequest
 from shared.models.messages import AssistantMessage
 from shared.models.values import objects_in
+from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import ADA, BOB, open_house
-from tests.unit.backend.turns.samples import NOW
 
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 SEARCH = {"type": "file_search", "vector_store_ids": ["kb_a"]}
@@ -71,17 +71,7 @@ async def test_a_reference_names_one_that_was_not_stored_in_vain() -> None:
 
 
 async def test_a_withheld_item_comes_without_its_text_and_others_keep_their_label() -> None:
-    base = KnowledgeBase(
-        id="kb_a",
-        tenant="default",
-        name="Travel",
-        summary="Trains.",
-        topics=(),
-        routing_hint="",
-        routing_keywords=(),
-        version=1,
-        created_at=NOW,
-    )
+    base = make_base(tenant="default")
     async with open_house(answer("The vault is heliotrope.")) as house:
         await house.knowledge.create_base(base, "owner")
         await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.READER)

@@ -16,7 +16,7 @@ from shared.models.values import objects_in
 from tests.examples import examples
 from tests.fakes.openai_types import check_joined_event
 from tests.unit.backend.openai_api.projecting import rebuilt
-from tests.unit.backend.turns.joining import LANES, Said, in_some_order, joined, lanes_of, said, scripts
+from tests.unit.backend.turns.joining import LANES, Said, in_some_order, joined, lanes_of, said, scripts, streamed
 from tests.unit.backend.turns.samples import USAGE, counting_ids, decoded, fresh_body, request
 
 REPORT = ErrorReport(type="ModelUnavailable", code="server_error", message="503", param=None, retryable=True)
@@ -28,12 +28,7 @@ def test_lanes_make_one_valid_stream_in_any_order(
     played: list[tuple[list[ExecutionEvent], Ending]], data: st.DataObject
 ) -> None:
     lanes = lanes_of(played)
-    made = joined(len(lanes))
-    events = made.start()
-    for place, event in in_some_order(lanes, data):
-        events += made.feed(place, [event])
-        if event is lanes[place].events[-1]:
-            events += made.end_lane(place, lanes[place].body)
+    made, events = streamed(lanes, data)
     body, last = made.finish(made.ending(is_cancelled=False), 1_700_000_009)
     shown = decoded([*events, *last])
     assert [event["sequence_number"] for event in shown] == list(range(len(shown)))

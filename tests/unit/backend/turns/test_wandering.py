@@ -12,7 +12,7 @@ from shared.models.messages import AssistantMessage, Message, SystemMessage, Too
 from shared.prompts.knowledge_tools import tools_of_request
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from tests.examples import of_many
-from tests.fakes.chat_shell_talking import whole_prompt
+from tests.fakes.chat_shell_talking import check_pairs, whole_prompt
 from tests.unit.backend.turns.wandering import CLASSIC_WORDS, Walk
 from tests.unit.backend.turns.wide_wandering import WIDE_KINDS, WideWalk
 
@@ -131,12 +131,4 @@ def check_order(prompt: Sequence[Message]) -> None:
     said = [message for message in prompt if not isinstance(message, SystemMessage)]
     assert len(said) >= len(prompt) - 1
     assert isinstance(said[0], UserMessage)
-    waiting: list[str] = []
-    for message in said:
-        if isinstance(message, ToolMessage):
-            assert message.call_id == waiting.pop(0)
-        else:
-            assert not waiting
-        if isinstance(message, AssistantMessage):
-            waiting = [call.call_id for call in message.tool_calls]
-    assert not waiting
+    check_pairs(said)

@@ -12,8 +12,9 @@ from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_READ_DOCUMENT, KNOWLEDGE_BASE_SEARCH
 from shared.prompts.read_file import READ_FILE
 from shared.prompts.reminders import CITATIONS, LAST_CALL, reminder_text
+from tests.fakes.chat_shell_requests import PLAIN
 from tests.fakes.knowledge_shelf import KnowledgeShelf
-from tests.fakes.model_requests import PARAMETERS, execution_request, knowledge
+from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, ScriptLine, call, calls, says
 from tests.unit.chat_shell.turns.turn_cases import DOCUMENTS, FunctionTool, Stage, only
 
@@ -104,7 +105,7 @@ async def test_a_plain_turn_has_no_reminder(limit: int | None):
 
 async def test_who_forbade_tools_needs_no_notice_of_it():
     asked = AssistantMessage(text="", tool_calls=(call("clock", "{}", "a"),))
-    forbidding = PARAMETERS.model_copy(update={"tool_choice": "none"})
+    forbidding = PLAIN.model_copy(update={"tool_choice": "none"})
     stage = staged(says("Done."))
     added = (asked, ToolMessage(call_id="a", content="noon"))
     await stage.run(asks(calls_at_most=2, added=added, parameters=forbidding))

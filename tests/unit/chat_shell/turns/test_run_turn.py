@@ -36,8 +36,9 @@ from shared.models.events import (
 from shared.models.execution import AccessMode, NamedToolChoice, TurnLimits
 from shared.models.messages import AssistantMessage, ToolMessage
 from shared.retries import RetryPolicy
+from tests.fakes.chat_shell_requests import PLAIN
 from tests.fakes.clock import FakeClock
-from tests.fakes.model_requests import NOW, PARAMETERS, client_functions, execution_request, knowledge
+from tests.fakes.model_requests import NOW, client_functions, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
 from tests.unit.chat_shell.turns.turn_cases import EchoingTools, FunctionTool, Hanging, Stage, events_of, only, results
 
@@ -144,7 +145,7 @@ async def test_the_default_number_of_model_calls():
 
 async def test_a_named_tool_is_demanded_once():
     choice = NamedToolChoice(name="clock")
-    parameters = PARAMETERS.model_copy(update={"tool_choice": choice})
+    parameters = PLAIN.model_copy(update={"tool_choice": choice})
     stage = Stage(ScriptedModel(calls(call("clock")), says("Noon.")), tools=[FunctionTool("clock")])
     await stage.run(execution_request(parameters=parameters))
     assert [one.parameters.tool_choice for one in stage.model.calls] == [choice, "auto"]
@@ -192,7 +193,7 @@ async def test_a_clients_call_is_told_in_pieces_and_then_as_a_whole():
     ("changes", "name"),
     [
         ({}, "clock"),
-        ({"parameters": PARAMETERS.model_copy(update={"tool_choice": "none"})}, "theirs"),
+        ({"parameters": PLAIN.model_copy(update={"tool_choice": "none"})}, "theirs"),
         ({"knowledge": knowledge("kb_1", mode=AccessMode.RESTRICTED)}, "theirs"),
     ],
 )

@@ -10,7 +10,8 @@ from shared.models.events import CitationAdded, FinishReason, MessagesAdded, Tex
 from shared.models.execution import ExecutionRequest, NamedToolChoice, Purpose
 from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
-from tests.fakes.model_requests import PARAMETERS, client_functions, execution_request, knowledge
+from tests.fakes.chat_shell_requests import PLAIN
+from tests.fakes.model_requests import client_functions, execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, says
 from tests.unit.chat_shell.turns.turn_cases import DOCUMENTS, FunctionTool, Stage, only
 
@@ -28,7 +29,7 @@ def asks(**changes: Any) -> ExecutionRequest:
 
 
 async def test_tools_stay_and_none_may_be_called():
-    demanding = PARAMETERS.model_copy(update={"tool_choice": NamedToolChoice(name="theirs")})
+    demanding = PLAIN.model_copy(update={"tool_choice": NamedToolChoice(name="theirs")})
     fields: dict[str, Any] = {"parameters": demanding, "tools": client_functions(["theirs"])}
     stages = [Stage(ScriptedModel(says("They spoke."))) for _ in range(2)]
     await stages[0].run(asks(**fields))

@@ -19,9 +19,10 @@ from shared.models.events import (
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import tool_results
+from tests.fakes.chat_shell_requests import PLAIN
 from tests.fakes.json_paths import at
 from tests.fakes.knowledge_shelf import KnowledgeShelf
-from tests.fakes.model_requests import PARAMETERS, execution_request, knowledge
+from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, says
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Hanging, Stage, only, results
 
@@ -189,7 +190,7 @@ async def test_a_search_and_the_answer_that_cites_it():
 
 @pytest.mark.parametrize(("kind", "marks"), [("json_schema", 0), ("json_object", 0), ("text", 1)])
 async def test_json_that_the_client_asked_for_holds_no_citations(kind: str, marks: int):
-    parameters = PARAMETERS.model_copy(update={"text_format": {"type": kind}})
+    parameters = PLAIN.model_copy(update={"text_format": {"type": kind}})
     written = '["leave", [1]]'
     stage = Stage(ScriptedModel(calls(call(*search("a", "c"))), says(written)), shelf())
     events = await stage.run(execution_request(knowledge=knowledge("kb_a"), parameters=parameters))

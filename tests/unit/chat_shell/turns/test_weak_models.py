@@ -9,7 +9,8 @@ from shared.models.events import FinishReason, FunctionCallRequested, MessagesAd
 from shared.models.execution import Purpose
 from shared.models.messages import AssistantMessage, ToolMessage
 from shared.prompts.tool_results import CALL_REPEATED
-from tests.fakes.model_requests import PARAMETERS, client_functions, execution_request
+from tests.fakes.chat_shell_requests import PLAIN
+from tests.fakes.model_requests import client_functions, execution_request
 from tests.fakes.model_scripted import ScriptedModel, call, calls, end, says
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Stage, only, results
 
@@ -51,7 +52,7 @@ async def test_one_answer_of_a_turn_is_read_so():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"purpose": Purpose.SUMMARY}, {"parameters": PARAMETERS.model_copy(update={"tool_choice": "none"})}]
+    "changes", [{"purpose": Purpose.SUMMARY}, {"parameters": PLAIN.model_copy(update={"tool_choice": "none"})}]
 )
 async def test_where_no_tool_may_be_called_it_is_text(changes: dict[str, object]):
     clock = FunctionTool("clock")
