@@ -30,7 +30,7 @@ from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor, result_or_error
-from backend.foundation.sql.chosen import traced_database
+from backend.foundation.sql.chosen import trace_database
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
@@ -42,15 +42,15 @@ from backend.knowledge.wiring import KnowledgePackage, build_knowledge
 from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from backend.limits.telemetry.rates import CountingRateObserver
-from backend.mcp.wiring import lookup_services
+from backend.mcp.wiring import build_lookup_services
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.openai_api.domain.client_left import DisconnectPolicy
 from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
-from backend.reaching import naming_setting, opened_event_store, reached_database
+from backend.reaching import naming_setting, open_event_store, reach_database
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
-from backend.restricted.wiring import outgoing_check, restricted_services
+from backend.restricted.wiring import build_restricted_services, outgoing_check
 from backend.retention.wiring import build_retention
 from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
@@ -92,7 +92,7 @@ async def migrate_database(settings: DatabaseSettings) -> None:
     Raises:
         WrongSetting: its address cannot be used.
     """
-    async with reached_database(settings) as database, _told_schemas(database, settings):
+    async with reach_database(settings) as database, _told_schemas(database, settings):
         await _migrate(database)
 
 
@@ -102,7 +102,7 @@ async def downgrade_database(settings: DatabaseSettings, revision: str) -> None:
     Raises:
         WrongSetting: its address cannot be used, or there is no such way back.
     """
-    async with reached_database(settings) as database, _told_schemas(database, settings):
+    async with reach_database(settings) as database, _told_schemas(database, settings):
         with naming_setting("downgrade"):
             await migrate_back(database, revision)
 
@@ -227,10 +227,10 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         knowledge=knowledge,
         files=files,
         vector_stores=vector_stores,
-        restricted=restricted_services(database, knowledge.ports, limits, secret, policy.timeout, agents.uploads),
+        restricted=build_restricted_services(database, knowledge.ports, limits, secret, policy.timeout, agents.uploads),
         turns=(turns := turn_services(ports, _sources(ports, knowledge, agents), policy, admission)),
         agents=agents,
-        lookups=lookup_services(ports, knowledge.services, policy, admission),
+        lookups=build_lookup_services(ports, knowledge.services, policy, admission),
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
@@ -283,7 +283,7 @@ async def _event_store(
     settings: Settings, database: Database, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
 ) -> tuple[Streams, RateStore, Admission]:
     """Open the event store, build what admits turns, and show from now on how the stores are that they need."""
-    streams, rate_counts = await opened_event_store(settings, supervisor, clock, stack)
+    streams, rate_counts = await open_event_store(settings, supervisor, clock, stack)
     watch_stores(database, streams.presence)
     return streams, rate_counts, Admission(streams.presence, settings.max_turns)
 
@@ -347,9 +347,9 @@ async def _take_admin_key(settings: Settings, keys: KeyAdministration) -> None:
 
 @asynccontextmanager
 async def _migrated_database(settings: Settings) -> AsyncGenerator[Database]:
-    async with reached_database(settings) as database:
+    async with reach_database(settings) as database:
         await _migrate(database)
-        yield traced_database(database)
+        yield trace_database(database)
 
 
 async def _migrate(database: Database) -> None:

@@ -13,7 +13,7 @@ from backend.embeddings.wiring import provider_of
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.vector_schema import lack_of_vectors
 from backend.migrations.migrate import Position, UnknownSchema, position_of, refuse_unknown
-from backend.reaching import check_redis, reached_database
+from backend.reaching import check_redis, reach_database
 from backend.settings import Settings
 from shared.checked_parts import CheckedPart
 from shared.clock import SystemClock
@@ -47,7 +47,7 @@ async def _database(settings: Settings) -> CheckedPart:
     if file is not None and not file.exists():
         return _new_file(file)
     try:
-        async with reached_database(settings) as database:
+        async with reach_database(settings) as database:
             return await _schema(database, address)
     except WrongSetting as wrong:
         mend = "let this user write the file and its folder" if file else "start PostgreSQL, or correct the address"

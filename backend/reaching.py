@@ -4,7 +4,7 @@ import random
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
-from backend.foundation.redis.chosen import opened_redis
+from backend.foundation.redis.chosen import open_redis
 from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database
@@ -18,7 +18,7 @@ from shared.environment import WrongSetting
 
 
 @asynccontextmanager
-async def reached_database(settings: DatabaseSettings) -> AsyncGenerator[Database]:
+async def reach_database(settings: DatabaseSettings) -> AsyncGenerator[Database]:
     """Open the database while the block runs.
 
     Raises:
@@ -34,7 +34,7 @@ async def reached_database(settings: DatabaseSettings) -> AsyncGenerator[Databas
         await database.close()
 
 
-async def opened_event_store(
+async def open_event_store(
     settings: Settings, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
 ) -> tuple[Streams, RateStore]:
     """Open what keeps the events of turns and the counts of limits: the same server, or this process.
@@ -45,7 +45,7 @@ async def opened_event_store(
         WrongSetting: Redis cannot be used at its address.
     """
     with naming_setting("BACKEND_REDIS_URL"):
-        client = await opened_redis(settings.redis_url, stack)
+        client = await open_redis(settings.redis_url, stack)
     retention = settings.event_retention_seconds
     streams = await redis_streams(client, retention, supervisor, stack) if client else memory_streams(retention)
     return streams, rate_store(client, clock)
@@ -57,7 +57,7 @@ async def check_redis(settings: Settings, stack: AsyncExitStack) -> None:
     Raises:
         WrongSetting: it cannot.
     """
-    await opened_event_store(settings, Supervisor(LoggingFailureObserver(), random.random), SystemClock(), stack)
+    await open_event_store(settings, Supervisor(LoggingFailureObserver(), random.random), SystemClock(), stack)
 
 
 @contextmanager

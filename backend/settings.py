@@ -20,7 +20,7 @@ from backend.embeddings.domain import (
     TextForm,
 )
 from backend.files.domain import MAX_FILES_OF_USER
-from backend.foundation.domain.origins import ANY_ORIGIN, checked_origin
+from backend.foundation.domain.origins import ANY_ORIGIN, check_origin
 from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
 from backend.openai_api.domain.client_left import OnDisconnect
 from backend.retention.domain import RetentionTerms
@@ -101,7 +101,7 @@ def _split_list(value: object) -> object:
 def _one_meaning(origins: tuple[str, ...]) -> tuple[str, ...]:
     """Check each origin; `*` makes others pointless, and beside them it is likely a mistake."""
     for origin in origins:
-        checked_origin(origin)
+        check_origin(origin)
     if ANY_ORIGIN in origins and len(origins) > 1:
         raise ValueError("must hold either * alone or origins, such as https://app.example.com")
     return origins

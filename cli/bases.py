@@ -12,7 +12,7 @@ BASES = "/v1/knowledge_bases"
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
-async def bases_named(api: Api, name: str) -> list[Answer]:
+async def find_bases(api: Api, name: str) -> list[Answer]:
     """Return the caller's bases of this name or id."""
     return [base async for base in api.items(BASES) if name in (text_at(base, "id"), text_at(base, "name"))]
 
@@ -32,7 +32,7 @@ async def resolved_base(api: Api, name: str) -> Answer:
     Raises:
         CommandFailed: there is none, or there are several.
     """
-    found = await bases_named(api, name)
+    found = await find_bases(api, name)
     if not found:
         mend = "`ballast bases list` shows those that this key may use"
         raise CommandFailed(f'There is no base "{name}" for this key.', ExitCode.NOT_FOUND, mend)
@@ -41,7 +41,7 @@ async def resolved_base(api: Api, name: str) -> Answer:
 
 async def made_once(api: Api, name: str) -> tuple[str, bool]:
     """Return the id of the base of this name, which is made where there is none, and whether it was made."""
-    if found := await bases_named(api, name):
+    if found := await find_bases(api, name):
         return text_at(_the_one(name, found), "id"), False
     if name.startswith("kb_"):
         raise CommandFailed(f"There is no base with the id {name} for this key.", ExitCode.NOT_FOUND)

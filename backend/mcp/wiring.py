@@ -9,7 +9,7 @@ from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 
 
-def lookup_services(
+def build_lookup_services(
     ports: TurnPorts, knowledge: KnowledgeServices, policy: TurnPolicy, admission: Admission
 ) -> LookupServices:
     """Build the use cases; `policy` is that of turns, whose times and secret hold here as well."""

@@ -16,7 +16,7 @@ from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
 from shared.clock import Clock
 
 
-def restricted_services(
+def build_restricted_services(
     database: Database,
     knowledge: KnowledgePorts,
     limits: RestrictedLimits,

@@ -3,6 +3,6 @@
 The definitions are shared with the backend, which keeps the audit.
 """
 
-from shared.models.safe_summary import AnswerReason, Confidence, Failure, GateCode, PolicyRefusal, gate_blocked
+from shared.models.safe_summary import AnswerReason, Confidence, Failure, GateCode, PolicyRefusal, name_gate_block
 
-__all__ = ["AnswerReason", "Confidence", "Failure", "GateCode", "PolicyRefusal", "gate_blocked"]
+__all__ = ["AnswerReason", "Confidence", "Failure", "GateCode", "PolicyRefusal", "name_gate_block"]

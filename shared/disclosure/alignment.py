@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 Positions = Mapping[str, Sequence[int]]
 
 
-def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+def group_by_key(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     """Return for each first of pairs all that it is paired with, in order."""
     found: defaultdict[Key, list[Value]] = defaultdict(list)
     for key, value in pairs:
@@ -26,7 +26,7 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 def positions_of(words: Iterable[str]) -> Positions:
     """Return where each word stands."""
-    return grouped((word, position) for position, word in enumerate(words))
+    return group_by_key((word, position) for position, word in enumerate(words))
 
 
 def character_pairs(text: str) -> list[str]:

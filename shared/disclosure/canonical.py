@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from shared.disclosure.english import one_spelling
-from shared.disclosure.word_lists import simplified
+from shared.disclosure.word_lists import load_simplified
 from shared.plain_text.normal_form import is_invisible
 
 HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff"
@@ -70,7 +70,7 @@ def plain(text: str) -> str:
     if not text.isascii():
         shown = "".join(character for character in text if not is_invisible(character) or character in "\n\t")
         composed = unicodedata.normalize("NFKC", shown)
-        text = "".join(map(_bare, composed)).translate(simplified())
+        text = "".join(map(_bare, composed)).translate(load_simplified())
     return _HYPHENS.sub("-", _APOSTROPHES.sub("'", text))
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import chain, combinations, islice, pairwise
 
 from shared.disclosure import chinese, english
-from shared.disclosure.alignment import grouped, positions_of
+from shared.disclosure.alignment import group_by_key, positions_of
 from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, all_of, telling_stems, words_of, written_of
@@ -108,9 +108,9 @@ class Combinations:
             ),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
-            holders=grouped((content, bag) for bag in bags for content in bag),
+            holders=group_by_key((content, bag) for bag in bags for content in bag),
             statements=statements,
-            stating=grouped((atom, statement) for statement in statements for atom in statement),
+            stating=group_by_key((atom, statement) for statement in statements for atom in statement),
             wholes=tuple(whole for reading in readings for whole in reading.wholes if _is_long(whole)),
         )
 

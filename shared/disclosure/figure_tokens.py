@@ -79,7 +79,7 @@ def tokens_in(folded: str, *, at_end: bool) -> list[Token]:
 
 
 @cache
-def folded_character(character: str) -> str:
+def fold_character(character: str) -> str:
     """Return how a character is read: in lower case and narrow, any script's digit as 0 to 9; "" if it is invisible.
 
     The comma and the enumeration comma of Chinese stay, because they separate numbers and belong to none.

@@ -2,7 +2,7 @@
 
 import re
 
-from shared.disclosure.word_lists import simplified
+from shared.disclosure.word_lists import load_simplified
 from shared.plain_text.normal_form import normal_form
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]")
@@ -12,7 +12,7 @@ _LETTERS = re.compile("[a-z]+")
 def fold(text: str) -> str:
     """Return a text in normal form and simplified Chinese."""
     normal = normal_form(text)
-    return normal if normal.isascii() else normal.translate(simplified())
+    return normal if normal.isascii() else normal.translate(load_simplified())
 
 
 def letters_only(folded: str) -> str:

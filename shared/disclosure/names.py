@@ -199,7 +199,7 @@ def _is_read_through(name: str) -> bool:
     return is_joined or not _PARTICLES.isdisjoint(name[1:])
 
 
-def titled(first: str, second: str) -> bool:
+def is_titled(first: str, second: str) -> bool:
     """Whether two Chinese words are a family name and a title."""
     return (
         first in members("chinese_surnames")

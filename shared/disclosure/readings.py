@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
 from shared.disclosure import english
-from shared.disclosure.alignment import grouped
+from shared.disclosure.alignment import group_by_key
 from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces, plain
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
@@ -82,11 +82,11 @@ class HiddenTerms:
         counted = cut | {word: len(word) + NAMES_SHORTER * (word in unknown) for word in sought}
         telling = frozenset(word for word in sought if word in names or not english.is_everyday(word))
         kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
-        sounds = grouped((_sounds(name), name) for name in kept)
+        sounds = group_by_key((_sounds(name), name) for name in kept)
         return cls(
             {least: frozenset(word for word, count in counted.items() if count >= least) for least in _LEAST},
             telling,
-            grouped((_in_order(word), word) for word in telling if len(word) >= SHUFFLED),
+            group_by_key((_in_order(word), word) for word in telling if len(word) >= SHUFFLED),
             kept,
             sounds,
             frozenset(each[:2] for each in (*kept, *sounds)),

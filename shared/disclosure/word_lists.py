@@ -34,7 +34,7 @@ def idioms() -> frozenset[str]:
 
 
 @cache
-def simplified() -> Mapping[int, str]:
+def load_simplified() -> Mapping[int, str]:
     """Return the simplified form of each traditional Chinese character, for `str.translate`."""
     return {ord(line[0]): line[1] for line in lines("simplified")}
 

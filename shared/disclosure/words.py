@@ -7,7 +7,7 @@ from itertools import chain, filterfalse, groupby, pairwise, takewhile
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of
-from shared.disclosure.names import RARE_NAME, familiar, titled, turned_to
+from shared.disclosure.names import RARE_NAME, familiar, is_titled, turned_to
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, words_of
 from shared.disclosure.word_lists import idioms, members, ranks
@@ -177,7 +177,7 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
     yield from (Finding(GateCode.FIGURES, span) for span in spans)
     yield from _persons(stretch, words, own, protected)
     for first, second in pairwise(words):
-        if titled(first, second) and not own.holds_han(first + second):
+        if is_titled(first, second) and not own.holds_han(first + second):
             yield Finding(GateCode.IDENTIFIERS, first + second)
     for before, word in zip(("", *words), words, strict=False):
         code = None if own.holds_han(word) else _chinese_code(word, protected)

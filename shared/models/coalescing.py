@@ -6,7 +6,7 @@ from math import inf
 from shared.models.events import ExecutionEvent, TextDelta
 
 
-def coalesced(events: Sequence[ExecutionEvent], max_characters: float = inf) -> tuple[ExecutionEvent, ...]:
+def coalesce(events: Sequence[ExecutionEvent], max_characters: float = inf) -> tuple[ExecutionEvent, ...]:
     """Join neighbouring text deltas up to `max_characters`; all other events stay, in the same order."""
     if len(events) < 2:
         return tuple(events)

@@ -19,12 +19,12 @@ def report_of(error: BallastError) -> ErrorReport:
 
 def error_of(report: ErrorReport) -> BallastError:
     """Return the error that a report describes; where its class is unknown, an `InternalError`."""
-    error = class_named(report.type)(report.message, param=report.param)
+    error = find_error_class(report.type)(report.message, param=report.param)
     error.code = report.code
     return error
 
 
-def class_named(name: str) -> type[BallastError]:
+def find_error_class(name: str) -> type[BallastError]:
     """Return the class of an error by its name, which stored reports have; `InternalError` where there is none."""
     return next((cls for cls in _error_classes(BallastError) if cls.__name__ == name), InternalError)
 

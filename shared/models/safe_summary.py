@@ -138,6 +138,6 @@ class ReleasedSummary(Value):
     confidence: Confidence
 
 
-def gate_blocked(code: GateCode) -> str:
+def name_gate_block(code: GateCode) -> str:
     """Return the reason of a refusal after this check of the gate failed twice."""
     return GateBlock[code.name].value

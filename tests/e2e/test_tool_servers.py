@@ -106,27 +106,27 @@ async def known(house: House) -> None:
 
 async def test_hostile_servers_end_no_turn_and_move_no_byte(house: House) -> None:
     first, echoed = await house.call("web", "echo", "Hello.", tools=[WEB, LOCAL])
-    assert echoed == texts.framed("web", "Hello.")
+    assert echoed == texts.frame_result("web", "Hello.")
     item = first["output"][0]
     assert (item["type"], item["server_label"], item["name"]) == ("mcp_call", "web", "echo")
     assert (item["arguments"], item["output"], item["error"]) == ('{"text":"Hello."}', echoed, None)
 
     house.listing.write_text("changed")
     _, gone = await house.call("web", "broken", previous_response_id=first["id"])
-    assert gone == texts.framed("web", "Unknown tool: broken")
+    assert gone == texts.frame_result("web", "Unknown tool: broken")
     house.listing.write_text("usual")
 
     last: Body = first
     for server, tool, words in [
-        ("local", "echo", texts.framed("local", "hi")),
-        ("web", "binary", texts.framed("web", "a picture:\n[image/png, 10 bytes, not shown]")),
+        ("local", "echo", texts.frame_result("local", "hi")),
+        ("web", "binary", texts.frame_result("web", "a picture:\n[image/png, 10 bytes, not shown]")),
         ("web", "long", None),
         ("web", "hang", texts.SERVER_TOO_SLOW),
         ("local", "hang", texts.SERVER_TOO_SLOW),
         ("web", "huge", None),
         ("local", "huge", None),  # it may take longer to write so much than a call may last
         ("local", "die", None),
-        ("web", "echo", texts.framed("web", "hi")),
+        ("web", "echo", texts.frame_result("web", "hi")),
         ("web", "die", None),
         ("web", "echo", texts.SERVER_AWAY),
     ]:

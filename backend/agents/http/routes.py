@@ -18,7 +18,7 @@ from backend.agents.services.agent_members import AgentMembers
 from backend.agents.services.agents import AgentCatalogue
 from backend.conversations.domain.item_steps import body_cooperatively
 from backend.foundation.domain.paging import PageQuery
-from backend.foundation.http.inline_schema import described_body
+from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import check_media_type, new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, PrincipalName
@@ -38,7 +38,7 @@ _CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", 
 _MEMBER_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownAgentMember}}
 
 
-@router.put(AGENT, summary="Put an agent", responses=_CREATED, openapi_extra=described_body(AgentDefinition))
+@router.put(AGENT, summary="Put an agent", responses=_CREATED, openapi_extra=describe_body(AgentDefinition))
 async def put_agent(
     name: NewName, request: Request, response: Response, agents: AgentsDep, caller: CallerDep
 ) -> ShownAgent:

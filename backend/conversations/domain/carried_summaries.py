@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from backend.conversations.domain.input_items import CompactionItem, InputItem, UserItem
 from backend.conversations.domain.responses import ItemBody
-from backend.foundation.domain.signed_text import signed_payload, signed_text
+from backend.foundation.domain.signed_text import sign_text, signed_payload
 from backend.knowledge.domain.labels import Labels, decode_labels
 from shared.errors import InvalidRequest
 from shared.ids import IdPrefix
@@ -39,7 +39,7 @@ class CarriedSummary(Value):
 
 def carrying_item(summary: CarriedSummary, secret: str) -> ItemBody:
     """Return the item that a client carries a summary in."""
-    sealed = signed_text(_PURPOSE, summary.model_dump_json().encode(), secret)
+    sealed = sign_text(_PURPOSE, summary.model_dump_json().encode(), secret)
     return {"id": summary.item_id, "type": "compaction", "encrypted_content": sealed}
 
 

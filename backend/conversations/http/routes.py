@@ -13,7 +13,7 @@ from backend.conversations.domain.responses import Conversation, Item
 from backend.conversations.services.conversations import ConversationServices, ItemQuery
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
-from backend.foundation.http.inline_schema import described_body
+from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import new_router, read_json
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, Metadata, RequestBody, unix_seconds
@@ -65,7 +65,7 @@ IncludeParam = Annotated[list[Include], Query(alias="include[]")]
     "/v1/conversations",
     status_code=201,
     summary="Create a conversation",
-    openapi_extra=described_body(CreateConversation, required=False),
+    openapi_extra=describe_body(CreateConversation, required=False),
 )
 async def create_conversation(
     request: Request, services: ServicesDep, caller: CallerDep, once: OnceDep
@@ -132,7 +132,7 @@ async def list_items(
     "/v1/conversations/{conversation_id}/items",
     status_code=201,
     summary="Create items",
-    openapi_extra=described_body(CreateItems),
+    openapi_extra=describe_body(CreateItems),
 )
 async def create_items(
     conversation_id: str,

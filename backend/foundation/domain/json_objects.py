@@ -61,7 +61,7 @@ class JsonText:
     scan: JsonScanner
 
 
-def scanned(raw: bytes) -> JsonText:
+def scan_json(raw: bytes) -> JsonText:
     """Scan a whole body.
 
     Raises:
@@ -84,7 +84,7 @@ def result_of(steps: Steps[Result]) -> Result:
 
 def decode_object(raw: bytes) -> JsonObject:
     """Decode a body in one step; see `decode_cooperatively`."""
-    return result_of(decode_cooperatively(scanned(raw)))
+    return result_of(decode_cooperatively(scan_json(raw)))
 
 
 def decode_cooperatively(text: JsonText) -> Steps[JsonObject]:

@@ -7,7 +7,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 """Ports that a browser leaves out."""
 
 
-def checked_origin(value: str) -> str:
+def check_origin(value: str) -> str:
     """Return an origin as browsers write it in `Origin`, or `*`, unchanged.
 
     Raises:

@@ -6,7 +6,7 @@ from binascii import Error as Base64Error
 from hashlib import sha256
 
 
-def signed_text(purpose: bytes, payload: bytes, secret: str) -> str:
+def sign_text(purpose: bytes, payload: bytes, secret: str) -> str:
     """Return a payload as URL-safe text: the payload and an HMAC-SHA256 (RFC 2104), joined by a dot.
 
     `purpose` keeps signatures apart from all others made with the same secret; it ends with a byte of 0.
@@ -15,7 +15,7 @@ def signed_text(purpose: bytes, payload: bytes, secret: str) -> str:
 
 
 def signed_payload(purpose: bytes, text: str, secret: str) -> bytes | None:
-    """Return the payload that `signed_text` made into this text; None where it has not."""
+    """Return the payload that `sign_text` made into this text; None where it has not."""
     try:
         payload, signature = (_decode(part) for part in text.split("."))
     except (Base64Error, ValueError):

@@ -16,7 +16,7 @@ from backend.foundation.http.bodies import BodyLimit
 from backend.foundation.http.cross_origin import CrossOrigin
 from backend.foundation.http.errors import install_error_handlers
 from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held, bodies_most
-from backend.foundation.http.reference import FILE_NAME, described, read_reference
+from backend.foundation.http.reference import FILE_NAME, describe_operations, read_reference
 from backend.foundation.http.refusal_throttle import RefusalThrottle
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.http.shapes import ERROR_RESPONSES
@@ -69,7 +69,7 @@ def _with_words(document_of_code: Callable[[], dict[str, Any]]) -> Callable[[], 
 
     @cache
     def document() -> dict[str, Any]:
-        return described(document_of_code(), read_reference(sorted(_ROOMS.glob(f"*/http/{FILE_NAME}"))))
+        return describe_operations(document_of_code(), read_reference(sorted(_ROOMS.glob(f"*/http/{FILE_NAME}"))))
 
     return document
 

@@ -199,10 +199,10 @@ def _announced_bytes(headers: Headers, limit_bytes: int) -> int:
 
 async def _owner(state: Mapping[str, str], headers: Headers, holder_of: HolderOf) -> str:
     """Return the sender of a request: the name is known where the request has been authenticated already."""
-    return state.get(KEY_ID) or await holder_of(presented_key(headers))
+    return state.get(KEY_ID) or await holder_of(read_key(headers))
 
 
-def presented_key(headers: Headers) -> str | None:
+def read_key(headers: Headers) -> str | None:
     """Return the bearer key or token, however the scheme before it is written; None where there is none."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None

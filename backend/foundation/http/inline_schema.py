@@ -9,16 +9,16 @@ from shared.models.execution import JsonObject
 REF_PREFIX = "#/$defs/"
 
 
-def inlined(schema: JsonObject) -> JsonObject:
+def inline_references(schema: JsonObject) -> JsonObject:
     """Replace references into `$defs` by the definitions; no definition may be recursive."""
     definitions = cast(JsonObject, schema.get("$defs", {}))
     without = {key: value for key, value in schema.items() if key != "$defs"}
     return cast(JsonObject, _resolved(without, definitions))
 
 
-def described_body(kind: type[BaseModel], *, required: bool = True) -> dict[str, object]:
+def describe_body(kind: type[BaseModel], *, required: bool = True) -> dict[str, object]:
     """Return the part of the OpenAPI document about a JSON body that a route reads by itself."""
-    schema = inlined(kind.model_json_schema())
+    schema = inline_references(kind.model_json_schema())
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 

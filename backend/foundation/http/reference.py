@@ -71,7 +71,7 @@ def read_reference(paths: Iterable[Path]) -> Reference:
     return Reference({owner: _words(entries) for owner, entries in said.items()}, parameters, of_operations)
 
 
-def described(document: JsonObject, reference: Reference) -> JsonObject:
+def describe_operations(document: JsonObject, reference: Reference) -> JsonObject:
     """Add the words of a reference to an OpenAPI document, in place, and return it.
 
     Raises:

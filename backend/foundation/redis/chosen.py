@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from backend.foundation.redis.commands import RedisClient
 
 
-async def opened_redis(url: str, stack: AsyncExitStack) -> RedisClient | None:
+async def open_redis(url: str, stack: AsyncExitStack) -> RedisClient | None:
     """Open Redis until the stack ends; None without an address.
 
     Raises:

@@ -67,7 +67,7 @@ async def check_redis_reachable(client: RedisClient, url: str) -> None:
         raise ValueError(f"cannot use {shown_address(url)} ({cause_of(error)})") from None
 
 
-async def answered(answer: Awaitable[Result]) -> Result:
+async def await_answer(answer: Awaitable[Result]) -> Result:
     """Await an answer of the client; raise the cancellation that was requested meanwhile.
 
     The client writes through `asyncio.wait_for`, which before Python 3.12 loses a cancellation that arrives as the

@@ -87,7 +87,7 @@ class Supervisor:
         return min(doubled, longest) * (1 + self._jitter()) / 2
 
 
-async def stopped(task: asyncio.Task[object] | None) -> None:
+async def stop_task(task: asyncio.Task[object] | None) -> None:
     """Cancel a task and wait for its end; None has ended already."""
     if task is not None:
         task.cancel()
@@ -101,7 +101,7 @@ async def beside(work: Coroutine[object, None, Result]) -> AsyncGenerator[asynci
     try:
         yield task
     finally:
-        await stopped(task)
+        await stop_task(task)
         if not task.cancelled():
             task.exception()  # asyncio would report an exception that nobody has asked for
 
@@ -140,8 +140,8 @@ async def _awaited_unless(event: asyncio.Event, step: Step) -> None:
     try:
         await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await stopped(waiting)
-        await stopped(work)
+        await stop_task(waiting)
+        await stop_task(work)
     if not (event.is_set() and work.cancelled()):
         work.result()
 

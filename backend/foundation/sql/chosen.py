@@ -36,7 +36,7 @@ def open_database(url: str, *, pool_wait_seconds: float = POOL_WAIT_SECONDS) -> 
             raise ValueError(f"the database must be sqlite or postgresql, not {other}")
 
 
-def traced_database(database: Database) -> Database:
+def trace_database(database: Database) -> Database:
     """Return the database with spans for its work, where traces are made."""
     if not is_tracing():
         return database

@@ -40,7 +40,7 @@ _AWAY = (PoolTimeoutError, PendingRollbackError, ResourceClosedError, TimeoutErr
 
 
 @contextmanager
-def sql_errors_translated(*driver: type[Exception]) -> Generator[None]:
+def translate_sql_errors(*driver: type[Exception]) -> Generator[None]:
     """Raise `Unavailable` or `InvalidRequest` for driver errors that are no defects of ours; let the others pass.
 
     `driver` names the roots of what the driver raises. A cancellation that nobody asked for is the end of a

@@ -14,14 +14,14 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, FIND_TIMEOUT_SECONDS, POOL_WAIT_SECONDS
-from backend.foundation.sql.driver_errors import sql_errors_translated, withhold_values
+from backend.foundation.sql.driver_errors import translate_sql_errors, withhold_values
 from backend.foundation.sql.statements import (
     Change,
     Parameters,
     Row,
     Statement,
     change_together,
-    joined_changes,
+    join_changes,
     write_probe,
 )
 
@@ -98,7 +98,7 @@ class PostgresDatabase:
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:
         """Run a unit of work that changes nothing."""
-        with sql_errors_translated(*_DRIVER_ERRORS):
+        with translate_sql_errors(*_DRIVER_ERRORS):
             async with asyncio.timeout(timeout_seconds), self._reader.connect() as connection:
                 return await connection.run_sync(work)
 
@@ -106,7 +106,7 @@ class PostgresDatabase:
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:
         """Run a unit of work over one state of the database."""
-        with sql_errors_translated(*_DRIVER_ERRORS):
+        with translate_sql_errors(*_DRIVER_ERRORS):
             async with asyncio.timeout(timeout_seconds), self._snapshots.connect() as connection:
                 return await connection.run_sync(work)
 
@@ -114,7 +114,7 @@ class PostgresDatabase:
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:
         """Run a unit of work and commit it; a cancelled one is rolled back and its connection replaced."""
-        with sql_errors_translated(*_DRIVER_ERRORS):
+        with translate_sql_errors(*_DRIVER_ERRORS):
             async with asyncio.timeout(timeout_seconds), self._engine.begin() as connection:
                 return await connection.run_sync(work)
 
@@ -125,7 +125,7 @@ class PostgresDatabase:
 
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
         """Run a unit of work as `write` does, over connections that no other work can hold."""
-        with sql_errors_translated(*_DRIVER_ERRORS):
+        with translate_sql_errors(*_DRIVER_ERRORS):
             async with asyncio.timeout(timeout_seconds), self._apart.begin() as connection:
                 return await connection.run_sync(work)
 
@@ -189,7 +189,7 @@ def _refuse_broken(connection: Any, record: Any, _fairy: object) -> None:
 
 
 def _changed_at_once(connection: Connection, changes: Sequence[Change]) -> list[int] | None:
-    joined = joined_changes(connection, changes)
+    joined = join_changes(connection, changes)
     return joined.run(connection) if joined is not None else None
 
 

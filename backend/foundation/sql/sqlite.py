@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection, Engine, FromClause, QueuePool, create_en
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS
-from backend.foundation.sql.driver_errors import sql_errors_translated
+from backend.foundation.sql.driver_errors import translate_sql_errors
 from backend.foundation.sql.statements import (
     Change,
     Parameters,
@@ -79,14 +79,14 @@ class SqliteDatabase:
     async def find(self, query: Statement, parameters: Parameters) -> Row | None:
         """Return one row by its key, read in the event loop's thread: in WAL mode a reader never waits for a writer."""
         connection = self._connection_of(self._reader)
-        with sql_errors_translated(), connection.begin():
+        with translate_sql_errors(), connection.begin():
             return query.first(connection, parameters)
 
     async def read(
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:
         """Run a unit of work over a snapshot."""
-        with sql_errors_translated():
+        with translate_sql_errors():
             async with asyncio.timeout(timeout_seconds):
                 return await self._run(self._reading, self._reader, work)
 
@@ -100,7 +100,7 @@ class SqliteDatabase:
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:
         """Run a unit of work behind all earlier ones and commit it."""
-        with sql_errors_translated():
+        with translate_sql_errors():
             async with asyncio.timeout(timeout_seconds):
                 result = await self._run(self._writing, self._writer, work)
         self._count_write()

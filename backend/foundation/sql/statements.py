@@ -112,7 +112,7 @@ def change_together(connection: Connection, changes: Sequence[Change]) -> list[i
     Raises:
         NothingMet: roll back what was done before.
     """
-    joined = joined_changes(connection, changes)
+    joined = join_changes(connection, changes)
     if joined is not None:
         return joined.run(connection)
     return [_made(connection, change) for change in changes if change.parameters]
@@ -151,7 +151,7 @@ class JoinedChanges(NamedTuple):
         return [sum(next(counts) for _ in range(size)) for size in self.sizes]
 
 
-def joined_changes(connection: Connection, changes: Sequence[Change]) -> JoinedChanges | None:
+def join_changes(connection: Connection, changes: Sequence[Change]) -> JoinedChanges | None:
     """Join changes into one statement; None where there are too many, or the database knows no such statement."""
     steps = [(change.statement.compiled(connection, each), each) for change in changes for each in change.parameters]
     texts = tuple([compiled.text for compiled, _ in steps if compiled is not None])

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from backend.foundation.http.bodies import held_body, presented_key
+from backend.foundation.http.bodies import held_body, read_key
 from backend.foundation.http.idempotency import KeyDep, Once
 from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_in
@@ -38,7 +38,7 @@ BearerDep = Annotated[HTTPAuthorizationCredentials | None, Depends(_credentials)
 """The bearer key or token, None where there is none; the status is 400 for more than one `Authorization`."""
 
 
-async def presented_caller(request: Request) -> Caller:
+async def identify_caller(request: Request) -> Caller:
     """Return whom the key or token of a request names, which is looked up once, before or behind the body.
 
     Raises:
@@ -50,7 +50,7 @@ async def presented_caller(request: Request) -> Caller:
     if PRESENTED not in state:
         _require_single(request, "Authorization")
         authenticate = service_in(request, Authenticate)
-        state[PRESENTED] = await authenticate.known(presented_key(request.headers), state.get(CLIENT_LEFT))
+        state[PRESENTED] = await authenticate.known(read_key(request.headers), state.get(CLIENT_LEFT))
         state[KEY_ID] = state[PRESENTED].key_id
     caller: Caller = state[PRESENTED]
     return caller
@@ -63,13 +63,13 @@ ActForHeader = Annotated[
 
 async def _caller(request: Request, _: BearerDep, act_for: ActForHeader = None) -> Caller:
     _require_single(request, ACT_FOR_HEADER)
-    caller = acting(await presented_caller(request), act_for)
+    caller = acting(await identify_caller(request), act_for)
     held_body(request).own(caller.key_id)
     return caller
 
 
 async def _admin(request: Request, _: BearerDep) -> Caller:
-    caller = administrator(await presented_caller(request))
+    caller = administrator(await identify_caller(request))
     held_body(request).own(caller.key_id)
     return caller
 

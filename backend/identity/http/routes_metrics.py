@@ -4,7 +4,7 @@ from fastapi import HTTPException, Request, Response
 
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.routes_health import metrics
-from backend.identity.http.caller import BearerDep, presented_caller
+from backend.identity.http.caller import BearerDep, identify_caller
 from backend.identity.services import administrator
 from shared.errors import PermissionDenied, Unauthenticated
 
@@ -15,7 +15,7 @@ router = new_router("Health")
 async def shown_to_administrators(request: Request, _: BearerDep) -> Response:
     """Answer with the text format of Prometheus; for everybody else nothing is here."""
     try:
-        administrator(await presented_caller(request))
+        administrator(await identify_caller(request))
     except (Unauthenticated, PermissionDenied):
         raise HTTPException(404) from None
     return await metrics()

@@ -6,7 +6,7 @@ from operator import not_
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from backend.foundation.domain.signed_text import signed_payload, signed_text
+from backend.foundation.domain.signed_text import sign_text, signed_payload
 from backend.search.domain.filters import Compound, Filter, Scalar, matches
 from shared.errors import Unauthenticated
 from shared.models.messages import is_none
@@ -81,7 +81,7 @@ class Ticket(Value):
 
 def sign_ticket(ticket: Ticket, secret: str) -> str:
     """Return the ticket as signed text, which is URL-safe."""
-    return signed_text(_PURPOSE, ticket.model_dump_json().encode(), secret)
+    return sign_text(_PURPOSE, ticket.model_dump_json().encode(), secret)
 
 
 def verify_ticket(text: str, secret: str, now: datetime) -> Ticket:

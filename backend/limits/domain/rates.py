@@ -69,7 +69,7 @@ def parties_of(caller: Caller, for_keys: RateLimits, for_tenants: RateLimits) ->
     return tuple(party for party in both if not party.limits.is_empty)
 
 
-def unexpired(seconds: Mapping[int, int], now: int) -> dict[int, int]:
+def drop_expired(seconds: Mapping[int, int], now: int) -> dict[int, int]:
     """Return the amounts that still count, by the second in which they were used.
 
     A second that is to come was noted before the clock was set back. Far ahead it counts no more, for else whoever was

@@ -9,8 +9,8 @@ from backend.limits.domain.rates import (
     RateAnswer,
     RateDemand,
     SettledTurns,
+    drop_expired,
     reset_seconds,
-    unexpired,
     wait_seconds,
 )
 from shared.clock import Clock
@@ -31,7 +31,7 @@ class _Counts:
         self.running: Counter[str] = Counter()
 
     def forget(self, now: int) -> None:
-        self.turns, self.tokens = unexpired(self.turns, now), unexpired(self.tokens, now)
+        self.turns, self.tokens = drop_expired(self.turns, now), drop_expired(self.tokens, now)
 
     @property
     def is_empty(self) -> bool:

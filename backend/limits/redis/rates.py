@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from backend.foundation.redis.client import answered
+from backend.foundation.redis.client import await_answer
 from backend.foundation.redis.commands import RedisClient
 from backend.limits.domain.rates import WINDOW_SECONDS, LimitedParty, PartyUse, RateAnswer, RateDemand, SettledTurns
 
@@ -145,7 +145,7 @@ class RedisRateStore:
         """Grant a demand where all parties have room for it."""
         limits = [number for party in demand.parties for number in _numbers(party)]
         arguments = [self._window_seconds, demand.turns, demand.lease_id, self._lease_seconds, demand.begun, *limits]
-        answer = await answered(self._take(_keys(demand), arguments))
+        answer = await await_answer(self._take(_keys(demand), arguments))
         granted, longest, uses = cast(tuple[int, int, list[list[int]]], answer)
         each_use = tuple(PartyUse(*counts, sure_seconds=sure / _MICROSECONDS) for *counts, sure in uses)
         return RateAnswer(bool(granted), longest, each_use)
@@ -154,13 +154,13 @@ class RedisRateStore:
         """Give places back and count tokens."""
         for demand, tokens in ended:
             arguments = [self._window_seconds, demand.turns, demand.lease_id, tokens]
-            await answered(self._settle(_keys(demand), arguments))
+            await await_answer(self._settle(_keys(demand), arguments))
 
     async def renew(self, held: Sequence[RateDemand]) -> None:
         """Put the end of each lease off."""
         for demand in held:
             arguments = [self._window_seconds, demand.turns, demand.lease_id, self._lease_seconds]
-            await answered(self._renew(_keys(demand), arguments))
+            await await_answer(self._renew(_keys(demand), arguments))
 
 
 def _keys(demand: RateDemand) -> list[str]:

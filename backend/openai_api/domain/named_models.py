@@ -14,7 +14,7 @@ ModelName = Annotated[str, Field(min_length=1, max_length=256)]
 SeveralModels = Annotated[list[ModelName], Field(min_length=1, max_length=MAX_MODELS, fail_fast=True)]
 
 
-def checked_models(
+def check_models(
     model: str | None, models: Sequence[str] | None, if_running: str | None = None
 ) -> Mapping[str, object]:
     """Return the fields `model` and `models` of a request that go together; a single one of `models` is the `model`.

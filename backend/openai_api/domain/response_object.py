@@ -12,7 +12,7 @@ from backend.knowledge.domain.tickets import SearchOptions
 from backend.openai_api.domain.client_tools import FunctionChoice
 from backend.openai_api.domain.turn_request import FileSearchChoice, JsonSchemaFormat, TurnRequest
 from shared.errors import IMAGE_CODES
-from shared.models.error_reports import class_named
+from shared.models.error_reports import find_error_class
 from shared.models.events import ErrorReport, FinishReason, Usage
 from shared.models.execution import ToolDefinition
 from shared.models.values import JsonObject, JsonValue, Value, objects_in
@@ -62,19 +62,19 @@ class Ending(Value):
         return self.is_success and self.incomplete_reason in (None, INCOMPLETE_REASONS[FinishReason.LENGTH])
 
 
-def finished(reason: FinishReason, usage: Usage) -> Ending:
+def build_ending(reason: FinishReason, usage: Usage) -> Ending:
     """Build the ending of a turn that the model finished."""
     cut = INCOMPLETE_REASONS.get(reason)
     status = ResponseStatus.INCOMPLETE if cut else ResponseStatus.COMPLETED
     return Ending(status=status, incomplete_reason=cut, usage=usage)
 
 
-def interrupted(usage: Usage) -> Ending:
+def build_interruption(usage: Usage) -> Ending:
     """Build the ending of a turn whose process could not finish it, with what it had said."""
     return Ending(status=ResponseStatus.INCOMPLETE, usage=usage, is_interrupted=True)
 
 
-def failed(report: ErrorReport, usage: Usage) -> Ending:
+def build_failure(report: ErrorReport, usage: Usage) -> Ending:
     """Build the ending of a turn that failed."""
     return Ending(status=ResponseStatus.FAILED, usage=usage, error=report)
 
@@ -177,7 +177,7 @@ def report_in(body: ResponseBody) -> ErrorReport | None:
     if error is None:
         return None
     kind = error.get("type") or "InternalError"
-    own = class_named(kind).code
+    own = find_error_class(kind).code
     code = own if _listed(own) == error["code"] else error["code"]
     return ErrorReport(type=kind, code=code, message=error["message"], param=None, retryable=False)
 

@@ -9,12 +9,12 @@ from backend.conversations.domain.input_items import FunctionName, Given, InputI
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, OUTPUT_LOGPROBS, Include
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_cooperatively
 from backend.conversations.domain.passed_over import MAX_PAIRS, OR_LEFT_OUT, OR_OTHER_KIND, NotingRequest, PassedOver
-from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scanned
+from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scan_json
 from backend.knowledge.domain.tickets import SearchOptions, strictest
 from backend.openai_api.domain.client_left import OnDisconnect, StreamOptions
 from backend.openai_api.domain.client_tools import CustomTool, FunctionChoice, FunctionTool, check_functions
 from backend.openai_api.domain.mcp_tool import McpTool
-from backend.openai_api.domain.named_models import ModelName, SeveralModels, checked_models
+from backend.openai_api.domain.named_models import ModelName, SeveralModels, check_models
 from backend.search.domain.filters import Filter, check_filter
 from shared.errors import InvalidRequest
 from shared.models.values import Int64, JsonObject
@@ -268,7 +268,7 @@ def search_options(searches: Sequence[FileSearchTool]) -> SearchOptions:
 
 def parse_turn_request(raw: bytes) -> TurnRequest:
     """Parse and check a request body at once; see `turn_request_cooperatively`."""
-    return result_of(turn_request_cooperatively(scanned(raw)))
+    return result_of(turn_request_cooperatively(scan_json(raw)))
 
 
 def turn_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
@@ -279,7 +279,7 @@ def turn_request_cooperatively(text: JsonText, passed_over: PassedOver | None = 
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
     request = yield from body_cooperatively(TurnRequest, text, "input", INPUT_ITEM, passed_over)
-    return checked(request.noting(passed_over))
+    return check_request(request.noting(passed_over))
 
 
 def turn_of(values: Mapping[str, object]) -> TurnRequest:
@@ -287,7 +287,7 @@ def turn_of(values: Mapping[str, object]) -> TurnRequest:
     return TurnRequest(input="").model_copy(update=values)
 
 
-def checked(request: TurnRequest) -> TurnRequest:
+def check_request(request: TurnRequest) -> TurnRequest:
     """Return a request whose fields go together.
 
     Raises:
@@ -296,7 +296,7 @@ def checked(request: TurnRequest) -> TurnRequest:
     _check_combinations(request)
     check_functions(request.tools or ())
     check_search_filters(request.tools or ())
-    return request.model_copy(update=checked_models(request.model, request.models, request.if_running))
+    return request.model_copy(update=check_models(request.model, request.models, request.if_running))
 
 
 def check_search_filters(tools: Sequence[Tool]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from shared.disclosure.figure_rows import FigurePart, Row, TokenView, Undecided, continuation, row_at
-from shared.disclosure.figure_tokens import MAX_UNSEEN, UNSEEN, Token, folded_character, tokens_in
+from shared.disclosure.figure_tokens import MAX_UNSEEN, UNSEEN, Token, fold_character, tokens_in
 from shared.disclosure.figure_values import Amount, amounts_of, whole_value
 from shared.prompts.knowledge_base import CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 
@@ -89,7 +89,7 @@ class FigureMarks:
         return not _is_small(piece) and not self._own.hold(piece.row)
 
 
-def marked(text: str, own: OwnFigures) -> str:
+def mark_figures(text: str, own: OwnFigures) -> str:
     """Return a whole text with its figures replaced."""
     marks = FigureMarks(own)
     marks.add(text)
@@ -151,7 +151,7 @@ class _FigureReader:
         self._raw += text
 
     def _read(self, character: str) -> str:
-        read = folded_character(character)
+        read = fold_character(character)
         self._unseen = 0 if read else self._unseen + 1
         if self._unseen < MAX_UNSEEN:
             return read

@@ -22,7 +22,7 @@ _OF_STRETCHES = b"ballast stretch of lookups 1\0"
 _OF_OUTCOMES = b"ballast reported outcome 1\0"
 
 
-def normalised_query(query: str) -> str:
+def normalise_query(query: str) -> str:
     """Return a query in NFKC, case-folded and with single spaces; queries alike in this form share a result."""
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", query).casefold()).split())
 
@@ -32,7 +32,7 @@ def result_key(
 ) -> str:
     """Return the cache key of this search's result, which does not reveal the query; `user` is tenant and id."""
     searched = sorted((base.id, base.version) for base in bases)
-    parts = [*user, searched, versions.model_dump(), normalised_query(query)]
+    parts = [*user, searched, versions.model_dump(), normalise_query(query)]
     return _keyed(secret, _OF_RESULTS, orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
 
 

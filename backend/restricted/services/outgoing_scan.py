@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from backend.restricted.domain.figure_marks import marked
+from backend.restricted.domain.figure_marks import mark_figures
 from backend.restricted.domain.outgoing_events import CutCause, WaitingEvents, texts_of, with_texts
 from backend.restricted.domain.outgoing_text import OwnWords, PendingCheck, StreamFilterBuffer
 from backend.restricted.services.outgoing_check import CutPlace, OutgoingCheck
-from shared.models.coalescing import coalesced
+from shared.models.coalescing import coalesce
 from shared.models.events import (
     CitationAdded,
     ExecutionEvent,
@@ -62,7 +62,7 @@ class OutgoingScan:
             Unavailable: the database is away, so that text cannot be checked.
         """
         passed: list[ExecutionEvent] = []
-        for event in coalesced(events):
+        for event in coalesce(events):
             if self.cut_for is None:
                 let_through = await self._let_through(event)
                 self._note(let_through)
@@ -122,7 +122,7 @@ class OutgoingScan:
                 whole = StreamFilterBuffer(self._own)
                 whole.add(text)
                 await self._judge(whole.pending_check(at_end=True))
-                self._shown[text] = marked(text, self._own.figures)
+                self._shown[text] = mark_figures(text, self._own.figures)
         if isinstance(event, ModelCallStarted | MessagesAdded):
             self._said_in_call.clear()
             self._waiting.begin_call()
@@ -131,7 +131,7 @@ class OutgoingScan:
     def _shown_for(self, text: str) -> str:
         """Return a text as the client saw it while it was streamed, else with its figures replaced."""
         shown = self._shown.get(text)
-        return marked(text, self._own.figures) if shown is None else shown
+        return mark_figures(text, self._own.figures) if shown is None else shown
 
     async def _freed(self, *, is_word_over: bool) -> list[ExecutionEvent]:
         freed: list[ExecutionEvent] = []

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from backend.restricted.domain.figure_marks import marked
+from backend.restricted.domain.figure_marks import mark_figures
 from backend.restricted.domain.outgoing_text import OwnWords, PendingCheck, StreamFilterBuffer
 from backend.restricted.services.outgoing_check import OutgoingCheck
 
@@ -36,4 +36,4 @@ def _prepared(texts: Sequence[str], user_words: str) -> tuple[PendingCheck | Non
     own = OwnWords(user_words)
     held = StreamFilterBuffer(own)
     held.add("\n".join(texts))
-    return held.pending_check(at_end=True), tuple(marked(text, own.figures) for text in texts)
+    return held.pending_check(at_end=True), tuple(mark_figures(text, own.figures) for text in texts)

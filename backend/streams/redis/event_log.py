@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from backend.foundation.redis.client import answered, away
+from backend.foundation.redis.client import await_answer, away
 from backend.foundation.redis.commands import RedisClient
-from backend.foundation.services.supervision import Supervisor, stopped
+from backend.foundation.services.supervision import Supervisor, stop_task
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.redis.entries import (
     END_ID,
@@ -111,7 +111,7 @@ class RedisEventLog:
         """
         pipeline = self._client.pipeline(transaction=False)
         self._lifetimes.queue_end(pipeline, stream_key(response_id))
-        marked, _ = await answered(pipeline.execute(raise_on_error=False))
+        marked, _ = await await_answer(pipeline.execute(raise_on_error=False))
         if isinstance(marked, Exception) and REPEATED not in str(marked):
             raise away() from marked
         self.leave(response_id)
@@ -145,7 +145,7 @@ class RedisEventLog:
         writer.fence, writer.has_written = fence, True
         cursor, after = entry_id(-1), -1
         while is_behind(seal, cursor):
-            entries = entries_of(await answered(self._client.xread({key: cursor}, count=ENTRIES_PER_READ)))
+            entries = entries_of(await await_answer(self._client.xread({key: cursor}, count=ENTRIES_PER_READ)))
             events = tuple(decode_entries(entries, after))
             if events:
                 after = events[-1].sequence_number
@@ -157,12 +157,12 @@ class RedisEventLog:
         pipeline = self._client.pipeline(transaction=False)
         pipeline.xadd(key, {**SEAL_FIELDS}, id=seal)
         self._lifetimes.queue_renewal(pipeline, key)
-        sealed, _ = await answered(pipeline.execute(raise_on_error=False))
+        sealed, _ = await await_answer(pipeline.execute(raise_on_error=False))
         if not isinstance(sealed, Exception):
             return
         if REPEATED not in str(sealed):
             raise away() from sealed
-        newest = await answered(self._client.xrevrange(key, count=1))
+        newest = await await_answer(self._client.xrevrange(key, count=1))
         name = newest[0][0].decode() if newest else seal
         if name == END_ID:
             raise Conflict("The end of the events of this response is written.")
@@ -215,7 +215,7 @@ class RedisEventLog:
 
     async def aclose(self) -> None:
         """Stop the background tasks; the caller closes the client."""
-        await stopped(self._deleting)
+        await stop_task(self._deleting)
         await self._outbox.close()
 
     async def _delete(self, response_id: str) -> None:
@@ -225,7 +225,7 @@ class RedisEventLog:
         self._lifetimes.queue_end(pipeline, key)
         pipeline.delete(key)
         # The end marker may be stored already, which makes XADD fail.
-        *_, deleted = await answered(pipeline.execute(raise_on_error=False))
+        *_, deleted = await await_answer(pipeline.execute(raise_on_error=False))
         if isinstance(deleted, Exception):
             raise away() from deleted
 
@@ -244,7 +244,7 @@ class RedisEventLog:
             writer.fail(away())
 
     async def _has(self, key: str) -> bool:
-        return bool(await answered(self._client.exists(key)))
+        return bool(await await_answer(self._client.exists(key)))
 
 
 def _raise_failure(writer: Writer) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from redis.exceptions import ResponseError
 
-from backend.foundation.redis.client import answered, away, is_ours
+from backend.foundation.redis.client import await_answer, away, is_ours
 from backend.foundation.redis.commands import RedisClient, RedisPipeline
-from backend.foundation.services.supervision import Supervisor, stopped
+from backend.foundation.services.supervision import Supervisor, stop_task
 from backend.streams.redis.entries import END_FIELDS, END_ID, dropped_key, encode_fields, entry_id, stream_key
 from backend.streams.redis.writers import Flush, Writer
 from shared.errors import BallastError, Conflict, EventsLost, TurnTaken, Unavailable
@@ -99,7 +99,7 @@ class Outbox:
     async def close(self) -> None:
         """Stop writing; events that are still pending are lost, so end the turns first."""
         self._is_closed = True
-        await stopped(self._task)
+        await stop_task(self._task)
         for writer in self._writers.values():
             writer.fail(away())
 
@@ -168,7 +168,7 @@ class Outbox:
             return ()
         pipeline = self._client.pipeline(transaction=False)
         counts = [self._queue(pipeline, flush) for flush in flushes]
-        answers = await answered(pipeline.execute(raise_on_error=False))
+        answers = await await_answer(pipeline.execute(raise_on_error=False))
         refusal = next((answer for answer in answers if isinstance(answer, Exception) and not is_ours(answer)), None)
         if refusal is not None:
             raise away() from refusal
@@ -218,7 +218,7 @@ class Outbox:
                 writer.failure = EventsLost("The events of this response were lost.")
 
     async def _newest_id(self, response_id: str) -> str | None:
-        newest = await answered(self._client.xrevrange(stream_key(response_id), count=1))
+        newest = await await_answer(self._client.xrevrange(stream_key(response_id), count=1))
         return newest[0][0].decode() if newest else None
 
     async def _delete_own(self, flush: Flush, failure: BallastError) -> None:
@@ -228,10 +228,10 @@ class Outbox:
         """
         response_id = flush.writer.response_id
         if not isinstance(failure, Conflict) and await self._newest_id(response_id) == flush.last_id:
-            await answered(self._client.delete(stream_key(response_id)))
+            await await_answer(self._client.delete(stream_key(response_id)))
 
     async def _was_dropped(self, response_id: str) -> bool:
-        return bool(await answered(self._client.exists(dropped_key(response_id))))
+        return bool(await await_answer(self._client.exists(dropped_key(response_id))))
 
 
 def taken() -> TurnTaken:

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from backend.foundation.redis.client import answered
+from backend.foundation.redis.client import await_answer
 from backend.foundation.redis.commands import RedisClient
-from backend.foundation.services.supervision import Supervisor, stopped
+from backend.foundation.services.supervision import Supervisor, stop_task
 from shared.errors import Unavailable
 
 INTERVAL_SECONDS = 0.5
@@ -51,7 +51,7 @@ class RedisPresence:
     async def _takes_writes(self) -> bool:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                await answered(self._client.set(_KEY, b"1", px=_KEPT_MILLISECONDS))
+                await await_answer(self._client.set(_KEY, b"1", px=_KEPT_MILLISECONDS))
         except (Unavailable, TimeoutError):
             return False
         return True
@@ -65,4 +65,4 @@ async def watching(client: RedisClient, supervisor: Supervisor) -> AsyncGenerato
     try:
         yield presence
     finally:
-        await stopped(task)
+        await stop_task(task)

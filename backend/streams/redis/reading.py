@@ -2,7 +2,7 @@
 
 import asyncio
 
-from backend.foundation.redis.client import BLOCK_MILLISECONDS, answered, away
+from backend.foundation.redis.client import BLOCK_MILLISECONDS, await_answer, away
 from backend.foundation.redis.commands import RedisClient
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.redis.entries import END_ID, decode_entries, dropped_key, entries_of, entry_id, stream_key
@@ -118,7 +118,7 @@ class StreamReader:
 
     async def _read(self, key: str) -> list[tuple[str, dict[bytes, bytes]]]:
         reply = self._client.xread({key: self._cursor}, count=ENTRIES_PER_READ, block=BLOCK_MILLISECONDS)
-        return entries_of(await answered(reply))
+        return entries_of(await await_answer(reply))
 
     async def _has(self, key: str) -> bool:
-        return bool(await answered(self._client.exists(key)))
+        return bool(await await_answer(self._client.exists(key)))

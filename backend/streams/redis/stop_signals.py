@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from backend.foundation.redis.client import BLOCK_MILLISECONDS, answered
+from backend.foundation.redis.client import BLOCK_MILLISECONDS, await_answer
 from backend.foundation.redis.commands import RedisClient
-from backend.foundation.services.supervision import Supervisor, stopped
+from backend.foundation.services.supervision import Supervisor, stop_task
 from backend.foundation.services.wakeups import NamedWakeups
 from backend.streams.redis.entries import entries_of
 from shared.errors import Unavailable
@@ -42,7 +42,7 @@ class RedisStopSignals:
         # The server chooses the entry's id: an entry that a retry repeats only wakes the same tasks twice.
         pipeline.xadd(_STREAM, {_FIELD: name.encode()}, maxlen=_SIGNALS_IN_STREAM, approximate=True)
         pipeline.pexpire(_STREAM, self._kept_milliseconds)
-        await answered(pipeline.execute())
+        await await_answer(pipeline.execute())
 
     async def wait(self, *names: str) -> str:
         """Return the first of these signals that was sent; one sent before the call counts."""
@@ -52,7 +52,7 @@ class RedisStopSignals:
 
     async def aclose(self) -> None:
         """Stop listening; the caller closes the client."""
-        await stopped(self._task)
+        await stop_task(self._task)
         self._task = None
 
     async def _look_up_or_listen(self, names: Sequence[str]) -> None:
@@ -68,11 +68,11 @@ class RedisStopSignals:
 
     async def _follow(self) -> None:
         """Look up signals that may have been missed, then wake tasks as signals arrive."""
-        newest = await answered(self._client.xrevrange(_STREAM, count=1))
+        newest = await await_answer(self._client.xrevrange(_STREAM, count=1))
         cursor = newest[0][0].decode() if newest else _BEGINNING
         await self._look_up(self._waiting.names)
         while True:
-            reply = await answered(self._client.xread({_STREAM: cursor}, block=BLOCK_MILLISECONDS))
+            reply = await await_answer(self._client.xread({_STREAM: cursor}, block=BLOCK_MILLISECONDS))
             for name, fields in entries_of(reply):
                 self._waiting.wake(fields[_FIELD].decode())
                 cursor = name
@@ -80,7 +80,7 @@ class RedisStopSignals:
     async def _look_up(self, names: Sequence[str]) -> None:
         if not names:
             return
-        signals = await answered(self._client.mget([_key(name) for name in names]))
+        signals = await await_answer(self._client.mget([_key(name) for name in names]))
         for name, signal in zip(names, signals, strict=True):
             if signal is not None:
                 self._waiting.wake(name)

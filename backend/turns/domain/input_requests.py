@@ -20,7 +20,7 @@ from backend.openai_api.domain.turn_request import (
     Tool,
     TurnFields,
     TurnRequest,
-    checked,
+    check_request,
     turn_of,
 )
 from shared.errors import UnsupportedValue
@@ -70,7 +70,7 @@ def input_tokens_request_cooperatively(text: JsonText, passed_over: PassedOver |
     """
     asked = yield from body_cooperatively(InputTokensRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in TurnFields.model_fields}
-    return checked(turn_of({**given, "input": asked.input or ""}).noting(passed_over))
+    return check_request(turn_of({**given, "input": asked.input or ""}).noting(passed_over))
 
 
 def socket_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
@@ -86,7 +86,7 @@ def socket_request_cooperatively(text: JsonText, passed_over: PassedOver | None 
     if asked.is_background:
         raise UnsupportedValue("A turn over a WebSocket runs in the foreground; leave this out.", param="background")
     given = {name: getattr(asked, name) for name in TurnRequest.model_fields}
-    return checked(turn_of({**given, "stream": True}).noting(passed_over))
+    return check_request(turn_of({**given, "stream": True}).noting(passed_over))
 
 
 def compact_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
@@ -100,4 +100,4 @@ def compact_request_cooperatively(text: JsonText, passed_over: PassedOver | None
     """
     asked = yield from body_cooperatively(CompactRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in CompactRequest.model_fields}
-    return checked(turn_of({**given, "input": asked.input or [], "store": False}))
+    return check_request(turn_of({**given, "input": asked.input or [], "store": False}))

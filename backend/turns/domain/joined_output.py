@@ -20,9 +20,9 @@ from backend.openai_api.domain.response_events import (
 from backend.openai_api.domain.response_object import (
     Ending,
     ResponseBody,
+    build_failure,
     created_body,
     ended_body,
-    failed,
     left_out_of,
     report_in,
     shown_body,
@@ -205,7 +205,7 @@ def joined_ending(lanes: Sequence[ResponseBody], *, is_cancelled: bool) -> Endin
         return Ending(status=ResponseStatus.INCOMPLETE, incomplete_reason=details.get("reason"), usage=usage)
     if ResponseStatus.CANCELLED.value in statuses:
         return Ending(status=ResponseStatus.CANCELLED, usage=usage)
-    return failed(report_in(lanes[0]) or DELETED, usage)
+    return build_failure(report_in(lanes[0]) or DELETED, usage)
 
 
 def usage_of(lanes: Sequence[ResponseBody]) -> Usage:

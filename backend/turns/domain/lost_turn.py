@@ -8,7 +8,7 @@ from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse, numbered_items
 from backend.conversations.domain.waiting_turns import Entered
 from backend.openai_api.domain.response_events import LoggedEvent
-from backend.openai_api.domain.response_object import failed, interrupted
+from backend.openai_api.domain.response_object import build_failure, build_interruption
 from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.prompt.domain.turn_entries import with_entered
 from shared.errors import InternalError
@@ -53,7 +53,7 @@ def closed_turn(
     """Build the end of a lost turn and its last events: incomplete with what it has said, or failed without a word."""
     projection, usage, entered = told
     output = projection.output()
-    ending = interrupted(usage) if output else failed(LOST_REPORT, usage)
+    ending = build_interruption(usage) if output else build_failure(LOST_REPORT, usage)
     body, events = projection.finish(ending, int(now.timestamp()))
     entries = _last_entries(response, log.entries, output, now) if log.entries is not None else ()
     sequence = newest_item.sequence + 1 if newest_item is not None else 0

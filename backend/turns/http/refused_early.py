@@ -10,14 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.foundation.http.bodies import presented_key
+from backend.foundation.http.bodies import read_key
 from backend.foundation.http.errors import error_response, log_server_error
 from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.refusal_throttle import RAN_OUT
 from backend.foundation.http.services import service_in
 from backend.foundation.services.idempotency import KEY_HEADER, OncePerKey
 from backend.identity.domain import Caller, KeyRole
-from backend.identity.http.caller import presented_caller
+from backend.identity.http.caller import identify_caller
 from backend.identity.services import ACT_FOR_HEADER
 from backend.turns.services.use_cases import TurnServices
 from shared.errors import BallastError, TooManyRequests, Unavailable
@@ -63,10 +63,10 @@ class RefusedEarly:
     async def _refused(self, request: Request, place: Lease, is_read: asyncio.Event) -> Response | None:
         """Return the answer to a request that is not to be read, else None."""
         rates = service_in(request, TurnServices).rates
-        digest = sha256((presented_key(request.headers) or "").encode("latin-1")).digest()
+        digest = sha256((read_key(request.headers) or "").encode("latin-1")).digest()
         try:
             seen = rates.refused_callers.find(digest)
-            caller = seen or await presented_caller(request)
+            caller = seen or await identify_caller(request)
             refusal = await rates.refusal(caller, is_read)
             if refusal is None:
                 return None

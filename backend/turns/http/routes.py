@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list
 from backend.foundation.http.errors import error_body, render
-from backend.foundation.http.inline_schema import described_body
+from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
@@ -77,7 +77,7 @@ class ResponsesFormat:
     summary="Create a response",
     response_class=Response,
     responses=ANSWERS,
-    openapi_extra=described_body(TurnRequest),
+    openapi_extra=describe_body(TurnRequest),
 )
 async def create_response(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""
@@ -93,7 +93,7 @@ async def open_socket(caller: CallerDep) -> Response:
 
 
 @router.post(
-    "/v1/responses/input_tokens", summary="Count input tokens", openapi_extra=described_body(InputTokensRequest)
+    "/v1/responses/input_tokens", summary="Count input tokens", openapi_extra=describe_body(InputTokensRequest)
 )
 async def count_input_tokens(request: Request, services: ServicesDep, caller: CallerDep) -> InputTokens:
     """Estimate how many tokens a turn would send with its history, context and tools; nothing is stored or sent."""
@@ -111,7 +111,7 @@ async def count_input_tokens(request: Request, services: ServicesDep, caller: Ca
             "content": {"application/json": {"schema": {"type": "object"}}},
         }
     },
-    openapi_extra=described_body(CompactRequest),
+    openapi_extra=describe_body(CompactRequest),
 )
 async def compact_response(door: DoorDep) -> Response:
     """Have the model summarise a conversation; return its user's messages and the summary, which the client carries."""

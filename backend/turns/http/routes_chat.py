@@ -8,7 +8,7 @@ import orjson
 from fastapi import Response
 
 from backend.foundation.http.errors import error_body
-from backend.foundation.http.inline_schema import described_body
+from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import new_router
 from backend.identity.http.caller import OnceDep
 from backend.openai_api.domain.chat_chunks import ChunkProjection
@@ -91,7 +91,7 @@ def _frame(chunk: bytes) -> bytes:
     summary="Create a chat completion",
     response_class=Response,
     responses=described_answers("The chat completion", "its chunks"),
-    openapi_extra=described_body(ChatRequest),
+    openapi_extra=describe_body(ChatRequest),
 )
 async def create_chat_completion(door: DoorDep, once: OnceDep) -> Response:
     """Run one turn over the messages, and answer with what it said; `X-Ballast-Response-Id` names the response."""

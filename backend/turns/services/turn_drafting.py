@@ -18,7 +18,7 @@ from backend.conversations.domain.responses import (
     StoredResponse,
 )
 from backend.conversations.domain.waiting_turns import IfRunning
-from backend.foundation.domain.json_objects import scanned
+from backend.foundation.domain.json_objects import scan_json
 from backend.foundation.services.steps import run_cooperatively, run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import strictest_mode
@@ -141,7 +141,7 @@ class TurnDrafting:
         metadata = cast("dict[str, str]", waited.body["metadata"])
         # What was passed over at first is not in the request any more; the response was shown with it.
         passed_over = PassedOver(metadata.get(IGNORED_KEY, ""))
-        again = await run_cooperatively(turn_request_cooperatively(scanned(later.request.encode()), passed_over))
+        again = await run_cooperatively(turn_request_cooperatively(scan_json(later.request.encode()), passed_over))
         request = again.model_copy(update={"metadata": metadata})
         labels = {item_id: decode_labels(encoded) for item_id, encoded in later.labels.items()}
         return replace(await self._separated(later.caller, ResolvedInput(request, labels)), waited=waited)

@@ -85,7 +85,7 @@ def _answer(entry: ServerEntry, result: CallResult, result_tokens: int) -> ToolA
 
     A token has at most as many bytes as one of ASCII.
     """
-    room_tokens = max(0, result_tokens - estimate_tokens(texts.framed(entry.name, "")))
+    room_tokens = max(0, result_tokens - estimate_tokens(texts.frame_result(entry.name, "")))
     limit_tokens = min(room_tokens, entry.max_result_bytes // ASCII_CHARACTERS_PER_TOKEN)
     text = within_tokens(texts.encodable(result.text), limit_tokens) if result.text.strip() else texts.RESULT_EMPTY
-    return ToolAnswer(text=texts.framed(entry.name, text), failed=result.failed)
+    return ToolAnswer(text=texts.frame_result(entry.name, text), failed=result.failed)

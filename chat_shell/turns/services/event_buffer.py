@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from shared.batch_buffer import BatchBuffer
 from shared.errors import BallastError
-from shared.models.coalescing import coalesced
+from shared.models.coalescing import coalesce
 from shared.models.events import (
     ExecutionEvent,
     FunctionCallDelta,
@@ -70,7 +70,7 @@ class EventBuffer:
         taken = await self._events.take()
         if not taken:
             self._raise_refusal()
-        return coalesced(taken, MAX_JOINED_CHARACTERS)
+        return coalesce(taken, MAX_JOINED_CHARACTERS)
 
     def _raise_refusal(self) -> None:
         refusal, self._refusal = self._refusal, None

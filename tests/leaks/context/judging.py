@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import orjson
 
-from shared.prompts.tool_servers import framed
+from shared.prompts.tool_servers import frame_result
 from tests.leaks.context.cases import filled, strings_of
 from tests.leaks.context.play import Played
 from tests.leaks.context.script import Asked
@@ -60,7 +60,7 @@ class _Judge:
             for text in leaves("main model", body):
                 yield from self._faults("main model", text.text, lenient)
         offered = [tool["function"]["name"] for body in asked.requests for tool in orjson.loads(body).get("tools", ())]
-        said = (framed(UNLABELLED, text) for text in self._planted)
+        said = (frame_result(UNLABELLED, text) for text in self._planted)
         if f"{UNLABELLED}__echo" in offered or not set(asked.results).isdisjoint(said):
             yield Fault(self._played.case.name, "tool server", Leak("egress", "unlabelled tool", UNLABELLED))
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.supervision import result_or_error
-from backend.openai_api.domain.response_object import failed
+from backend.openai_api.domain.response_object import build_failure
 from backend.turns.domain.unbegun import unbegun, with_blank_body
 from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_ports import TurnPorts
@@ -95,7 +95,7 @@ class BeginWaiting:
     async def _end(self, response_id: str, error: BallastError) -> None:
         response = await self._response(response_id)
         if response is not None:
-            ending = failed(report_of(error), Usage())
+            ending = build_failure(report_of(error), Usage())
             await self._ports.waiting.withdraw(unbegun(response, ending, self._ports.clock.now()))
 
     async def _response(self, response_id: str) -> StoredResponse | None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from backend.conversations.domain.responses import Checkpoint
 from backend.conversations.ports.conversations import TurnStore
-from backend.foundation.services.supervision import Supervisor, result_or_error, stopped
+from backend.foundation.services.supervision import Supervisor, result_or_error, stop_task
 from backend.openai_api.domain.output_items import characters_in
 from shared.errors import Unavailable
 
@@ -72,7 +72,7 @@ class CheckpointWriter:
 
     async def stop(self) -> None:
         """End the task."""
-        await stopped(self._task)
+        await stop_task(self._task)
 
     @contextmanager
     def following(self, source: CheckpointSource) -> Generator[None]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import result_or_error
-from backend.openai_api.domain.response_object import Ending, failed
+from backend.openai_api.domain.response_object import Ending, build_failure
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
 from backend.turns.domain.queued_request import queued_signal, steer_signal
 from backend.turns.domain.turn import Turn
@@ -112,7 +112,7 @@ async def _converse(
 def _ending_of_reader(outcome: BaseException, writer: TurnWriter) -> Ending:
     if not isinstance(outcome, BallastError):
         raise outcome
-    return failed(report_of(outcome), writer.usage_before)
+    return build_failure(report_of(outcome), writer.usage_before)
 
 
 def _observe_start(ports: TurnPorts, turn: Turn) -> None:
@@ -191,7 +191,7 @@ def ending_of_defect(ports: TurnPorts, response_id: str, error: BaseException) -
         ports.background.report("turn_events", known)
     else:
         ports.observer.turn_broke(response_id, error)
-    return failed(report_of(known or InternalError("The turn failed for an internal reason.")), Usage())
+    return build_failure(report_of(known or InternalError("The turn failed for an internal reason.")), Usage())
 
 
 def _is_outage(error: BaseException) -> bool:

@@ -20,7 +20,13 @@ from backend.conversations.domain.responses import (
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.openai_api.domain.response_events import LoggedEvent
-from backend.openai_api.domain.response_object import Ending, ResponseBody, failed, finished, interrupted
+from backend.openai_api.domain.response_object import (
+    Ending,
+    ResponseBody,
+    build_ending,
+    build_failure,
+    build_interruption,
+)
 from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.prompt.domain.execution_request import unlogged_messages
 from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
@@ -33,7 +39,7 @@ from backend.turns.services.run.shown_events import ShownEvents
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import BallastError, ModelContextOverflow
 from shared.ids import new_id
-from shared.models.coalescing import coalesced
+from shared.models.coalescing import coalesce
 from shared.models.error_reports import report_of
 from shared.models.events import (
     ExecutionEvent,
@@ -168,7 +174,7 @@ class TurnWriter:
         """Write the events for clients first, then the log."""
         logged: list[LoggedEvent] = []
         settled = self._settled
-        for event in coalesced(batch):
+        for event in coalesce(batch):
             self._log.feed(event)
             logged.extend(self._projection.feed(event))
             if isinstance(event, MessagesAdded) and self._log.holds_whole_exchanges:
@@ -190,16 +196,16 @@ class TurnWriter:
     def _end_execution(self, event: TurnEnd) -> None:
         match event:
             case TurnFinished():
-                self.ending = finished(event.finish_reason, self._whole(event.usage))
+                self.ending = build_ending(event.finish_reason, self._whole(event.usage))
             case TurnFailed():
-                self.ending = failed(event.error, self._whole(event.usage))
+                self.ending = build_failure(event.error, self._whole(event.usage))
                 self._is_too_long = event.error.type == ModelContextOverflow.__name__
             case TurnHandedBack():
                 self.is_handed_back, self.handed_back_tokens = True, event.prompt_tokens
 
     def fail(self, error: BallastError) -> None:
         """End the turn with an error that was found here."""
-        self.ending = failed(report_of(error), self._whole(self._usage_of_execution))
+        self.ending = build_failure(report_of(error), self._whole(self._usage_of_execution))
 
     def add_summary(self, made: SummaryCall) -> None:
         """Count the call that made a summary to those of the turn."""
@@ -286,7 +292,7 @@ class TurnWriter:
 
     def interrupted(self) -> Ending:
         """Return the ending of a turn that this process must stop."""
-        return interrupted(self.usage_before)
+        return build_interruption(self.usage_before)
 
     async def finish(self, ending: Ending) -> StoredResponse | None:
         """Store the end, then append the terminal event: clients get it for a stored end only.

@@ -5,7 +5,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, field_validator
 
 from backend.conversations.domain.item_steps import STEP_WEIGHT, body_cooperatively
-from backend.foundation.domain.json_objects import STEP_BYTES, Pause, Steps, result_of, scanned
+from backend.foundation.domain.json_objects import STEP_BYTES, Pause, Steps, result_of, scan_json
 
 validated: list[str] = []
 
@@ -27,7 +27,7 @@ class Body(BaseModel):
 def reading(texts: list[str]) -> Steps[Body]:
     validated.clear()
     raw = orjson.dumps({"elements": [{"text": text} for text in texts]})
-    return body_cooperatively(Body, scanned(raw), "elements", TypeAdapter(Element))
+    return body_cooperatively(Body, scan_json(raw), "elements", TypeAdapter(Element))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3 * STEP_WEIGHT])

@@ -15,8 +15,8 @@ from redis.exceptions import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from backend.foundation.redis.client import answered
-from backend.foundation.sql.driver_errors import sql_errors_translated
+from backend.foundation.redis.client import await_answer
+from backend.foundation.sql.driver_errors import translate_sql_errors
 from shared.errors import InvalidRequest, Unavailable
 from tests.fakes.driver_errors import asyncpg_errors, connection_errors, redis_errors, sqlite_errors, wrapped
 
@@ -28,7 +28,7 @@ OURS_OF_POSTGRES = {"21", "22", "23", "34", "3D", "3F", "42", "44", "54"}
 def outcome(error: BaseException) -> BaseException:
     """Return what the translation makes of an error."""
     try:
-        with sql_errors_translated(*POSTGRES):
+        with translate_sql_errors(*POSTGRES):
             raise error
     except BaseException as seen:  # noqa: BLE001 -- cancellations are among them
         return seen
@@ -76,7 +76,7 @@ async def test_the_end_of_a_connection_is_away() -> None:
 
 async def test_a_cancellation_that_somebody_asked_for_is_none_of_a_connection() -> None:
     async def work() -> None:
-        with sql_errors_translated():
+        with translate_sql_errors():
             await asyncio.Event().wait()
 
     task = asyncio.create_task(work())
@@ -95,7 +95,7 @@ async def redis_outcome(error: BaseException) -> BaseException:
     async def answer() -> None:
         raise error
 
-    (seen,) = await asyncio.gather(answered(answer()), return_exceptions=True)
+    (seen,) = await asyncio.gather(await_answer(answer()), return_exceptions=True)
     assert seen is not None
     return seen
 

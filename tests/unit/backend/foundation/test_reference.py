@@ -13,7 +13,7 @@ from backend.foundation.http.reference import (
     FieldWords,
     OperationWords,
     Reference,
-    described,
+    describe_operations,
     example_of,
     fields_of,
     objects_with_fields,
@@ -113,9 +113,9 @@ def test_nothing_is_described_in_two_places() -> None:
     }
     words = {"Tea": {"kind": FieldWords("Other words.", ("green",))}, EVERYWHERE: {"name": FieldWords("The name.")}}
     with pytest.raises(ValueError, match=r"Tea\.kind is described in the code"):
-        described(document, Reference(words, {}, {}))
+        describe_operations(document, Reference(words, {}, {}))
     del field["description"]
-    described(document, Reference(words, {}, {}))
+    describe_operations(document, Reference(words, {}, {}))
     tea = next(objects_with_fields(document))
     assert fields_of(tea)["kind"] == {"type": "string", "description": "Other words.", "examples": ["green"]}
     assert fields_of(tea)["name"]["description"] == "The name."
@@ -137,7 +137,7 @@ def test_an_answer_is_described_by_what_the_code_says_of_its_object() -> None:
         "paths": {"/tea": {"get": {"responses": {"200": answer}}}},
         "components": {"schemas": {"Tea": tea}},
     }
-    described(
+    describe_operations(
         document, Reference({"Tea": {"kind": FieldWords("The kind.", ("green",))}}, {}, {"GET /x": OperationWords()})
     )
     assert answer["description"] == "A cup of tea."

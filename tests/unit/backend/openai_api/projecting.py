@@ -10,7 +10,7 @@ from backend.conversations.domain.responses import ResponseStatus
 from backend.openai_api.domain.chat_chunks import ChunkProjection
 from backend.openai_api.domain.chat_completion import choices_in, completion_body
 from backend.openai_api.domain.response_events import LoggedEvent
-from backend.openai_api.domain.response_object import Ending, failed, finished
+from backend.openai_api.domain.response_object import Ending, build_ending, build_failure
 from shared.models.events import (
     CitationAdded,
     ErrorReport,
@@ -57,9 +57,9 @@ steps: st.SearchStrategy[ExecutionEvent] = st.one_of(
     st.just(MessagesAdded(messages=(AssistantMessage(text="x"),))),
 )
 endings = st.one_of(
-    st.builds(finished, st.sampled_from(FinishReason), st.just(USAGE)),
+    st.builds(build_ending, st.sampled_from(FinishReason), st.just(USAGE)),
     st.just(Ending(status=ResponseStatus.CANCELLED)),
-    st.just(failed(ErrorReport(type="T", code="server_error", message="m", param=None, retryable=False), USAGE)),
+    st.just(build_failure(ErrorReport(type="T", code="server_error", message="m", param=None, retryable=False), USAGE)),
 )
 ADDRESSES = {"doc_1": "http://b/v1/knowledge_bases/kb_1/documents/a.md"}
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
 from backend.openai_api.domain.response_events import LoggedEvent, created_event, terminal_event
-from backend.openai_api.domain.response_object import Ending, failed, finished, interrupted
+from backend.openai_api.domain.response_object import Ending, build_ending, build_failure, build_interruption
 from shared.models.events import (
     CitationAdded,
     ErrorReport,
@@ -30,7 +30,7 @@ from tests.examples import examples
 from tests.unit.backend.openai_api.projecting import ADDRESSES, chunks_of, endings, joined, steps, whole
 from tests.unit.backend.turns.samples import USAGE, projection
 
-DONE = finished(FinishReason.STOP, USAGE)
+DONE = build_ending(FinishReason.STOP, USAGE)
 REPORT = ErrorReport(type="ModelStalled", code="server_error", message="Silence.", param=None, retryable=True)
 
 
@@ -160,10 +160,10 @@ def said_by(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
     ("ending", "reason"),
     [
         (DONE, "stop"),
-        (finished(FinishReason.LENGTH, USAGE), "length"),
-        (finished(FinishReason.CONTENT_FILTER, USAGE), "content_filter"),
+        (build_ending(FinishReason.LENGTH, USAGE), "length"),
+        (build_ending(FinishReason.CONTENT_FILTER, USAGE), "content_filter"),
         (Ending(status=ResponseStatus.CANCELLED), "length"),
-        (interrupted(USAGE), "length"),
+        (build_interruption(USAGE), "length"),
     ],
 )
 def test_why_an_answer_ended(ending: Ending, reason: str) -> None:
@@ -188,13 +188,13 @@ def test_usage_is_told_as_far_as_it_is_known() -> None:
         "completion_tokens_details": {"reasoning_tokens": 2},
     }
     assert not any("usage" in chunk for chunk in chunks_of(events, includes_usage=False)[0])
-    events, body = play([TextDelta(text="Hi")], finished(FinishReason.STOP, Usage()))
+    events, body = play([TextDelta(text="Hi")], build_ending(FinishReason.STOP, Usage()))
     assert whole(body)["usage"] is None
     assert [chunk["usage"] for chunk in chunks_of(events)[0]] == [None, None, None]
 
 
 def test_a_failure_keeps_what_was_said_before_it() -> None:
-    events, _ = play([TextDelta(text="Half")], failed(REPORT, USAGE))
+    events, _ = play([TextDelta(text="Half")], build_failure(REPORT, USAGE))
     chunks, made = chunks_of(events)
     assert joined(chunks)["content"] == "Half"
     assert made.failure is not None

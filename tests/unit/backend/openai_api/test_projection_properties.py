@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.openai_api.domain.response_object import Ending, finished
-from shared.models.coalescing import coalesced
+from backend.openai_api.domain.response_object import Ending, build_ending
+from shared.models.coalescing import coalesce
 from shared.models.events import (
     CitationAdded,
     ExecutionEvent,
@@ -64,14 +64,14 @@ def test_how_text_is_split_changes_nothing(script: list[ExecutionEvent], data: s
             split.append(step.model_copy(update={"text": step.text[cut:]}))
         else:
             split.append(step)
-    ending = finished(FinishReason.STOP, USAGE)
+    ending = build_ending(FinishReason.STOP, USAGE)
     assert play(split, ending)[1] == play(script, ending)[1]
 
 
 @examples(100)
 @given(st.lists(steps, max_size=25))
 def test_joining_deltas_changes_nothing(script: list[ExecutionEvent]) -> None:
-    ending = finished(FinishReason.STOP, USAGE)
-    joined = list(coalesced(script))
+    ending = build_ending(FinishReason.STOP, USAGE)
+    joined = list(coalesce(script))
     assert play(joined, ending)[1] == play(script, ending)[1]
     assert not any(isinstance(a, TextDelta) and isinstance(b, TextDelta) for a, b in pairwise(joined))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backend.openai_api.domain.response_events import encode_event
-from backend.openai_api.domain.response_object import ResponseBody, failed, report_in
+from backend.openai_api.domain.response_object import ResponseBody, build_failure, report_in
 from shared.models.error_reports import error_of
 from shared.models.events import ErrorReport
 from tests.fakes.json_paths import at
@@ -55,7 +55,7 @@ def test_an_error_keeps_its_code_through_the_closed_list_of_responses(kind: str,
 
 def ended_with(report: ErrorReport) -> tuple[list[dict[str, Any]], ResponseBody]:
     made = projection()
-    body, events = made.finish(failed(report, USAGE), 1_700_000_009)
+    body, events = made.finish(build_failure(report, USAGE), 1_700_000_009)
     check_response(body)
     for event in events:
         check_event(event.body)

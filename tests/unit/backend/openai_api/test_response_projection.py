@@ -5,7 +5,7 @@ from typing import Any
 
 from backend.conversations.domain.responses import ResponseStatus
 from backend.openai_api.domain.response_events import LoggedEvent
-from backend.openai_api.domain.response_object import Ending, ResponseBody, created_body, failed, finished
+from backend.openai_api.domain.response_object import Ending, ResponseBody, build_ending, build_failure, created_body
 from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.openai_api.domain.shown_output import ShownOutput
 from shared.models.events import (
@@ -60,7 +60,7 @@ def types_of(events: list[dict[str, Any]]) -> list[str]:
 def test_what_was_left_out_stands_beside_the_callers_metadata() -> None:
     twice = DONE.model_copy(update={"left_out": ("a", "b" * 600)})
     script = [TextDelta(text="Hello"), DONE, twice, twice]
-    events, body = played(script, finished(FinishReason.STOP, USAGE), projection(metadata={"mine": "1"}))
+    events, body = played(script, build_ending(FinishReason.STOP, USAGE), projection(metadata={"mine": "1"}))
 
     said = {"mine": "1", "ballast_left_out": f"a; {'b' * 509}"}
     assert body["metadata"] == said
@@ -71,7 +71,7 @@ def test_what_was_left_out_stands_beside_the_callers_metadata() -> None:
 def test_metadata_without_a_place_stay_the_callers() -> None:
     given = {str(number): "x" for number in range(16)}
     script = [TextDelta(text="Hello"), DONE.model_copy(update={"left_out": ("a",)})]
-    _, body = played(script, finished(FinishReason.STOP, USAGE), projection(metadata=given))
+    _, body = played(script, build_ending(FinishReason.STOP, USAGE), projection(metadata=given))
 
     assert body["metadata"] == given
 
@@ -79,7 +79,7 @@ def test_metadata_without_a_place_stay_the_callers() -> None:
 def test_a_plain_answer_is_announced_from_the_outside_in() -> None:
     events, body = played(
         [ModelCallStarted(call=1), TextDelta(text="Hel"), TextDelta(text="lo"), DONE],
-        finished(FinishReason.STOP, USAGE),
+        build_ending(FinishReason.STOP, USAGE),
     )
     assert types_of(events) == [
         "created",
@@ -102,14 +102,14 @@ def test_a_plain_answer_is_announced_from_the_outside_in() -> None:
 
 
 def test_unknown_usage_is_not_shown_as_zero() -> None:
-    _, body = played([TextDelta(text="x"), DONE], finished(FinishReason.STOP, Usage()))
+    _, body = played([TextDelta(text="x"), DONE], build_ending(FinishReason.STOP, Usage()))
     assert body["usage"] is None
 
 
 def test_thinking_comes_as_an_item_of_its_own_and_ends_where_the_answer_begins() -> None:
     events, body = played(
         [ReasoningDelta(text="Hm"), ReasoningDelta(text="."), TextDelta(text="Yes"), DONE],
-        finished(FinishReason.STOP, USAGE),
+        build_ending(FinishReason.STOP, USAGE),
     )
     assert [item["type"] for item in at(body, "output")] == ["reasoning", "message"]
     assert at(body, "output")[0]["content"] == [{"type": "reasoning_text", "text": "Hm."}]
@@ -120,7 +120,7 @@ def test_thinking_comes_as_an_item_of_its_own_and_ends_where_the_answer_begins()
 def test_a_refusal_is_a_part_of_its_own() -> None:
     events, body = played(
         [TextDelta(text="Well, "), RefusalDelta(text="no"), RefusalDelta(text=".")],
-        finished(FinishReason.STOP, USAGE),
+        build_ending(FinishReason.STOP, USAGE),
     )
     parts = at(body, "output")[0]["content"]
     assert [part["type"] for part in parts] == ["output_text", "refusal"]
@@ -130,7 +130,7 @@ def test_a_refusal_is_a_part_of_its_own() -> None:
 
 def test_a_search_shows_its_results_to_a_reader_who_asks() -> None:
     script = [SearchStarted(call_id="c1", queries=("whales",)), searched(), TextDelta(text="They do."), DONE]
-    events, body = played(script, finished(FinishReason.STOP, USAGE))
+    events, body = played(script, build_ending(FinishReason.STOP, USAGE))
     kinds = types_of(events)
     first = kinds.index("output_item.added")
     assert kinds[first : first + 5] == [
@@ -146,21 +146,21 @@ def test_a_search_shows_its_results_to_a_reader_who_asks() -> None:
 
 def test_a_search_hides_its_results_from_others_but_keeps_them() -> None:
     script = [SearchStarted(call_id="c1", queries=("whales",)), searched()]
-    events, body = played(script, finished(FinishReason.STOP, USAGE), projection(with_results=False))
+    events, body = played(script, build_ending(FinishReason.STOP, USAGE), projection(with_results=False))
     assert "Whales sleep" not in str(events)
     assert at(body, "output")[0]["results"][0]["text"] == "Whales sleep."
 
 
 def test_a_failed_search_is_not_called_completed() -> None:
     script = [SearchStarted(call_id="c1", queries=()), SearchFinished(call_id="c1", failed=True, results=())]
-    events, body = played(script, finished(FinishReason.STOP, USAGE))
+    events, body = played(script, build_ending(FinishReason.STOP, USAGE))
     assert at(body, "output")[0]["status"] == "failed"
     assert "file_search_call.completed" not in types_of(events)
 
 
 def test_citations_are_annotations_at_their_place() -> None:
     cited = CitationAdded(number=1, file_id="doc_1", filename="handbook.md", index=10)
-    events, body = played([TextDelta(text="They sleep [1]."), cited, DONE], finished(FinishReason.STOP, USAGE))
+    events, body = played([TextDelta(text="They sleep [1]."), cited, DONE], build_ending(FinishReason.STOP, USAGE))
     added = next(event for event in events if event["type"].endswith("annotation.added"))
     annotation = {"type": "file_citation", "file_id": "doc_1", "filename": "handbook.md", "index": 10}
     assert added["annotation"] == annotation
@@ -172,7 +172,7 @@ def test_a_function_call_ends_a_turn_that_is_complete() -> None:
     call = FunctionCallRequested(call_id="call_1", name="weather", arguments='{"city":"Rome"}')
     events, body = played(
         [ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE), call],
-        finished(FinishReason.TOOL_CALLS, USAGE),
+        build_ending(FinishReason.TOOL_CALLS, USAGE),
     )
     assert body["status"] == "completed"
     assert at(body, "output")[0]["arguments"] == '{"city":"Rome"}'
@@ -193,7 +193,7 @@ PIECES = [
 def test_a_function_call_comes_in_the_pieces_of_the_model() -> None:
     whole = FunctionCallRequested(call_id="call_1", name="weather", arguments='{"city": "Rome"}')
     called = ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE)
-    events, body = played([*PIECES, called, whole], finished(FinishReason.TOOL_CALLS, USAGE))
+    events, body = played([*PIECES, called, whole], build_ending(FinishReason.TOOL_CALLS, USAGE))
     assert [event["delta"] for event in events if event["type"].endswith(".delta")] == ['{"city":', ' "Rome', '"}']
     assert types_of(events)[2:8] == [
         "output_item.added",
@@ -207,14 +207,14 @@ def test_a_function_call_comes_in_the_pieces_of_the_model() -> None:
 
 def test_what_a_client_has_got_of_a_call_is_never_contradicted() -> None:
     other = FunctionCallRequested(call_id="call_1", name="weather", arguments='{"city": "Bonn"}')
-    events, body = played([*PIECES, other], finished(FinishReason.TOOL_CALLS, USAGE))
+    events, body = played([*PIECES, other], build_ending(FinishReason.TOOL_CALLS, USAGE))
     done = next(event for event in events if event["type"].endswith("arguments.done"))
     assert done["arguments"] == at(body, "output")[0]["arguments"] == '{"city": "Rome"}'
 
 
 def test_a_call_that_is_cut_off_stays_incomplete_with_what_was_said_of_it() -> None:
     cut = ModelCallFinished(call=1, finish_reason=FinishReason.LENGTH, usage=USAGE)
-    events, body = played([*PIECES[:2], cut], finished(FinishReason.LENGTH, USAGE))
+    events, body = played([*PIECES[:2], cut], build_ending(FinishReason.LENGTH, USAGE))
     [item] = at(body, "output")
     assert (item["status"], item["arguments"]) == ("incomplete", '{"city": "Rome')
     assert "function_call_arguments.done" not in types_of(events)
@@ -228,7 +228,7 @@ def test_another_process_goes_on_in_the_middle_of_a_call() -> None:
     shown.feed(events)
     later = projection()
     later.restore(shown)
-    body, rest = later.finish(finished(FinishReason.LENGTH, USAGE), 1_700_000_009)
+    body, rest = later.finish(build_ending(FinishReason.LENGTH, USAGE), 1_700_000_009)
     assert at(body, "output")[0]["arguments"] == '{"city": "Rome'
     assert types_of(decoded(rest)) == ["output_item.done", "incomplete"]
     assert rest[0].sequence_number == events[-1].sequence_number + 1
@@ -236,28 +236,28 @@ def test_another_process_goes_on_in_the_middle_of_a_call() -> None:
 
 def test_each_model_call_speaks_in_a_message_of_its_own() -> None:
     script = [TextDelta(text="Let me see. "), DONE, ModelCallStarted(call=2), TextDelta(text="Yes."), DONE]
-    _, body = played(script, finished(FinishReason.STOP, USAGE))
+    _, body = played(script, build_ending(FinishReason.STOP, USAGE))
     assert [item["content"][0]["text"] for item in at(body, "output")] == ["Let me see. ", "Yes."]
     assert len({item["id"] for item in at(body, "output")}) == 2
 
 
 def test_an_answer_cut_at_the_limit_is_incomplete() -> None:
     cut = ModelCallFinished(call=1, finish_reason=FinishReason.LENGTH, usage=USAGE)
-    events, body = played([TextDelta(text="And so"), cut], finished(FinishReason.LENGTH, USAGE))
+    events, body = played([TextDelta(text="And so"), cut], build_ending(FinishReason.LENGTH, USAGE))
     assert body["incomplete_details"] == {"reason": "max_output_tokens"}
     assert at(body, "output")[0]["status"] == "incomplete"
     assert events[-1]["type"] == "response.incomplete"
 
 
 def test_a_filtered_answer_is_incomplete() -> None:
-    _, body = played([], finished(FinishReason.CONTENT_FILTER, USAGE))
+    _, body = played([], build_ending(FinishReason.CONTENT_FILTER, USAGE))
     assert body["incomplete_details"] == {"reason": "content_filter"}
 
 
 def test_a_failure_keeps_what_was_said_and_is_told_in_both_forms() -> None:
     report = ErrorReport(type="ModelStalled", code="server_error", message="It stalled.", param=None, retryable=True)
     events, body = played(
-        [SearchStarted(call_id="c1", queries=("q",)), TextDelta(text="Half")], failed(report, Usage())
+        [SearchStarted(call_id="c1", queries=("q",)), TextDelta(text="Half")], build_failure(report, Usage())
     )
     assert [item["status"] for item in at(body, "output")] == ["incomplete", "incomplete"]
     assert body["error"] == {"code": "server_error", "message": "It stalled.", "type": "ModelStalled"}
@@ -268,7 +268,7 @@ def test_a_failure_keeps_what_was_said_and_is_told_in_both_forms() -> None:
 
 def test_a_code_outside_of_openais_list_becomes_server_error() -> None:
     report = ErrorReport(type="InternalError", code="odd", message="m", param=None, retryable=False)
-    _, body = played([], failed(report, Usage()))
+    _, body = played([], build_failure(report, Usage()))
     assert at(body, "error")["code"] == "server_error"
 
 
@@ -296,7 +296,7 @@ CALLED = ServedCallStarted(call_id="c1", server="jira", tool="search", arguments
 
 def test_a_call_of_a_tool_server_is_shown_in_openais_form() -> None:
     ended = ServedCallFinished(call_id="c1", output="Two issues.", failed=False)
-    events, body = played([CALLED, ended, TextDelta(text="Two."), DONE], finished(FinishReason.STOP, USAGE))
+    events, body = played([CALLED, ended, TextDelta(text="Two."), DONE], build_ending(FinishReason.STOP, USAGE))
     assert types_of(events)[2:8] == [
         "output_item.added",
         "mcp_call.in_progress",
@@ -312,7 +312,7 @@ def test_a_call_of_a_tool_server_is_shown_in_openais_form() -> None:
 
 def test_a_failed_call_of_a_tool_server_says_what_the_model_reads() -> None:
     ended = ServedCallFinished(call_id="c1", output="Away.", failed=True)
-    events, body = played([CALLED, ended, DONE], finished(FinishReason.STOP, USAGE))
+    events, body = played([CALLED, ended, DONE], build_ending(FinishReason.STOP, USAGE))
     item = at(body, "output")[0]
     assert "mcp_call.failed" in types_of(events)
     assert (item["status"], item["output"]) == ("failed", None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ItemBody
 from backend.openai_api.domain.response_events import LoggedEvent, encode_event
-from backend.openai_api.domain.response_object import Ending, finished
+from backend.openai_api.domain.response_object import Ending, build_ending
 from backend.openai_api.domain.shown_output import MOST_REBUILT, ShownOutput
 from shared.models.events import ExecutionEvent, FinishReason, TextDelta
 from shared.models.values import objects_in
@@ -64,7 +64,7 @@ def test_any_last_events_can_be_rebuilt(script: list[ExecutionEvent], ending: En
 
 def test_a_lost_text_comes_in_as_many_deltas_as_were_lost() -> None:
     events, body = play(
-        [TextDelta(text=text) for text in ("One", " and", " two", ".")], finished(FinishReason.STOP, USAGE)
+        [TextDelta(text=text) for text in ("One", " and", " two", ".")], build_ending(FinishReason.STOP, USAGE)
     )
     rest = shown_of(events[:5]).rest_until(len(events) - 1, body)
     assert rest is not None
@@ -73,6 +73,6 @@ def test_a_lost_text_comes_in_as_many_deltas_as_were_lost() -> None:
 
 
 def test_a_number_far_above_all_others_is_not_filled_up_to() -> None:
-    events, body = play([TextDelta(text="One")], finished(FinishReason.STOP, USAGE))
+    events, body = play([TextDelta(text="One")], build_ending(FinishReason.STOP, USAGE))
     assert shown_of(events[:3]).rest_until(len(events) + MOST_REBUILT, body) is None
     assert shown_of(events[:3]).rest_until(3, body) is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.restricted.domain.figure_marks import FigureMarks, OwnFigures, marked
+from backend.restricted.domain.figure_marks import FigureMarks, OwnFigures, mark_figures
 from shared.prompts.knowledge_base import CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 from tests.examples import examples
 
@@ -13,7 +13,7 @@ SIGN = "█"
 
 
 def shown(text: str, own: OwnFigures = NOTHING) -> str:
-    return marked(text, own).replace(FIGURE_WITHHELD, SIGN).replace(CHINESE_FIGURE_WITHHELD, SIGN)
+    return mark_figures(text, own).replace(FIGURE_WITHHELD, SIGN).replace(CHINESE_FIGURE_WITHHELD, SIGN)
 
 
 FIGURES = """
@@ -46,15 +46,16 @@ LISTS = ["\n".join(f"{number}. A" for number in range(1, 40)), "- 12) a\n- 13) b
 
 @pytest.mark.parametrize("text", [*NO_FIGURES.strip().replace("\n", "|").split("|"), *LISTS])
 def test_what_is_no_figure_or_a_small_count_stays(text: str) -> None:
-    assert marked(text, NOTHING) == text
+    assert mark_figures(text, NOTHING) == text
 
 
 def test_the_mark_is_in_the_language_of_the_text() -> None:
-    assert marked("It takes 47 minutes", NOTHING) == f"It takes {FIGURE_WITHHELD}"
-    assert marked("约为 4,800，即 (47)", NOTHING) == f"约为 {CHINESE_FIGURE_WITHHELD}，即 ({CHINESE_FIGURE_WITHHELD})"
-    assert marked("4,800", NOTHING) == FIGURE_WITHHELD
-    assert marked("4,800", OwnFigures("有多少？")) == CHINESE_FIGURE_WITHHELD
-    assert marked("It is 48,200升", NOTHING) == f"It is {CHINESE_FIGURE_WITHHELD}"
+    assert mark_figures("It takes 47 minutes", NOTHING) == f"It takes {FIGURE_WITHHELD}"
+    both = f"约为 {CHINESE_FIGURE_WITHHELD}，即 ({CHINESE_FIGURE_WITHHELD})"
+    assert mark_figures("约为 4,800，即 (47)", NOTHING) == both
+    assert mark_figures("4,800", NOTHING) == FIGURE_WITHHELD
+    assert mark_figures("4,800", OwnFigures("有多少？")) == CHINESE_FIGURE_WITHHELD
+    assert mark_figures("It is 48,200升", NOTHING) == f"It is {CHINESE_FIGURE_WITHHELD}"
 
 
 @pytest.mark.parametrize(
@@ -142,12 +143,12 @@ def test_however_the_text_is_cut_the_same_is_shown(text: str, sizes: list[int], 
         at, turn = at + sizes[turn % len(sizes)], turn + 1
     parts += marks.finished(goes_on=False)
     assert len(parts) == len(text)
-    assert "".join(parts) == marked(text, figures)
+    assert "".join(parts) == mark_figures(text, figures)
 
 
 @examples(300)
 @given(text=TEXTS)
 def test_no_number_above_twelve_is_left(text: str) -> None:
-    left = marked(text.replace(".", "").replace(")", "").replace("、", ""), NOTHING)
+    left = mark_figures(text.replace(".", "").replace(")", "").replace("、", ""), NOTHING)
     runs = "".join(character if character in "0123456789" else " " for character in left).split()
     assert all(int(run) <= 12 for run in runs)

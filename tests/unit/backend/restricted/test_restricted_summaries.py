@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from backend.conversations.domain.conversation_log import WITHHELD, Entry, EntryKind
-from backend.foundation.domain.json_objects import result_of, scanned
+from backend.foundation.domain.json_objects import result_of, scan_json
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.restricted.domain.canaries import document_canary
 from backend.turns.domain.input_requests import compact_request_cooperatively
@@ -54,7 +54,7 @@ async def compacted(house: TurnHouse, **first: Any) -> str:
 
 async def carried(house: TurnHouse, response_id: str, **fields: Any) -> Sequence[JsonObject]:
     """Have a conversation compacted on request; return what its client carries."""
-    asked = compact_request_cooperatively(scanned(orjson.dumps({"previous_response_id": response_id, **fields})))
+    asked = compact_request_cooperatively(scan_json(orjson.dumps({"previous_response_id": response_id, **fields})))
     return (await house.services.compact(ADA, result_of(asked), "req_1", asyncio.Event())).output
 
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.restricted.domain.released_results import normalised_query, result_key, user_hash
+from backend.restricted.domain.released_results import normalise_query, result_key, user_hash
 from backend.restricted.domain.restricted import Candidate, RefusalHistory, SearchedBase, change_since
 from backend.restricted.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
-from shared.models.safe_summary import AnswerReason, Failure, GateBlock, GateCode, PolicyRefusal, gate_blocked
+from shared.models.safe_summary import AnswerReason, Failure, GateBlock, GateCode, PolicyRefusal, name_gate_block
 from tests.contract.knowledge_cases import T0
 from tests.contract.restricted_cases import VERSIONS, fake_restricted, make_record, make_search, settlement
 from tests.fakes.clock import FakeClock
@@ -69,7 +69,7 @@ def test_a_pause_does_not_grow_with_what_came_before_it() -> None:
 
 @given(st.text())
 def test_normalising_twice_is_normalising_once(query: str) -> None:
-    assert normalised_query(normalised_query(query)) == normalised_query(query)
+    assert normalise_query(normalise_query(query)) == normalise_query(query)
 
 
 def test_a_kept_result_depends_on_user_bases_versions_and_query_alone() -> None:
@@ -136,6 +136,6 @@ def test_what_an_operator_counts_has_labels_of_closed_lists() -> None:
 
 
 def test_every_gate_has_a_block_and_no_two_reasons_are_one_word() -> None:
-    assert [gate_blocked(code) for code in GateCode] == [block.value for block in GateBlock]
+    assert [name_gate_block(code) for code in GateCode] == [block.value for block in GateBlock]
     words = [reason.value for kind in (PolicyRefusal, Failure, GateBlock) for reason in kind]
     assert len(words) == len(set(words)) == 36

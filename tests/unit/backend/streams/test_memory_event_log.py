@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.openai_api.domain.response_events import LoggedEvent, encode_event
-from backend.openai_api.domain.response_object import finished
+from backend.openai_api.domain.response_object import build_ending
 from backend.streams.memory.ended_events import BYTES_BESIDE, pack_events, unpack_events
 from backend.streams.memory.event_log import BYTES_PACKED_HERE, MemoryEventLog
 from shared.errors import Conflict, Unavailable
@@ -34,7 +34,7 @@ def test_an_ended_answer_takes_a_small_part_of_its_events() -> None:
 def test_an_answer_of_one_word_takes_a_small_part_of_its_events() -> None:
     made = projection()
     events = [*made.start(), *made.feed(TextDelta(text=" ballast"))]
-    events += made.finish(finished(FinishReason.STOP, USAGE), 1_700_000_001)[1]
+    events += made.finish(build_ending(FinishReason.STOP, USAGE), 1_700_000_001)[1]
     assert len(pack_events(events)) < sum(len(event.body) for event in events) / 4
 
 

@@ -8,7 +8,7 @@ import pytest
 from openai import BadRequestError
 
 from backend.conversations.domain.conversation_log import WITHHELD
-from backend.foundation.domain.json_objects import result_of, scanned
+from backend.foundation.domain.json_objects import result_of, scan_json
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.turns.domain.input_requests import compact_request_cooperatively
@@ -38,7 +38,7 @@ SUMMARY = UserMessage(content=framed_summary("Both are colours."))
 async def compacted(
     house: TurnHouse, caller: Caller = ADA, left: asyncio.Event | None = None, **fields: Any
 ) -> CompactedInput:
-    asked = result_of(compact_request_cooperatively(scanned(orjson.dumps(fields))))
+    asked = result_of(compact_request_cooperatively(scan_json(orjson.dumps(fields))))
     return await house.services.compact(caller, asked, "req_1", left or asyncio.Event())
 
 

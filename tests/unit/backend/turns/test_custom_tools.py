@@ -12,7 +12,7 @@ from backend.conversations.domain.withheld import emptied_item
 from backend.openai_api.domain.chat_chunks import ChunkProjection
 from backend.openai_api.domain.chat_completion import choices_in, completion_body
 from backend.openai_api.domain.response_events import LoggedEvent
-from backend.openai_api.domain.response_object import finished
+from backend.openai_api.domain.response_object import build_ending
 from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.openai_api.domain.shown_output import ShownOutput, rebuilt_events
 from backend.restricted.domain.outgoing_events import texts_of, with_texts
@@ -34,7 +34,7 @@ PATCH: dict[str, Any] = {"type": "custom", "name": "patch", "description": "Patc
 WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 WRITTEN = '{ "input": "*** Begin\\n+caf\\u00e9" }'
 INPUT = "*** Begin\n+café"
-DONE = finished(FinishReason.TOOL_CALLS, USAGE)
+DONE = build_ending(FinishReason.TOOL_CALLS, USAGE)
 HI: list[Any] = [{"role": "user", "content": "Hi"}]
 
 

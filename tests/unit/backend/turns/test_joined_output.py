@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
-from backend.openai_api.domain.response_object import Ending, ResponseBody, failed, finished
+from backend.openai_api.domain.response_object import Ending, ResponseBody, build_ending, build_failure
 from backend.openai_api.domain.shown_output import ShownOutput
 from backend.turns.domain.joined_output import joined_ending
 from shared.models.events import ErrorReport, ExecutionEvent, FinishReason, Usage
@@ -122,10 +122,10 @@ FAILED = ended("failed", error={"code": "server_error", "message": "503", "type"
     [
         ([FAILED, ended("completed")], Ending(status=ResponseStatus.COMPLETED)),
         ([CUT, ended("completed")], Ending(status=ResponseStatus.COMPLETED)),
-        ([FAILED, CUT], finished(FinishReason.LENGTH, Usage())),
+        ([FAILED, CUT], build_ending(FinishReason.LENGTH, Usage())),
         ([FAILED, ended("incomplete")], Ending(status=ResponseStatus.INCOMPLETE)),
         ([FAILED, ended("cancelled")], Ending(status=ResponseStatus.CANCELLED)),
-        ([FAILED, FAILED], failed(REPORT.model_copy(update={"retryable": False}), Usage())),
+        ([FAILED, FAILED], build_failure(REPORT.model_copy(update={"retryable": False}), Usage())),
     ],
 )
 def test_a_joined_response_ends_as_the_most_successful_of_its_lanes(
@@ -136,6 +136,6 @@ def test_a_joined_response_ends_as_the_most_successful_of_its_lanes(
 
 
 def test_usage_is_the_sum_of_the_lanes() -> None:
-    told = said([], finished(FinishReason.STOP, USAGE), counting_ids()).body
+    told = said([], build_ending(FinishReason.STOP, USAGE), counting_ids()).body
     usage = joined_ending([told, ended("failed"), told], is_cancelled=False).usage
     assert usage == Usage(input_tokens=22, cached_tokens=8, cache_write_tokens=0, output_tokens=14, reasoning_tokens=4)

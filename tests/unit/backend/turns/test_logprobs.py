@@ -6,7 +6,7 @@ import orjson
 import pytest
 from openai import BadRequestError
 
-from backend.openai_api.domain.response_object import finished
+from backend.openai_api.domain.response_object import build_ending
 from backend.openai_api.domain.shown_output import ShownOutput
 from backend.turns.http.event_stream import DONE
 from shared.errors import PermissionDenied
@@ -97,7 +97,7 @@ def test_who_goes_on_with_a_turn_knows_those_that_were_shown() -> None:
     shown.feed(events)
     second = projection()
     second.restore(shown)
-    ended: Any = second.finish(finished(FinishReason.STOP, USAGE), 1_700_000_009)
+    ended: Any = second.finish(build_ending(FinishReason.STOP, USAGE), 1_700_000_009)
     [item] = ended[0]["output"]
     assert item["content"][0]["logprobs"] == TOKENS[:2]
     replayed = ShownOutput()

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from backend.conversations.domain.passed_over import IGNORED_KEY, MAX_TEXT, PassedOver
-from backend.foundation.domain.json_objects import result_of, scanned
+from backend.foundation.domain.json_objects import result_of, scan_json
 from backend.openai_api.domain.chat_request import ChatTurn, chat_request_cooperatively
 from backend.openai_api.domain.requested_settings import MAX_EXTRA_BYTES, model_parameters, name_untaken
 from backend.openai_api.domain.turn_request import TurnRequest, parse_turn_request, turn_request_cooperatively
@@ -59,13 +59,13 @@ CARD = ModelCard(name="m", context_window_tokens=1000, max_output_tokens=100, ex
 
 def lenient(body: Any) -> tuple[TurnRequest, str]:
     noted = PassedOver()
-    request = result_of(turn_request_cooperatively(scanned(orjson.dumps(body)), noted))
+    request = result_of(turn_request_cooperatively(scan_json(orjson.dumps(body)), noted))
     return name_untaken(request, CARD), noted.text
 
 
 def lenient_chat(body: Any) -> tuple[ChatTurn, str]:
     noted = PassedOver()
-    return result_of(chat_request_cooperatively(scanned(orjson.dumps(body)), noted)), noted.text
+    return result_of(chat_request_cooperatively(scan_json(orjson.dumps(body)), noted)), noted.text
 
 
 async def test_a_coding_client_starts_and_goes_on() -> None:
@@ -217,7 +217,7 @@ def test_a_strict_operator_lets_pass_what_the_model_takes() -> None:
 def test_a_message_over_a_socket_names_what_its_model_does_not_take() -> None:
     message = {"type": "response.create", "input": "Hi", "top_k": 3, "top_a": 4, "metadata": {"a": "b"}}
     noted = PassedOver()
-    request = result_of(socket_request_cooperatively(scanned(orjson.dumps(message)), noted))
+    request = result_of(socket_request_cooperatively(scan_json(orjson.dumps(message)), noted))
     named = name_untaken(request, CARD)
     assert (named.metadata, noted.text) == ({"a": "b", IGNORED_KEY: "top_a"}, "top_a")
     assert model_parameters(named, CARD).extra == {"top_k": 3}

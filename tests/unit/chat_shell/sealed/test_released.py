@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chat_shell.sealed.codes import AnswerReason, Confidence, GateCode, gate_blocked
+from chat_shell.sealed.codes import AnswerReason, Confidence, GateCode, name_gate_block
 from chat_shell.sealed.released import Released
 
 
@@ -46,4 +46,4 @@ def test_what_is_no_release_is_not_read_back(changed: dict[str, object]):
 
 
 def test_a_blocked_gate_is_named():
-    assert gate_blocked(GateCode.FIGURES) == "gate_blocked_figures"
+    assert name_gate_block(GateCode.FIGURES) == "gate_blocked_figures"

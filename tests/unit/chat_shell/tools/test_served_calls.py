@@ -92,7 +92,7 @@ async def test_a_long_result_is_cut_once_to_its_bound_and_to_that_of_all_tools(l
     answer, _ = await run(FakeToolServer(), "echo", {"text": long}, entry(max_result_bytes=4000))
     assert f"of about {whole_tokens} tokens of this text are left out here" in answer.text
     assert answer.text.endswith("z" * 500)
-    assert len(answer.text.encode()) <= 4000 + len(texts.framed("jira", ""))
+    assert len(answer.text.encode()) <= 4000 + len(texts.frame_result("jira", ""))
 
     answer, _ = await run(FakeToolServer(), "echo", {"text": long}, entry(max_result_bytes=1_000_000), 2_000)
     assert f"of about {whole_tokens} tokens of this text are left out here" in answer.text

@@ -15,7 +15,7 @@ from chat_shell.foundation.services.admission import Admission
 from chat_shell.turns.services.event_buffer import MAX_JOINED_CHARACTERS, EventBuffer
 from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import Draining, UnknownModel
-from shared.models.coalescing import coalesced
+from shared.models.coalescing import coalesce
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
 from shared.models.execution import ExecutionRequest
 from shared.wakeup_batcher import WakeupBatcher
@@ -34,7 +34,7 @@ def test_joining_keeps_every_character_and_the_place_of_everything_else(events: 
     def flat(some: tuple[ExecutionEvent, ...]) -> list[object]:
         return [part for event in some for part in (event.text if isinstance(event, TextDelta) else (event,))]
 
-    joined = coalesced(events, MAX_JOINED_CHARACTERS)
+    joined = coalesce(events, MAX_JOINED_CHARACTERS)
     assert flat(joined) == flat(tuple(events))
     neighbours = itertools.pairwise(joined)
     assert not any(isinstance(one, TextDelta) and isinstance(next_, TextDelta) for one, next_ in neighbours)
@@ -42,12 +42,12 @@ def test_joining_keeps_every_character_and_the_place_of_everything_else(events: 
 
 def test_other_deltas_are_not_joined():
     events = (ReasoningDelta(text="a"), ReasoningDelta(text="b"))
-    assert coalesced(events, MAX_JOINED_CHARACTERS) == events
+    assert coalesce(events, MAX_JOINED_CHARACTERS) == events
 
 
 def test_what_is_joined_has_a_size():
     big = TextDelta(text="x" * (MAX_JOINED_CHARACTERS - 1))
-    assert coalesced([big, TEXT, TEXT], MAX_JOINED_CHARACTERS) == (TextDelta(text=big.text + "x"), TEXT)
+    assert coalesce([big, TEXT, TEXT], MAX_JOINED_CHARACTERS) == (TextDelta(text=big.text + "x"), TEXT)
 
 
 async def test_a_full_buffer_makes_the_writer_wait():
