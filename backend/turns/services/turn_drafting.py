@@ -85,15 +85,6 @@ class AskedTurn:
     waited: StoredResponse | None = None
 
 
-class _AskedSettings(NamedTuple):
-    """What a turn asks for: its model, its request with a preset's defaults, its own settings and those joined."""
-
-    meaning: ResolvedModel
-    request: TurnRequest
-    own: ConversationSettings
-    joined: ConversationSettings
-
-
 class QueuedDraft(NamedTuple):
     """The response of a turn that has to wait, and the messages that may enter the running turn instead."""
 
@@ -101,15 +92,18 @@ class QueuedDraft(NamedTuple):
     messages: tuple[UserMessage, ...]
 
 
-class _KnownSettings(NamedTuple):
-    """What a turn runs with: its model, the preset with its skills, its request, settings, and the bases in scope."""
+class _Settings(NamedTuple):
+    """What a turn runs with: its model, a preset with its skills, its request with the preset's defaults, its settings.
+
+    `own` are the settings without the preset's. `bindings` are the bases in scope, none until they are looked at.
+    """
 
     meaning: ResolvedModel
     preset: Preset | None
     request: TurnRequest
     own: ConversationSettings
     settings: ConversationSettings
-    bindings: tuple[Binding, ...]
+    bindings: tuple[Binding, ...] = ()
 
 
 class TurnDrafting:
@@ -281,34 +275,36 @@ class TurnDrafting:
             charged_to=start.charged_to,
         )
 
-    async def _known(self, caller: Caller, start: TurnStart) -> _KnownSettings:
+    async def _known(self, caller: Caller, start: TurnStart) -> _Settings:
         """Resolve and check what a turn runs with, apart from its messages."""
-        meaning, request, own, joined = await self._asked(caller, start)
-        request = name_untaken(request, meaning.card)
+        asked = await self._asked(caller, start)
+        own, joined = asked.own, asked.settings
+        request = name_untaken(asked.request, asked.meaning.card)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
         mode = strictest_mode(bindings)
-        preset = with_skills(meaning.preset, joined.served, mode)
+        preset = with_skills(asked.meaning.preset, joined.served, mode)
         if mode is not AccessMode.FULL:
             forbid_filters(request, own, joined)
             forbid_logprobs(request)
             joined = with_preset(own, preset, joined.served)
         settings = only_usable(joined, own, [binding.base.id for binding in bindings])
-        return _KnownSettings(meaning, preset, request, own, settings, bindings)
+        return asked._replace(preset=preset, request=request, settings=settings, bindings=bindings)
 
-    async def _asked(self, caller: Caller, start: TurnStart) -> _AskedSettings:
+    async def _asked(self, caller: Caller, start: TurnStart) -> _Settings:
         """Resolve what a turn asks for, without looking at the bases that it names."""
         meaning = await self._models.meaning(caller, asked_model(start.request, start.before))
         request = with_defaults(start.request, meaning.preset)
         own = own_settings(request, start.before, start.read.instructions, meaning.card.name)
         fixed_before = start.origin.conversation.served
         served = await self._tools.fixed(request, own.served.own, meaning.preset, fixed_before)
-        joined = with_preset(own, with_skills(meaning.preset, served), served)
+        preset = with_skills(meaning.preset, served)
+        joined = with_preset(own, preset, served)
         check_function_names(joined.functions, served)
-        return _AskedSettings(meaning, request, own, joined)
+        return _Settings(meaning, preset, request, own, joined)
 
     async def _asked_digest(self, caller: Caller, start: TurnStart) -> SettingsDigest:
         asked = await self._asked(caller, start)
-        return settings_digest(asked.joined, blocks_of(with_skills(asked.meaning.preset, asked.joined.served)))
+        return settings_digest(asked.settings, blocks_of(asked.preset))
 
     def _form(self, caller: Caller, meaning: ResolvedModel) -> PromptForm:
         values = {
