@@ -2,22 +2,9 @@
 
 from typing import Protocol
 
-from pydantic import Field
-
 from shared.models.execution import AccessMode
-from shared.models.values import AttributeValue, Value
-
-
-class KnowledgeChunk(Value):
-    """A chunk as the backend returns it in an unrestricted turn."""
-
-    knowledge_base_id: str
-    file_id: str
-    filename: str
-    heading_path: tuple[str, ...]
-    text: str
-    score: float
-    attributes: dict[str, AttributeValue] = Field(default={})
+from shared.models.knowledge_api import KnowledgeChunk, KnowledgeDocument, KnowledgePage
+from shared.models.values import Value
 
 
 class KnowledgeAnswer(Value):
@@ -25,26 +12,6 @@ class KnowledgeAnswer(Value):
 
     access_mode: AccessMode
     chunks: tuple[KnowledgeChunk, ...]
-
-
-class KnowledgeDocument(Value):
-    """An entry in a list of documents."""
-
-    knowledge_base_id: str
-    file_id: str
-    filename: str
-    size_bytes: int
-
-
-class KnowledgePage(Value):
-    """A part of a document's text; `next_offset` is None at the end of the document. Offsets count characters."""
-
-    file_id: str
-    filename: str
-    text: str
-    offset: int
-    total_characters: int
-    next_offset: int | None
 
 
 class TurnCredentials(Value):

@@ -5,12 +5,10 @@ from datetime import datetime
 
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
+from shared.models.knowledge_api import MAX_CANARY_HITS
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason
 
 PREVIEW_CHARACTERS = 200
-MAX_CANARY_HITS = 10_000
-"""The largest count that the backend accepts."""
-
 SummaryResult = Released | PolicyRefusal | Failure | GateBlock
 """What a restricted search ends in: a summary that may be shown, or the code of why there is none."""
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Generic, TypeVar
 
-from chat_shell.sealed.backend_wire import MAX_CHUNKS, OutcomeReceipt
+from chat_shell.sealed.backend_wire import OutcomeReceipt
 from chat_shell.sealed.exception_guard import failure_for_exceptions
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult, SearchProgress, SummaryResult, outcome_of
 from chat_shell.sealed.pre_screen import is_open_ask, pre_screen
@@ -15,6 +15,7 @@ from chat_shell.sealed.summary_attempt import SummaryAttempt
 from chat_shell.sealed.summary_prompt import SummaryPrompt
 from chat_shell.sealed.verdicts import CaseT
 from shared.models.execution import remaining_seconds
+from shared.models.knowledge_api import MAX_SEALED_CHUNKS
 from shared.models.safe_summary import Failure, SummaryVersions
 from shared.prompts.safe_summary import PROMPT_VERSION
 from shared.tracing import span_of
@@ -84,7 +85,7 @@ class SealedRoom(Generic[CaseT]):
         question = search.last_message, search.query
         # In a thread: the words of many chunks are looked up.
         evidence = await asyncio.to_thread(
-            select_evidence, question, found.chunks[:MAX_CHUNKS], found.translatable_base_ids
+            select_evidence, question, found.chunks[:MAX_SEALED_CHUNKS], found.translatable_base_ids
         )
         if not evidence.chunks:
             return Failure.INSUFFICIENT_EVIDENCE

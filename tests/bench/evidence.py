@@ -19,8 +19,8 @@ from backend.embeddings.ports import MeaningPorts
 from backend.embeddings.services.absent import NO_MEANING
 from backend.knowledge.services.fused_retrieval import FusedRetrieval
 from backend.restricted.domain.evidence import evidence_of, is_weak
-from backend.restricted.services.sealed_search import MAX_SEALED_CHUNKS
 from backend.search.domain.fusion import FUSION_DEPTH
+from shared.models.knowledge_api import MAX_SEALED_CHUNKS
 from tests.bench.kept_vectors import KeptVectors
 from tests.contract.knowledge_cases import Knowledge, indexed, make_base, make_document, sql_knowledge
 from tests.fakes.exact_nearest import ExactNearest

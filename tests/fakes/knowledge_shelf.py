@@ -1,14 +1,9 @@
 """Knowledge in memory: finds every document of the asked bases and remembers what it was asked."""
 
-from chat_shell.knowledge.ports import (
-    KnowledgeAnswer,
-    KnowledgeChunk,
-    KnowledgeDocument,
-    KnowledgePage,
-    TurnCredentials,
-)
+from chat_shell.knowledge.ports import KnowledgeAnswer, TurnCredentials
 from shared.errors import BallastError, NotFound, PermissionDenied
 from shared.models.execution import AccessMode
+from shared.models.knowledge_api import KnowledgeChunk, KnowledgeDocument, KnowledgePage
 
 
 class KnowledgeShelf:
@@ -58,6 +53,7 @@ class KnowledgeShelf:
                 file_id=f"doc_{base_id}_{name}",
                 filename=name,
                 size_bytes=len(text.encode()),
+                chunk_count=1,
             )
             for base_id in base_ids
             for name, text in sorted(self.shelf[base_id].items())

@@ -21,6 +21,7 @@ _GIVEN_IN = {
         "shared/http_server/connection.py",
         "backend/chat_shell_client/http_client.py",
         "backend/conversations/domain/item_pages.py",
+        "shared/models/knowledge_api.py",
         "tests/",
     ),
     "info": (_OUTSIDE, "shared/telemetry.py", "tests/"),  # a logger's method

@@ -20,9 +20,9 @@ from backend.search.domain.fusion import FUSION_DEPTH
 from shared.clock import Clock
 from shared.errors import PermissionDenied
 from shared.ids import IdPrefix, new_id
+from shared.models.knowledge_api import MAX_SEALED_CHUNKS
 from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
 
-MAX_SEALED_CHUNKS = 24
 MAX_SIBLINGS_OF_DOCUMENT, MAX_SIBLINGS = 16, 96
 """The most sibling chunks of one document, and of all: some 150 KB, read for terms while the model writes.
 

@@ -4,22 +4,26 @@ from collections.abc import Mapping
 from typing import TypeVar, cast
 
 import aiohttp
-import orjson
 from pydantic import BaseModel, ValidationError, model_validator
 
-from chat_shell.knowledge.ports import (
-    KnowledgeAnswer,
-    KnowledgeChunk,
-    KnowledgeDocument,
-    KnowledgePage,
-    TurnCredentials,
-)
+from chat_shell.knowledge.ports import KnowledgeAnswer, TurnCredentials
 from shared.errors import BallastError, InternalError, NotFound, PermissionDenied, Unauthenticated, Unavailable
 from shared.ids import request_id_headers
 from shared.models.execution import AccessMode
+from shared.models.knowledge_api import (
+    KNOWLEDGE_PATH,
+    DocumentsAnswer,
+    DocumentsByTicket,
+    KnowledgeDocument,
+    KnowledgePage,
+    ReadByTicket,
+    SearchAnswer,
+    SearchByTicket,
+    TicketRequest,
+    body_of,
+)
 from shared.models.values import JsonObject
 
-PATH = "/internal/v1/knowledge"
 TIMEOUT_SECONDS = 20.0
 
 _Answer = TypeVar("_Answer", bound=BaseModel)
@@ -33,14 +37,11 @@ _REFUSALS: Mapping[int, type[BallastError]] = {
 }
 
 
-class _SearchAnswer(BaseModel):
+class _SearchAnswer(SearchAnswer):
     """The backend's answer to a search.
 
     Chunks are read in full mode only; every other or unreadable mode counts as restricted.
     """
-
-    access_mode: AccessMode
-    data: tuple[KnowledgeChunk, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -48,10 +49,6 @@ class _SearchAnswer(BaseModel):
         if isinstance(answer, dict) and cast(JsonObject, answer).get("access_mode") == AccessMode.FULL.value:
             return cast(JsonObject, answer)
         return {"access_mode": AccessMode.RESTRICTED}
-
-
-class _DocumentsAnswer(BaseModel):
-    data: tuple[KnowledgeDocument, ...]
 
 
 class BackendKnowledge:
@@ -65,7 +62,7 @@ class BackendKnowledge:
         timeout_seconds: float = TIMEOUT_SECONDS,
     ):
         self._session = session
-        self._url = base_url.rstrip("/") + PATH
+        self._url = base_url.rstrip("/") + KNOWLEDGE_PATH
         self._headers = {"Authorization": f"Bearer {service_token}", "Content-Type": "application/json"}
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds)
 
@@ -79,40 +76,39 @@ class BackendKnowledge:
         whole_below_tokens: int,
     ) -> KnowledgeAnswer:
         """Search; see the port."""
-        body = {
-            "query": query,
-            "knowledge_base_ids": base_ids,
-            "limit": limit,
-            "whole_below_tokens": whole_below_tokens,
-        }
-        answer = await self._post("/search", credentials, body, _SearchAnswer)
+        asked = SearchByTicket(
+            ticket=credentials.ticket,
+            query=query,
+            knowledge_base_ids=list(base_ids),
+            limit=limit,
+            whole_below_tokens=whole_below_tokens,
+        )
+        answer = await self._post("/search", credentials, asked, _SearchAnswer)
         return KnowledgeAnswer(access_mode=answer.access_mode, chunks=answer.data)
 
     async def list_documents(
         self, credentials: TurnCredentials, base_ids: tuple[str, ...]
     ) -> tuple[KnowledgeDocument, ...]:
         """List the documents; see the port."""
-        body = {"knowledge_base_ids": base_ids}
-        return (await self._post("/documents", credentials, body, _DocumentsAnswer)).data
+        asked = DocumentsByTicket(ticket=credentials.ticket, knowledge_base_ids=list(base_ids))
+        return (await self._post("/documents", credentials, asked, DocumentsAnswer)).data
 
     async def read_document(
         self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int
     ) -> KnowledgePage:
         """Read a page; see the port."""
-        body = {"file_id": file_id, "offset": offset, "limit": limit}
-        return await self._post("/read", credentials, body, KnowledgePage)
+        asked = ReadByTicket(ticket=credentials.ticket, file_id=file_id, offset=offset, limit=limit)
+        return await self._post("/read", credentials, asked, KnowledgePage)
 
     async def read_file(self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int) -> KnowledgePage:
         """Read a page of an attached file; see the port."""
-        body = {"file_id": file_id, "offset": offset, "limit": limit}
-        return await self._post("/read_file", credentials, body, KnowledgePage)
+        asked = ReadByTicket(ticket=credentials.ticket, file_id=file_id, offset=offset, limit=limit)
+        return await self._post("/read_file", credentials, asked, KnowledgePage)
 
     async def _post(
-        self, path: str, credentials: TurnCredentials, body: Mapping[str, object], shape: type[_Answer]
+        self, path: str, credentials: TurnCredentials, asked: TicketRequest, shape: type[_Answer]
     ) -> _Answer:
-        status, text = await self._send(
-            path, credentials.request_id, orjson.dumps({"ticket": credentials.ticket, **body})
-        )
+        status, text = await self._send(path, credentials.request_id, body_of(asked))
         if status != 200:
             raise _REFUSALS.get(status, Unavailable)(f"the knowledge service answered {status}")
         try:

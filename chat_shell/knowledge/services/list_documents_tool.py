@@ -4,11 +4,12 @@ import json
 
 from pydantic import BaseModel
 
-from chat_shell.knowledge.ports import Knowledge, KnowledgeDocument
+from chat_shell.knowledge.ports import Knowledge
 from chat_shell.knowledge.services.turn_knowledge import BaseIds, bases_in_scope, credentials_of
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from chat_shell.tools.domain.tool_calls import validate_arguments
 from chat_shell.tools.ports.tools import ToolContext
+from shared.models.knowledge_api import KnowledgeDocument
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import knowledge_tools as definitions

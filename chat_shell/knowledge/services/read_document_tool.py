@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from chat_shell.knowledge.ports import Knowledge, KnowledgeDocument, KnowledgePage
+from chat_shell.knowledge.ports import Knowledge
 from chat_shell.knowledge.services.turn_knowledge import (
     WHOLE_BASE_WINDOW_SHARE,
     NonBlankText,
@@ -15,6 +15,7 @@ from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
 from chat_shell.tools.domain.tool_calls import validate_arguments
 from chat_shell.tools.ports.tools import ToolContext
 from shared.models.events import ModelCard
+from shared.models.knowledge_api import KnowledgeDocument, KnowledgePage
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import knowledge_tools as definitions

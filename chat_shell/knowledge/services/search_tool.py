@@ -8,7 +8,7 @@ from typing import Protocol
 from pydantic import BaseModel
 
 from chat_shell.knowledge.domain.user_words import last_user_message, user_words
-from chat_shell.knowledge.ports import Knowledge, KnowledgeChunk
+from chat_shell.knowledge.ports import Knowledge
 from chat_shell.knowledge.services.turn_knowledge import (
     WHOLE_BASE_WINDOW_SHARE,
     BaseIds,
@@ -22,6 +22,7 @@ from chat_shell.tools.domain.tool_answers import FoundDocument, ToolAnswer
 from chat_shell.tools.domain.tool_calls import validate_arguments
 from chat_shell.tools.ports.tools import ToolContext
 from shared.models.execution import AccessMode
+from shared.models.knowledge_api import KnowledgeChunk
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import knowledge_tools as definitions
