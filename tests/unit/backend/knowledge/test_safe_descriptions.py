@@ -254,8 +254,8 @@ async def test_the_longest_hint_is_searched_a_bounded_number_of_times() -> None:
 async def test_the_word_lists_are_not_read_before_a_description_is_judged() -> None:
     code = (
         "import backend.app\n"
-        "from shared.disclosure.word_lists import idioms, ranks, simplified\n"
-        "print(ranks.cache_info().currsize, idioms.cache_info().currsize, simplified.cache_info().currsize)"
+        "from shared.disclosure.word_lists import idioms, ranks, load_simplified\n"
+        "print(ranks.cache_info().currsize, idioms.cache_info().currsize, load_simplified.cache_info().currsize)"
     )
     outcome = await asyncio.to_thread(
         subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True
