@@ -11,7 +11,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from shared.certificates import HAS_CERTIFICATE
-from shared.http_server.timing import ReadLimits, RequestClock, begin_to_idle, late_refusal, raw_refusal
+from shared.http_server.timing import ReadLimits, RequestClock, late_refusal, raw_refusal
 
 CLIENT_LEFT = "client_left"
 """Where the state of a request holds an event that is set when its client has left, be anything of it read or not."""
@@ -139,7 +139,19 @@ class TimedProtocol(HttpToolsProtocol):
             self._discard(len(data) - self._kept_bytes, len(data))
         if self._in_head and self._head_bytes > self._limits.head_bytes:
             self.send_400_response("")
-        if self.transport.get_protocol() is self and begin_to_idle(self, self._latest, self._clock):
+        if self.transport.get_protocol() is self:
+            self._begin_to_idle()
+
+    def _begin_to_idle(self) -> None:
+        """Wait for another request where nothing of one is expected.
+
+        uvicorn ends this wait with whatever comes. That may have been the body of the latest request, which was
+        answered before, or no more than a blank line.
+        """
+        is_over = self._latest is not None and self._latest.response_complete and not self._clock.is_running
+        if is_over and self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            handler = self.timeout_keep_alive_handler
+            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, handler)
             self._heads.add(self)
 
     @property

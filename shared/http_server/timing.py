@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Protocol
 
 import orjson
 
@@ -93,39 +92,6 @@ class RequestClock:
             self._timer = self._loop.call_later(left, self._check_body)
         else:
             self._on_late()
-
-
-class Exchange(Protocol):
-    """A request and its answer."""
-
-    response_complete: bool
-
-
-class KeptConnection(Protocol):
-    """What uvicorn keeps of a connection that serves one request after another."""
-
-    transport: asyncio.Transport
-    loop: asyncio.AbstractEventLoop
-    timeout_keep_alive: int
-    timeout_keep_alive_task: asyncio.TimerHandle | None
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Close the connection, on which no other request has come."""
-        ...
-
-
-def begin_to_idle(connection: KeptConnection, latest: Exchange | None, clock: RequestClock) -> bool:
-    """Wait for another request where nothing of one is expected, and return whether that wait has begun now.
-
-    uvicorn ends this wait with whatever comes. That may have been the body of the `latest` request, which was answered
-    before, or no more than a blank line.
-    """
-    is_over = latest is not None and latest.response_complete and not clock.is_running
-    if not is_over or connection.timeout_keep_alive_task is not None or connection.transport.is_closing():
-        return False
-    handler = connection.timeout_keep_alive_handler
-    connection.timeout_keep_alive_task = connection.loop.call_later(connection.timeout_keep_alive, handler)
-    return True
 
 
 def raw_refusal(status: HTTPStatus, message: str, code: str, more: Mapping[str, str] = MappingProxyType({})) -> bytes:

@@ -7,7 +7,7 @@ from shared.models.safe_summary import SummaryVersions
 
 
 def outcome_in(reported: ReportedOutcome) -> Outcome:
-    """Return the outcome to be recorded, without `chunks_found`, which the charge has counted itreported."""
+    """Return the outcome to be recorded, without `chunks_found`, which the charge has counted itself."""
     versions = {name: getattr(reported, name) for name in SummaryVersions.model_fields}
     return Outcome(
         search_id=reported.search_id,
