@@ -99,6 +99,7 @@ async def test_turns_that_run_are_stopped_first(pair: Pair, model: FakeModelCont
     async with bare_client(pair, "ron") as ron:
         conversation = await new_conversation(ron)
         await turn(ron, "Go on", conversation=conversation, background=True)
+        await model.wait_requests(1)
         answer = delete(pair, "ron")
         assert answer.status_code == 200, answer.text
         counts = answer.json()["counts"]

@@ -11,7 +11,6 @@ from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller
-from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.queued_request import AcknowledgedTurn
 from backend.turns.domain.turn import JoinedTurn, StartableTurn, Turn
@@ -20,6 +19,7 @@ from backend.turns.services.start_turn import OtherStarts, StartTurn
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import TurnRunning
 from tests.fakes.openai_house import ADA, TurnHouse
+from tests.fakes.rates import unlimited_rates
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.turns.samples import request as asked_for
 
@@ -81,7 +81,7 @@ class Office:
         self.taken: set[str] = set()
         self.registry = TurnRegistry(runner, 5.0)
         others = OtherStarts(self._in_lanes, self._queued)
-        self.start = StartTurn(prepared, self._store, self.registry, Admission(), TurnRates(), others)
+        self.start = StartTurn(prepared, self._store, self.registry, Admission(), unlimited_rates(), others)
         self.queued: list[str | None] = []
 
     async def _store(self, rows: NewTurn) -> None:
