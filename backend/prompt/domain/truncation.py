@@ -52,7 +52,7 @@ class Truncation(Value):
         return sum(message_tokens(entry.message) for entry in self.entries if entry.message is not None)
 
 
-class PromptPackage(NamedTuple):
+class PromptBudget(NamedTuple):
     """What a request of a turn may hold, and what of each is no part of the log: its system message and its tools.
 
     `prompt_tokens` is the size of the prompt that is too long, as its provider counts.
@@ -90,7 +90,7 @@ def left_out_by_input(log: Sequence[Entry], turn_id: str) -> Truncation | None:
     return Truncation(entries=entries, sent_by=sent_by, reset=own, begins_epoch=False)
 
 
-def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptPackage) -> Truncation | None:
+def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptBudget) -> Truncation | None:
     """Return what is left out so that a turn can go on; None where nothing more can be left out.
 
     Earlier turns go first, at the beginning of a user's turn; then the results of the running turn's tools, the oldest

@@ -3,7 +3,7 @@
 from backend.conversations.domain.conversation_log import Entry
 from backend.prompt.domain.execution_request import request_of
 from backend.prompt.domain.truncation import (
-    PromptPackage,
+    PromptBudget,
     Truncation,
     left_out_by_input,
     left_out_of_running,
@@ -93,7 +93,7 @@ class CompactHistory:
         record = self._turn.record
         moved = sum(estimate_tokens(record.texts[block.digest]) for block in record.moved)
         fixed = moved + fixed_tokens(request, keeps_context=record.keeps_context)
-        return left_out_of_running(self._writer.log, self._turn.response.id, PromptPackage(card, fixed, prompt_tokens))
+        return left_out_of_running(self._writer.log, self._turn.response.id, PromptBudget(card, fixed, prompt_tokens))
 
     def _tokens_without(self, left_out: Truncation) -> int:
         log = self._writer.log
