@@ -12,7 +12,10 @@ from shared.prompts.message_order import BLOCK_SEPARATOR
 
 
 class PlannedBlock(Value):
-    """A block that stands in no log; its text is stored once for the conversation, under its digest."""
+    """A block that stands in no log; its text is stored once for the conversation, under its digest.
+
+    Where it stands, `placed_blocks` finds anew each time; the release before reads no block without an `index`.
+    """
 
     index: int
     kind: EntryKind

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import orjson
 import pytest
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, history
@@ -108,6 +109,51 @@ async def test_the_context_of_a_turn_that_runs_again_has_its_parts(keeps_context
     assert [block.name for block in first.dynamic_blocks] == ["identity", "noon"]
     await replicas.continued(lost, answer("So."))
     assert replicas.last.sent[0] == first.model_copy(update={"knowledge": replicas.last.sent[0].knowledge})
+
+
+_READ_BEFORE = frozenset(
+    [
+        "request_id",
+        "parameters",
+        "time_zone",
+        "bases",
+        "access_mode",
+        "limits",
+        "deadline",
+        "history_end",
+        "input_end",
+        "context",
+        "keeps_context",
+        "with_results",
+        "reminder",
+        "charged_to",
+        "moved",
+    ]
+)
+"""The fields of a stored record that the release before reads; it refuses a record with any other."""
+
+
+@pytest.mark.parametrize("keeps_context", [True, False])
+async def test_what_the_release_before_has_stored_of_a_turn_makes_the_same_bytes(keeps_context: bool) -> None:
+    replicas = Replicas(blocks=[IdentityBlock(), Noon()], keeps_context=keeps_context)
+    lost = await replicas.killed([], input="Hi")
+    first = replicas.last.sent[0]
+    plan, settled_event = replicas.state.plans[lost.id]
+    stored = orjson.loads(plan or "")
+    before = orjson.dumps({name: value for name, value in stored.items() if name in _READ_BEFORE})
+    replicas.state.plans[lost.id] = (before.decode(), settled_event)
+    assert (await replicas.continued(lost, answer("So."))).status == "completed"
+    assert bytes_of(replicas.last.sent[0]) == bytes_of(first)
+
+
+async def test_the_release_before_reads_what_is_stored_of_a_turn_without_blocks_of_the_deployment() -> None:
+    knowledge = FakeKnowledge()
+    await knowledge.create_base(make_base("kb_a", tenant=ADA.tenant), ADA.user_id)
+    replicas = Replicas(knowledge=knowledge)
+    lost = await replicas.killed([], tools=[{"type": "file_search", "vector_store_ids": ["kb_a"]}])
+    stored = orjson.loads(replicas.state.plans[lost.id][0] or "")
+    assert _READ_BEFORE.issuperset(stored)
+    assert set(stored["limits"]) == {"max_knowledge_calls", "max_model_calls"}
 
 
 async def test_a_later_turn_of_a_fork_runs_again_with_the_same_bytes() -> None:
