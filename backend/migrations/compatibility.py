@@ -39,6 +39,7 @@ FOR_A_RELEASE_BEFORE: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "backend/conversations/domain/model_calls.py": ("shown_shortfall",),
         "backend/conversations/domain/history_fingerprint.py": ("text_with_blank_lines",),
         "backend/prompt/domain/settings_digest.py": ("settings_digest",),
+        "backend/prompt/domain/turn_record.py": ("index",),
         "backend/turns/services/origin_reader.py": ("text_with_blank_lines",),
         "backend/identity/domain.py": ("origin",),
         "backend/identity/ports.py": ("set_configured",),

@@ -28,7 +28,7 @@ from backend.knowledge.domain.kb_meta import rendered_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.domain.labels import Label
 from backend.prompt.domain.context_policy import plan_context
-from backend.prompt.domain.truncation import PromptPackage, left_out_of_running
+from backend.prompt.domain.truncation import PromptBudget, left_out_of_running
 from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
@@ -167,7 +167,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
     sent_bytes = message.SerializeToString()
     start = _turn_prompt(request, rows)
     entries = to_entries(conversation.id, rows.log)
-    room = PromptPackage(ModelCard(name="demo", context_window_tokens=128_000, max_output_tokens=8_000), 1_000)
+    room = PromptBudget(ModelCard(name="demo", context_window_tokens=128_000, max_output_tokens=8_000), 1_000)
     call = ModelCall(
         model=request.model,
         messages=messages_of_request(request),
