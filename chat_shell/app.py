@@ -55,7 +55,9 @@ from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.garbage import look_for_cycles_rarely
+from shared.http_server.connection import ConnectionRules
 from shared.http_server.server import HttpServer, build_server, while_serving
+from shared.http_server.timing import ReadLimits
 from shared.http_server.tls_listener import tls_listener
 from shared.listening import listening_as_set
 from shared.loop_meter import LoopMeter
@@ -67,6 +69,9 @@ from shared.tracing import request_tracing
 log = structlog.get_logger("chat_shell")
 
 GRPC_GRACE_SECONDS = 5.0
+IDLE_CONNECTIONS = 16_384
+"""Backends keep a connection for each turn of a burst; a request that meets one as it is closed would be lost."""
+
 TOOL_TIMEOUT_SECONDS = 30.0
 TOOL_GRACE_SECONDS = 5.0
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -247,7 +252,8 @@ def _build_servers(settings: Settings, turns: TurnService, certificates: Certifi
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
     has_metrics, needs_certificate = settings.admin_port is None, certificates.files.are_mutual
     app = create_http_app(turns, token, bounds, has_metrics=has_metrics, needs_certificate=needs_certificate)
-    return grpc, build_server(app, tls=tls_listener(certificates))
+    rules = ConnectionRules(ReadLimits(unfinished_heads=IDLE_CONNECTIONS))
+    return grpc, build_server(app, rules, tls_listener(certificates))
 
 
 @asynccontextmanager
