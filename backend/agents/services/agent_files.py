@@ -1,4 +1,4 @@
-"""The files of agents: whose they must be, and the file indexes on which their texts stand."""
+"""The files of agents: whose they must be, and the file indexes in which their texts stand."""
 
 from collections.abc import Sequence
 

@@ -33,7 +33,7 @@ from shared.models.values import objects_in
 class OrphanedTurn(NamedTuple):
     """A turn that was taken over, and all that is known of it.
 
-    `log` is None where it cannot be read, `plan` where there is none or it cannot be read. `is_kept` says that the
+    `opened` is None where its log cannot be read, `plan` where none can be read. `is_kept` says that the
     events of the turn are kept; otherwise `shown` is what was stored of its output. `is_closed` says that their end was
     written although that of the turn was not stored: nothing can be added to them. `texts` are those of its plan that
     stand in no log, by their digests.
