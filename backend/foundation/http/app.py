@@ -23,7 +23,7 @@ from backend.foundation.http.shapes import ERROR_RESPONSES
 from shared.shares import SharedBudget
 from shared.tracing import TracedRequests, is_tracing
 
-_ROOMS = Path(__file__).parents[2]
+_PACKAGES = Path(__file__).parents[2]
 
 
 def create_app(routers: Iterable[APIRouter], services: Iterable[object], options: HttpOptions) -> FastAPI:
@@ -69,7 +69,7 @@ def _with_words(document_of_code: Callable[[], dict[str, Any]]) -> Callable[[], 
 
     @cache
     def document() -> dict[str, Any]:
-        return describe_operations(document_of_code(), read_reference(sorted(_ROOMS.glob(f"*/http/{FILE_NAME}"))))
+        return describe_operations(document_of_code(), read_reference(sorted(_PACKAGES.glob(f"*/http/{FILE_NAME}"))))
 
     return document
 

@@ -79,7 +79,9 @@ class TurnEndpoint:
     services: TurnServices
     caller: Caller
 
-    async def answer(self, asked: TurnRequest, once: Once, wording: ApiFormat, on_disconnect: OnDisconnect) -> Response:
+    async def answer(
+        self, asked: TurnRequest, once: Once, api_format: ApiFormat, on_disconnect: OnDisconnect
+    ) -> Response:
         """Run one turn: wait for its end, follow its events, or return at once with `background`.
 
         `on_disconnect` is what a closed stream does to its turn where the request does not say.
@@ -95,30 +97,30 @@ class TurnEndpoint:
         ends_with_client = asked.ends_with_client(on_disconnect)
         if isinstance(begun, AcknowledgedTurn):
             release = partial(self._release_waiting, begun.response) if ends_with_client else release_nothing
-            return await self._queued(asked, begun, wording, release)
+            return await self._queued(asked, begun, api_format, release)
         if isinstance(begun, StoredResponse):
-            answer = await self._answered_later(asked, begun, wording)
+            answer = await self._answered_later(asked, begun, api_format)
             mark_replayed(answer)
             return answer
         begun.at_end(held_body(self.request).keep())
         if asked.stream:
-            return self._streamed(begun, wording, ends_with_client=ends_with_client)
+            return self._streamed(begun, api_format, ends_with_client=ends_with_client)
         if asked.is_background:
-            return await one_answer(found.body, wording, with_results=False)
+            return await one_answer(found.body, api_format, with_results=False)
         if not ends_with_client:
-            return await self._ended(begun, wording)
+            return await self._ended(begun, api_format)
         stop = partial(self.services.responses.stop_left, begun.response)
-        return await watched(self._ended(begun, wording), self.request.receive, stop)
+        return await watched(self._ended(begun, api_format), self.request.receive, stop)
 
     async def _queued(
-        self, asked: TurnRequest, begun: AcknowledgedTurn, wording: ApiFormat, release: Release
+        self, asked: TurnRequest, begun: AcknowledgedTurn, api_format: ApiFormat, release: Release
     ) -> Response:
         """Answer with the waiting turn, or with the one that its message enters."""
         if begun.steered is None:
-            return await self._answered_later(asked, begun.response, wording, release)
+            return await self._answered_later(asked, begun.response, api_format, release)
         self.name(begun.steered)
         found = begun.steered if asked.is_background else begun.response
-        answer = await self._answered_later(asked, found, wording, release)
+        answer = await self._answered_later(asked, found, api_format, release)
         answer.headers[STEER_HEADER] = begun.response.id
         return answer
 
@@ -135,7 +137,7 @@ class TurnEndpoint:
         self,
         found: StoredResponse,
         after: int,
-        wording: ApiFormat,
+        api_format: ApiFormat,
         *,
         with_results: bool,
         release: Release = release_nothing,
@@ -145,7 +147,7 @@ class TurnEndpoint:
             batches = self._once_begun(found, after, with_results=with_results)
         else:
             batches = await self._batches(found, after, self._rights(found), with_results=with_results)
-        return EventStream(wording.frames(batches), partial(wording.broken, found.body), release)
+        return EventStream(api_format.frames(batches), partial(api_format.broken, found.body), release)
 
     def _rights(self, found: StoredResponse, *, reads_text: bool = True) -> ReaderRights:
         return ReaderRights(self.services.rights, self.caller, found, reads_text=reads_text)
@@ -185,26 +187,26 @@ class TurnEndpoint:
         return await once(create, again, not_compared=STREAM_FIELDS)
 
     async def _answered_later(
-        self, asked: TurnRequest, found: StoredResponse, wording: ApiFormat, release: Release = release_nothing
+        self, asked: TurnRequest, found: StoredResponse, api_format: ApiFormat, release: Release = release_nothing
     ) -> Response:
         """Answer a request whose turn waits, or has begun before, as one whose turn begins at once is answered."""
         services = self.services
         if asked.stream:
-            return await self.replayed(found, -1, wording, with_results=asked.wants_results, release=release)
+            return await self.replayed(found, -1, api_format, with_results=asked.wants_results, release=release)
         if asked.is_background:
             shown = await services.withheld.shown(self.caller, found)
-            return await one_answer(shown.body, wording, with_results=False)
+            return await one_answer(shown.body, api_format, with_results=False)
         rights = self._rights(found, reads_text=False)
         ended = await services.responses.ended(found)
         await rights.check()
         shown = await services.withheld.shown(self.caller, ended)
-        return await _answer_of(shown.body, wording, with_results=asked.wants_results)
+        return await _answer_of(shown.body, api_format, with_results=asked.wants_results)
 
-    def _streamed(self, running: RunningTurn, wording: ApiFormat, *, ends_with_client: bool) -> Response:
+    def _streamed(self, running: RunningTurn, api_format: ApiFormat, *, ends_with_client: bool) -> Response:
         rights = self._rights(running.response)
         batches = self.services.follow(running.response, -1, with_results=running.with_results, rights=rights)
         release = partial(self._release, running, ends_with_client)
-        return EventStream(wording.frames(batches), partial(wording.broken, running.response.body), release)
+        return EventStream(api_format.frames(batches), partial(api_format.broken, running.response.body), release)
 
     async def _release(self, running: RunningTurn, ends_with_client: bool, has_left: bool) -> None:
         if has_left and ends_with_client and not running.has_ended:
@@ -215,7 +217,7 @@ class TurnEndpoint:
         if has_left:
             await self.services.responses.stop_left(waiting)
 
-    async def _ended(self, running: RunningTurn, wording: ApiFormat) -> Response:
+    async def _ended(self, running: RunningTurn, api_format: ApiFormat) -> Response:
         """Wait for the end; a turn that failed is answered as the error that it failed with."""
         rights = self._rights(running.response, reads_text=False)
         try:
@@ -225,12 +227,12 @@ class TurnEndpoint:
         # rights may have changed while the turn ran
         await rights.check()
         shown = await self.services.withheld.shown(self.caller, ended)
-        return await _answer_of(shown.body, wording, with_results=running.with_results)
+        return await _answer_of(shown.body, api_format, with_results=running.with_results)
 
 
-async def one_answer(body: ResponseBody, wording: ApiFormat, *, with_results: bool) -> Response:
+async def one_answer(body: ResponseBody, api_format: ApiFormat, *, with_results: bool) -> Response:
     """Return a response as one JSON object."""
-    content = orjson.dumps(await wording.whole(body, with_results=with_results))
+    content = orjson.dumps(await api_format.whole(body, with_results=with_results))
     return Response(content, media_type="application/json")
 
 
@@ -244,11 +246,11 @@ DoorDep = Annotated[TurnEndpoint, Depends(_door)]
 """What a route needs that answers a turn."""
 
 
-async def _answer_of(body: ResponseBody, wording: ApiFormat, *, with_results: bool) -> Response:
+async def _answer_of(body: ResponseBody, api_format: ApiFormat, *, with_results: bool) -> Response:
     report = report_in(body)
     if report is not None:
         raise error_of(report)
-    return await one_answer(body, wording, with_results=with_results)
+    return await one_answer(body, api_format, with_results=with_results)
 
 
 def described_answers(whole: str, streamed: str) -> dict[int | str, dict[str, Any]]:

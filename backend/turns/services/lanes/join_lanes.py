@@ -29,7 +29,7 @@ LANES_END_SECONDS = 2.0
 async def join_lanes(
     ports: TurnPorts,
     turn: JoinedTurn,
-    gates: TurnSignals,
+    turn_signals: TurnSignals,
     checkpoints: CheckpointWriter,
     pauses_seconds: Sequence[float],
 ) -> StoredResponse | None:
@@ -39,7 +39,7 @@ async def join_lanes(
     """
     writer = JoinedWriter(ports, turn)
     lanes = _Lanes(ports, turn, writer, pauses_seconds)
-    outcome = await result_or_error(_joined(lanes, gates, checkpoints))
+    outcome = await result_or_error(_joined(lanes, turn_signals, checkpoints))
     response = None
     if isinstance(outcome, BaseException):
         ending = None if is_taken(outcome) else ending_of_defect(ports, turn.response.id, outcome)
@@ -55,13 +55,13 @@ async def join_lanes(
     return response
 
 
-async def _joined(lanes: "_Lanes", gates: TurnSignals, checkpoints: CheckpointWriter) -> Ending | None:
+async def _joined(lanes: "_Lanes", turn_signals: TurnSignals, checkpoints: CheckpointWriter) -> Ending | None:
     """Return how the joined response ends; None where this process must stop before its lanes have ended."""
     writer = lanes.writer
     async with asyncio.TaskGroup() as group:
         await writer.open()
-        gates.opened.set()
-        stopped = group.create_task(_set(gates.interrupted))
+        turn_signals.opened.set()
+        stopped = group.create_task(_set(turn_signals.interrupted))
         watchers = [stopped, group.create_task(lanes.note_cancellation()), group.create_task(_stop_when_taken(writer))]
         with checkpoints.following(writer):
             following = group.create_task(lanes.follow_all())

@@ -42,7 +42,7 @@ class HandedOver(NamedTuple):
 async def run_turn(
     ports: TurnPorts,
     turn: Turn,
-    gates: TurnSignals,
+    turn_signals: TurnSignals,
     checkpoints: CheckpointWriter,
     finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
 ) -> StoredResponse | None:
@@ -53,15 +53,15 @@ async def run_turn(
     """
     ids = {"ballast.response.id": turn.response.id, "gen_ai.conversation.id": turn.response.conversation_id}
     with span_of("turn", {**ids, "gen_ai.request.model": turn.request.model}) as span:
-        response = await _run(ports, turn, gates, checkpoints, TurnWriter(ports, turn, finish_pauses_seconds))
+        response = await _run(ports, turn, turn_signals, checkpoints, TurnWriter(ports, turn, finish_pauses_seconds))
         span.set({"ballast.outcome": response.status.value if response is not None else "left"})
     return response
 
 
 async def _run(
-    ports: TurnPorts, turn: Turn, gates: TurnSignals, checkpoints: CheckpointWriter, writer: TurnWriter
+    ports: TurnPorts, turn: Turn, turn_signals: TurnSignals, checkpoints: CheckpointWriter, writer: TurnWriter
 ) -> StoredResponse | None:
-    outcome = await result_or_error(_converse(ports, turn, writer, gates, checkpoints))
+    outcome = await result_or_error(_converse(ports, turn, writer, turn_signals, checkpoints))
     if isinstance(outcome, HandedOver):
         with suppress(Unavailable):
             await ports.turns.release(turn.response.hold)
@@ -78,21 +78,21 @@ async def _run(
 
 
 async def _converse(
-    ports: TurnPorts, turn: Turn, writer: TurnWriter, gates: TurnSignals, checkpoints: CheckpointWriter
+    ports: TurnPorts, turn: Turn, writer: TurnWriter, turn_signals: TurnSignals, checkpoints: CheckpointWriter
 ) -> Ending | HandedOver:
     async with asyncio.TaskGroup() as group:
         reader = ExecutionReader(ports, group)
-        executions = Executions(ports, turn, reader, writer, gates.boundary)
+        executions = Executions(ports, turn, reader, writer, turn_signals.boundary)
         # Nothing runs whose first event nobody can read: another process would take the turn over and run it again.
         await group.create_task(writer.open())
         executions.start()
-        gates.opened.set()
+        turn_signals.opened.set()
         await asyncio.sleep(0)  # the request is sent first
         # in this task and before its watchers: the turn's ids stand on all their lines from here on
         _observe_start(ports, turn)
         watchers = [
-            group.create_task(_heed_signals(ports, gates, reader, writer)),
-            group.create_task(_cancel_when(gates.interrupted, reader)),
+            group.create_task(_heed_signals(ports, turn_signals, reader, writer)),
+            group.create_task(_cancel_when(turn_signals.interrupted, reader)),
             group.create_task(_mark_shown_calls(ports, writer, checkpoints)),
             group.create_task(_stop_when_taken(writer)),
         ]
@@ -104,7 +104,7 @@ async def _converse(
         return writer.ending
     if reader.error is not None and not reader.is_stopped:
         return _ending_of_reader(reader.error, writer)
-    if not gates.interrupted.is_set():
+    if not turn_signals.interrupted.is_set():
         return Ending(status=ResponseStatus.CANCELLED, usage=writer.usage_before)
     return HandedOver() if turn.is_stored and not writer.has_shown_of_call else writer.interrupted()
 
@@ -121,7 +121,9 @@ def _observe_start(ports: TurnPorts, turn: Turn) -> None:
         ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch.reason)
 
 
-async def _heed_signals(ports: TurnPorts, gates: TurnSignals, reader: ExecutionReader, writer: TurnWriter) -> None:
+async def _heed_signals(
+    ports: TurnPorts, turn_signals: TurnSignals, reader: ExecutionReader, writer: TurnWriter
+) -> None:
     """Stop the turn, have it pause, or note that others wait for its end, as signals say.
 
     Events that have arrived by the time of a stop are still written.
@@ -130,11 +132,11 @@ async def _heed_signals(ports: TurnPorts, gates: TurnSignals, reader: ExecutionR
     awaited = [stop, queued, steer_signal(writer.response_id, writer.entered_count)]
     async with asyncio.TaskGroup() as group:
         while (heard := await signalled(ports, *awaited)) != stop:
-            gates.waited_for.set()
+            turn_signals.waited_for.set()
             awaited.remove(heard)
             if heard != queued:
-                group.create_task(_pause_again_and_again(ports, writer, gates.boundary))
-        gates.waited_for.set()  # it may be for another turn that it stops
+                group.create_task(_pause_again_and_again(ports, writer, turn_signals.boundary))
+        turn_signals.waited_for.set()  # it may be for another turn that it stops
         reader.stop()
 
 

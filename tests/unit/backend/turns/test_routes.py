@@ -208,9 +208,9 @@ async def test_silence_is_filled_with_comments() -> None:
             gate.set()
 
     async with asyncio.timeout(PATIENCE_SECONDS):
-        wording = ResponsesFormat()
-        broken = partial(wording.broken, {})
-        await EventStream(wording.frames(batches()), broken, heartbeat_seconds=0.001)({}, receive, send)
+        api_format = ResponsesFormat()
+        broken = partial(api_format.broken, {})
+        await EventStream(api_format.frames(batches()), broken, heartbeat_seconds=0.001)({}, receive, send)
     body = b"".join(sent)
     assert body.startswith(b": keep-alive\n\n")
     assert body.endswith(b"event: a\ndata: {}\n\nevent: b\ndata: 1\n\ndata: [DONE]\n\n")

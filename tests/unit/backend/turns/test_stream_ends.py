@@ -35,11 +35,11 @@ ERRORS: list[Exception] = [*(each("It went wrong.", param="input") for each in e
 DEFECTS: list[Exception] = [KeyError(SECRET), TimeoutError(), OSError(SECRET)]
 
 
-def wordings() -> list[ApiFormat]:
+def api_formats() -> list[ApiFormat]:
     return [ResponsesFormat(), ChatFormat(cast(TurnEndpoint, None), parse_chat_request(SAID.encode()))]
 
 
-async def sent_by(wording: ApiFormat, batches: EventBatches, body: Any) -> bytes:
+async def sent_by(api_format: ApiFormat, batches: EventBatches, body: Any) -> bytes:
     sent: list[bytes] = []
 
     async def receive() -> dict[str, Any]:
@@ -49,7 +49,7 @@ async def sent_by(wording: ApiFormat, batches: EventBatches, body: Any) -> bytes
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message.get("body", b""))
 
-    stream = EventStream(wording.frames(batches), partial(wording.broken, body))
+    stream = EventStream(api_format.frames(batches), partial(api_format.broken, body))
     await stream({"type": "http", "method": "POST"}, receive, send)
     return b"".join(sent)
 
@@ -60,11 +60,11 @@ async def broken(batches: list[tuple[LoggedEvent, ...]], error: Exception) -> Ev
     raise error
 
 
-def checked(stream: bytes, wording: ApiFormat) -> dict[str, Any]:
+def checked(stream: bytes, api_format: ApiFormat) -> dict[str, Any]:
     """Check that a stream is whole and its events are what their types say; return the last one."""
     assert stream.endswith(b"\n\n" + DONE)
     bodies = [frame.rpartition(b"data: ")[2] for frame in stream.removesuffix(b"\n\n" + DONE).split(b"\n\n")]
-    if isinstance(wording, ResponsesFormat):
+    if isinstance(api_format, ResponsesFormat):
         events = [check_event(body) for body in bodies]
         assert [event["sequence_number"] for event in events] == list(range(len(events)))
         assert events[0]["type"] == "response.created"
@@ -83,9 +83,9 @@ async def test_each_error_of_a_followed_turn_is_told_and_ends_its_stream(
         ended = await house.ask()
         events = [event async for batch in house.events.read(ended.id, -1) for event in batch]
     for count in (0, 1, len(events) - 1):
-        for wording in wordings():
+        for api_format in api_formats():
             batches = broken([(each,) for each in events[:count]], error)
-            last = checked(await sent_by(wording, batches, ended.body), wording)
+            last = checked(await sent_by(api_format, batches, ended.body), api_format)
             told = last["error"]
             is_known = isinstance(error, BallastError)
             assert last.get("type", "error") == "error"
@@ -114,8 +114,8 @@ async def test_each_error_of_the_log_behind_a_stream_ends_it_rightly(error: Exce
         streaming = asyncio.create_task(door.http.post("/v1/responses", json={"input": "Hi", "stream": True}))
         chunks = asyncio.create_task(door.http.post(CHAT, json=orjson.loads(SAID) | {"stream": True}))
         codes = {
-            checked(each.content, wording)["error"]["code"]
-            for each, wording in zip(await asyncio.gather(streaming, chunks), wordings(), strict=True)
+            checked(each.content, api_format)["error"]["code"]
+            for each, api_format in zip(await asyncio.gather(streaming, chunks), api_formats(), strict=True)
         }
         assert codes == {"events_lost" if isinstance(error, Unavailable) else cast(BallastError, error).code}
         gate.set()
