@@ -33,7 +33,6 @@ _BEGINS = re.compile(r"[-#|]|\d{1,2}[.)] ")
 _STANDS_ALONE = re.compile(r"#|\||[-=]{3,}$")
 _ENDS_IN_HAN = re.compile(rf"[{_HAN}、。,;:]$")
 _BEGINS_IN_HAN = re.compile(rf"[“「『《\"{_HAN}]")
-_BLANK_IN_HAN = re.compile(rf"(?<=[{_HAN}]) (?=[{_HAN}])")
 _CELLS = " | "
 
 
@@ -77,11 +76,6 @@ def joined_lines(shown: str) -> str:
             joint = "" if _ENDS_IN_HAN.search(above) and _BEGINS_IN_HAN.match(line) else " "
             lines[-1] = f"{above.rstrip()}{joint}{line}"
     return "\n".join(lines)
-
-
-def without_blanks_in_han(text: str) -> str:
-    """Remove the blanks between Chinese characters."""
-    return _BLANK_IN_HAN.sub("", text)
 
 
 def _without_tags(text: str) -> str:

@@ -82,11 +82,6 @@ def result_of(steps: Steps[Result]) -> Result:
         return cast(Result, end.value)
 
 
-def decode_object(raw: bytes) -> JsonObject:
-    """Decode a body in one step; see `decode_cooperatively`."""
-    return result_of(decode_cooperatively(scan_json(raw)))
-
-
 def decode_cooperatively(text: JsonText) -> Steps[JsonObject]:
     """Decode a body that must be one JSON object; strings hold no NUL and no lone surrogate.
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from backend.conversations.domain.conversation_log import (
     Entry,
     EntryKind,
+    EpochState,
     messages_of,
     newest_epoch_state,
     sent_before,
@@ -31,7 +32,8 @@ def request_of(record: TurnRecord, log: Sequence[Entry]) -> ExecutionRequest:
     Raises:
         ValueError: the log does not hold what the record says of it.
     """
-    reset, parts = newest_epoch_state(log), _parts_of(log, record)
+    reset = newest_epoch_state(log)
+    parts = _parts_of(log, record, reset)
     response, settings = record.response, record.conversation.settings
     kb_meta_prompt, dynamic_blocks = split_context(_context_in(parts.carried) or record.context, record.context_parts)
     is_restricted = record.access_mode is not AccessMode.FULL
@@ -69,7 +71,7 @@ def request_of(record: TurnRecord, log: Sequence[Entry]) -> ExecutionRequest:
 
 def unlogged_messages(record: TurnRecord, log: Sequence[Entry], request: ExecutionRequest) -> tuple[TailMessage, ...]:
     """Return the messages of the request that `request_of` makes which stand in no log, in order."""
-    moved = placed_blocks(_parts_of(log, record).input, record) if record.moved else ()
+    moved = placed_blocks(_parts_of(log, record, newest_epoch_state(log)).input, record) if record.moved else ()
     return tail_of(request, moved, keeps_context=record.keeps_context)
 
 
@@ -82,8 +84,8 @@ class _LogParts(NamedTuple):
     added: tuple[TurnMessage, ...]
 
 
-def _parts_of(log: Sequence[Entry], record: TurnRecord) -> _LogParts:
-    sent = sent_entries(log, newest_epoch_state(log))
+def _parts_of(log: Sequence[Entry], record: TurnRecord, reset: EpochState) -> _LogParts:
+    sent = sent_entries(log, reset)
     added = messages_of(
         entry for entry in sent if entry.position >= record.input_end and entry.kind is not EntryKind.SUMMARY
     )

@@ -2,9 +2,10 @@
 
 from typing import Protocol
 
-from backend.conversations.domain.waiting_turns import WaitingTurn
+from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
+from backend.turns.domain.queued_request import QueuedRequest
 from backend.turns.domain.turn import StartableTurn
 
 
@@ -19,8 +20,8 @@ class TurnPreparation(Protocol):
         """
         ...
 
-    async def again(self, waiting: WaitingTurn) -> StartableTurn:
-        """Prepare a turn that has waited, with the rights that its caller has today.
+    async def again(self, later: QueuedRequest, waited: StoredResponse) -> StartableTurn:
+        """Prepare a turn whose response has waited, with the rights that its caller has today.
 
         Raises:
             BallastError: as of a turn that is asked for now.

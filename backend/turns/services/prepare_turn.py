@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from backend.conversations.domain.waiting_turns import WaitingTurn
+from backend.conversations.domain.responses import StoredResponse
 from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.turns.domain.queued_request import asked_of
+from backend.turns.domain.queued_request import QueuedRequest
 from backend.turns.domain.turn import StartableTurn
 from backend.turns.services.turn_assembly import assembled
 from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
@@ -23,10 +23,9 @@ class PrepareTurn:
         """Prepare a turn that is asked for now."""
         return await self._prepared(await self._drafting.asked(caller, request), request_id)
 
-    async def again(self, waiting: WaitingTurn) -> StartableTurn:
-        """Prepare a turn that has waited, with the rights that its caller has today."""
-        later = asked_of(waiting)
-        return await self._prepared(await self._drafting.asked_again(later, waiting.response), later.request_id)
+    async def again(self, later: QueuedRequest, waited: StoredResponse) -> StartableTurn:
+        """Prepare a turn whose response has waited, with the rights that its caller has today."""
+        return await self._prepared(await self._drafting.asked_again(later, waited), later.request_id)
 
     async def _prepared(self, asked: AskedTurn, request_id: str) -> StartableTurn:
         start = await self._drafting.start(asked)

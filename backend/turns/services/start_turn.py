@@ -87,10 +87,12 @@ class StartTurn:
             TurnRunning: a turn holds the conversation, or another one comes next.
             BallastError: as of a turn that is started at once.
         """
-        caller = asked_of(waiting).caller
+        later = asked_of(waiting)
+        caller = later.caller
         with await self._rates.take_again(caller) as rate, self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
-                running = await self._stored_and_started(await self._prepare.again(waiting), None)
+                prepared = await self._prepare.again(later, waiting.response)
+                running = await self._stored_and_started(prepared, None)
             running.waited_for.set()  # those behind it told the turn before it
             running.at_end(place.keep())
             running.at_end(rate.keep(lambda: running.tokens))

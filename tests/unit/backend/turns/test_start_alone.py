@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from backend.conversations.domain.responses import NewTurn, ResponseStatus, StoredResponse
-from backend.conversations.domain.waiting_turns import WaitingTurn
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.turns.domain.queued_request import AcknowledgedTurn
+from backend.turns.domain.queued_request import AcknowledgedTurn, QueuedRequest
 from backend.turns.domain.turn import JoinedTurn, StartableTurn, Turn
 from backend.turns.services.running_turn import RunningTurn, TurnSignals
 from backend.turns.services.start_turn import OtherStarts, StartTurn
@@ -34,7 +33,7 @@ class Prepared:
     async def __call__(self, caller: Caller, request: TurnRequest, request_id: str) -> StartableTurn:
         return self.turn._replace(branch=self._branched if self.branch is not None else None)
 
-    async def again(self, waiting: WaitingTurn) -> StartableTurn:
+    async def again(self, later: QueuedRequest, waited: StoredResponse) -> StartableTurn:
         return self.turn
 
     async def _branched(self) -> StartableTurn:
