@@ -116,7 +116,8 @@ async def metrics(pair: Pair) -> str:
 
 
 def figure(text: str, name: str) -> float:
-    return next(float(line.split(" ")[1]) for line in text.splitlines() if line.startswith(f"{name} "))
+    """A series with labels is not shown before it has counted something, as in a pair that has served no turn."""
+    return next((float(line.split(" ")[1]) for line in text.splitlines() if line.startswith(f"{name} ")), 0.0)
 
 
 def drift_count(text: str) -> float:
