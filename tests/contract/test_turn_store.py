@@ -265,7 +265,8 @@ async def begun_by(stores: Stores, *replicas: str) -> None:
     for name in replicas:
         turn = make_turn(None, f"resp_{name}", f"conv_{name}")
         response = make_response(f"resp_{name}", f"conv_{name}", replica=name)
-        await stores.turns.begin(turn.model_copy(update={"response": response, "plan": f"plan of {name}"}))
+        stored = {"response": response, "plan": f"plan of {name}", "context_parts": f"parts of {name}"}
+        await stores.turns.begin(turn.model_copy(update=stored))
 
 
 async def taken_by(stores: Stores, replica: str, limit: int = 9) -> list[str]:
@@ -331,7 +332,7 @@ async def test_an_only_replica_takes_over_all_but_its_own(stores: Stores) -> Non
     await stores.turns.append(make_response("resp_before", "conv_before").hold, 1, make_exchange(1, last_event=5))
     (taken,) = await stores.turns.take_all("own")
     assert (taken.response.id, taken.response.fence, taken.response.replica) == ("resp_before", 1, "own")
-    assert (taken.plan, taken.settled_event) == ("plan of before", 5)
+    assert (taken.plan, taken.context_parts, taken.settled_event) == ("plan of before", "parts of before", 5)
 
 
 async def test_a_replica_takes_turns_of_its_own_again(stores: Stores) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.model_calls import ModelCall
@@ -21,6 +22,14 @@ class ReplicaLease:
     trusted_from: datetime
 
 
+class KeptPlan(NamedTuple):
+    """What is kept of a running turn for whoever takes it over."""
+
+    plan: str | None
+    context_parts: str | None
+    settled_event: int | None
+
+
 @dataclass
 class StoreState:
     """Rows by their keys; every store over the same value sees the same rows."""
@@ -32,7 +41,7 @@ class StoreState:
     calls: dict[str, dict[int, ModelCall]] = field(default_factory=dict[str, dict[int, ModelCall]])
     deleted_response_ids: set[str] = field(default_factory=set[str])
     leases: dict[str, ReplicaLease] = field(default_factory=dict[str, "ReplicaLease"])
-    plans: dict[str, tuple[str | None, int | None]] = field(default_factory=dict[str, tuple[str | None, int | None]])
+    plans: dict[str, KeptPlan] = field(default_factory=dict[str, KeptPlan])
     texts: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     clock: FakeClock = field(default_factory=FakeClock)
     api_keys: dict[str, ApiKey] = field(default_factory=dict[str, ApiKey])

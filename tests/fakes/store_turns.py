@@ -20,7 +20,7 @@ from backend.conversations.domain.responses import (
 from backend.conversations.domain.waiting_turns import Entered
 from shared.errors import NoLongerWaiting, NotFound, TurnRunning, TurnTaken
 from tests.fakes.store_claims import take_key
-from tests.fakes.store_state import ReplicaLease, StoreState
+from tests.fakes.store_state import KeptPlan, ReplicaLease, StoreState
 
 
 class FakeTurnStore:
@@ -60,7 +60,7 @@ class FakeTurnStore:
         self._state.entries.setdefault(conversation_id, []).extend(turn.entries)
         self._state.items.setdefault(conversation_id, []).extend(turn.items)
         self._state.responses[turn.response.id] = turn.response
-        self._state.plans[turn.response.id] = (turn.plan, turn.response.last_event)
+        self._state.plans[turn.response.id] = KeptPlan(turn.plan, turn.context_parts, turn.response.last_event)
         kept = self._state.texts.setdefault(conversation_id, {})
         kept.update((text_digest(text), text) for text in turn.texts)
 
@@ -93,8 +93,8 @@ class FakeTurnStore:
         self._state.entries[conversation.id].extend(exchange.entries)
         self._calls_of(exchange.calls).update((call.call, call) for call in exchange.calls.calls)
         self._keep_output(stored, exchange.output, exchange.last_event)
-        plan, _ = self._state.plans[hold.response_id]
-        self._state.plans[hold.response_id] = (plan, exchange.last_event)
+        kept = self._state.plans[hold.response_id]
+        self._state.plans[hold.response_id] = kept._replace(settled_event=exchange.last_event)
 
     async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
         """Keep what running turns have said so far; return the ids of those that have ended or were taken over."""
@@ -253,5 +253,4 @@ class FakeTurnStore:
     def _take(self, response: StoredResponse, replica: str) -> TakenTurn:
         taken = response.model_copy(update={"replica": replica, "fence": response.fence + 1})
         self._state.responses[response.id] = taken
-        plan, settled_event = self._state.plans[response.id]
-        return TakenTurn(response=taken, plan=plan, settled_event=settled_event)
+        return TakenTurn(response=taken, **self._state.plans[response.id]._asdict())

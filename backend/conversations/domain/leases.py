@@ -38,11 +38,13 @@ class LeaseTerms(Value):
 class TakenTurn(Value):
     """A turn that a process has just taken over, with the fencing number under which it may write it.
 
-    `plan` is what the turn's first process stored for others to continue it, None for a turn of an earlier release.
+    `plan` is what the turn's first process stored for others to continue it, None for a turn of an earlier release;
+    `context_parts` is as in `NewTurn`.
     `settled_event` is the number of the newest event that belongs to what is in the log: of the input, and of complete
     exchanges with tools.
     """
 
     response: StoredResponse
     plan: str | None
+    context_parts: str | None
     settled_event: int | None

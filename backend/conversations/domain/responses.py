@@ -276,8 +276,9 @@ class NewTurn(Value):
     `expected_log_length` is the length that the log must have for the write, None when the conversation is created.
     A fork is a new conversation whose entries and items begin with copies of the first ones of another. `claim` is the
     Idempotency-Key of the request, where it has one. `plan` is what another process needs, besides the log, to continue
-    the turn. `texts` stand in its requests, but in no log; each is kept once for the whole conversation. One that
-    `has_waited` begins only where it comes next, and leaves those that wait.
+    the turn, and `context_parts` a part of it that stands apart. `texts` stand in its requests, but in no log; each is
+    kept once for the whole conversation. One that `has_waited` begins only where it comes next, and leaves those that
+    wait.
     """
 
     conversation: Conversation
@@ -287,6 +288,7 @@ class NewTurn(Value):
     items: tuple[Item, ...]
     claim: KeyClaim | None = None
     plan: str | None = None
+    context_parts: str | None = None
     has_waited: bool = False
     texts: tuple[str, ...] = ()
 

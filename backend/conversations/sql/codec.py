@@ -274,12 +274,15 @@ _OF_SEEN_POINT = frozenset({"seen", "ran_with"})
 """What of a response is stored in a row of its own, at the end of its turn."""
 
 
-def response_parameters(response: StoredResponse, plan: str | None) -> Parameters:
+def response_parameters(
+    response: StoredResponse, plan: str | None = None, context_parts: str | None = None
+) -> Parameters:
     """Return the row of a response whose turn begins."""
     return {
         **{name: value for name, value in dict(response).items() if name not in _OF_SEEN_POINT},
         "preset_use": _optional_json(response.preset_use),
         "plan": plan,
+        "context_parts": context_parts,
         "settled_event": response.last_event,
         "status": response.status.value,
         "body": to_json(response.body),
@@ -289,7 +292,8 @@ def response_parameters(response: StoredResponse, plan: str | None) -> Parameter
     }
 
 
-_WRITTEN_ONLY = frozenset({"is_deleted", "plan", "settled_event"})
+_OF_TAKEN = ("plan", "context_parts", "settled_event")
+_WRITTEN_ONLY = frozenset({"is_deleted", *_OF_TAKEN})
 
 
 def to_response(row: Row) -> StoredResponse:
@@ -360,7 +364,7 @@ def to_waiting_turn(row: Row) -> WaitingTurn:
 
 def to_taken_turn(row: Row) -> TakenTurn:
     """Read the row of a response whose turn was taken over."""
-    return TakenTurn(response=to_response(row), plan=row["plan"], settled_event=row["settled_event"])
+    return TakenTurn(response=to_response(row), **{name: row[name] for name in _OF_TAKEN})
 
 
 def finish_parameters(response: StoredResponse) -> Parameters:
@@ -370,6 +374,7 @@ def finish_parameters(response: StoredResponse) -> Parameters:
         "body": to_json(response.body),
         "partial_output": None,
         "plan": None,
+        "context_parts": None,
         "log_end": response.log_end,
         "items_end": response.items_end,
         "last_event": response.last_event,

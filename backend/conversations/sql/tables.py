@@ -94,7 +94,8 @@ removed_item = Table(
 # There is no foreign key, because responses stay when their conversation is deleted. `partial_output` is the checkpoint
 # of a running turn. A response that is deleted while its turn runs is marked, and its row is deleted at the turn's end.
 # The process `replica` runs the turn; a turn that its process has given up has an empty one. Each process that takes
-# the turn over raises `fence`. `plan` and `settled_event` are for them: see `TakenTurn`.
+# the turn over raises `fence`. `plan`, `context_parts` and `settled_event` are for them: see `TakenTurn`;
+# the release before refuses a plan that holds what is in `context_parts`.
 response = Table(
     "response",
     metadata,
@@ -118,6 +119,7 @@ response = Table(
     Column("plan", Text),
     Column("settled_event", Integer),
     Column("preset_use", Text),
+    Column("context_parts", Text),
     Index("ix_response_running", "replica", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
 )
 

@@ -302,7 +302,7 @@ def _rows_of(turn: NewTurn) -> list[Change]:
         *waited,
         Change(_INSERT_CONVERSATION, [conversation]) if length is None else _taking(taking, length, conversation),
         *new_rows(turn.conversation.id, turn.entries, turn.items),
-        Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan)]),
+        Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan, turn.context_parts)]),
         *added_texts(turn.conversation.id, turn.texts),
     ]
 

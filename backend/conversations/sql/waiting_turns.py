@@ -163,7 +163,7 @@ class SqlWaitingTurnStore:
 
     async def withdraw(self, ended: StoredResponse) -> bool:
         """Store the end of a turn that has not begun; False where it does not wait any more."""
-        row = response_parameters(ended, None)
+        row = response_parameters(ended)
 
         def work(connection: Connection) -> bool:
             if not _DELETE.change(connection, {"where_id": ended.id}):

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from pydantic import TypeAdapter
+
 from backend.conversations.domain.conversation_log import Entry, EntryKind, newest_epoch_state
 from backend.conversations.domain.responses import Conversation, StoredResponse
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
@@ -27,6 +29,9 @@ class ContextPart(Value):
 
     name: str
     length: int
+
+
+_PARTS = TypeAdapter(tuple[ContextPart, ...])
 
 
 class StoredRecord(Value):
@@ -69,9 +74,24 @@ class TurnRecord(StoredRecord):
     ticket: str = ""
 
     def stored(self) -> str:
-        """Write what `StoredRecord` reads; another process asks for the model's window itself."""
+        """Write what `stored_record` reads; another process asks for the model's window itself."""
         kept: dict[str, bool | set[str]] = dict.fromkeys(StoredRecord.model_fields, True)
-        return self.model_dump_json(include=kept, exclude={"limits": {"hand_back_tokens"}}, exclude_defaults=True)
+        left_out = {"limits": {"hand_back_tokens"}, "context_parts": True}
+        return self.model_dump_json(include=kept, exclude=left_out, exclude_defaults=True)
+
+    def stored_parts(self) -> str | None:
+        """Write where the blocks stand, by itself: the release before reads no record with `context_parts`."""
+        return _PARTS.dump_json(self.context_parts).decode() if self.context_parts else None
+
+
+def stored_record(plan: str, context_parts: str | None) -> StoredRecord:
+    """Read what `TurnRecord` has written.
+
+    Raises:
+        ValueError: another release has written it.
+    """
+    parts = _PARTS.validate_json(context_parts) if context_parts is not None else ()
+    return StoredRecord.model_validate_json(plan).model_copy(update={"context_parts": parts})
 
 
 def record_of(

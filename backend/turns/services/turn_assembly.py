@@ -105,7 +105,8 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         seen=draft.seen,
         card=draft.meaning.card,
     )
-    return turn, new_turn.model_copy(update={"plan": record.stored(), "texts": tuple(record.texts.values())})
+    stored = {"plan": record.stored(), "context_parts": record.stored_parts(), "texts": tuple(record.texts.values())}
+    return turn, new_turn.model_copy(update=stored)
 
 
 def _record(draft: TurnDraft, context: ContextPlan, new_turn: NewTurn, history_end: int) -> TurnRecord:

@@ -16,7 +16,7 @@ from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.openai_api.domain.shown_output import ShownOutput, rebuilt_events
 from backend.prompt.domain.compaction import hand_back_tokens
 from backend.prompt.domain.execution_request import request_of
-from backend.prompt.domain.turn_record import StoredRecord, record_of, ticketed
+from backend.prompt.domain.turn_record import StoredRecord, record_of, stored_record, ticketed
 from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, ShownSoFar, closed_turn
 from backend.turns.domain.turn import JoinedTurn, ResumeState, Turn
@@ -210,7 +210,7 @@ class RecoverTurn:
 def _plan_in(taken: TakenTurn) -> StoredRecord | None:
     """Read the plan; a turn of another release may have none, or one that this release cannot read."""
     try:
-        return StoredRecord.model_validate_json(taken.plan) if taken.plan is not None else None
+        return stored_record(taken.plan, taken.context_parts) if taken.plan is not None else None
     except ValueError:
         return None
 

@@ -11,7 +11,7 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.execution_request import request_of
-from backend.prompt.domain.turn_record import StoredRecord, record_of
+from backend.prompt.domain.turn_record import record_of, stored_record
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.services.turn_draft import TurnDraft
 from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
@@ -163,9 +163,9 @@ def without_own_fields(message: dict[str, Any]) -> dict[str, Any]:
 
 async def is_rebuilt(house: TurnHouse, response: StoredResponse) -> bool:
     """Say whether the stored plan, log and texts of a turn make its first request."""
-    stored, _ = house.state.plans[response.id]
-    assert stored is not None
-    plan, request = StoredRecord.model_validate_json(stored), house.sent[-1]
+    stored = house.state.plans[response.id]
+    assert stored.plan is not None
+    plan, request = stored_record(stored.plan, stored.context_parts), house.sent[-1]
     opened = await house.conversations.opened(response.conversation_id, lambda _: True)
     assert opened is not None
     texts = await house.turns.placed_texts(opened.conversation.id, [block.digest for block in plan.moved])

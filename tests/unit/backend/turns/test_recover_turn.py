@@ -37,7 +37,7 @@ from tests.fakes.openai_types import check_response
 from tests.fakes.replicas import EXCHANGE, Killed, Replicas, bytes_of, check_events, searched
 from tests.fakes.store_conversations import FakeConversationStore
 from tests.fakes.store_knowledge import FakeKnowledge
-from tests.fakes.store_state import StoreState
+from tests.fakes.store_state import KeptPlan, StoreState
 from tests.fakes.store_turns import FakeTurnStore
 from tests.patience import PATIENCE_SECONDS, eventually
 
@@ -138,20 +138,17 @@ async def test_what_the_release_before_has_stored_of_a_turn_makes_the_same_bytes
     replicas = Replicas(blocks=[IdentityBlock(), Noon()], keeps_context=keeps_context)
     lost = await replicas.killed([], input="Hi")
     first = replicas.last.sent[0]
-    plan, settled_event = replicas.state.plans[lost.id]
-    stored = orjson.loads(plan or "")
-    before = orjson.dumps({name: value for name, value in stored.items() if name in _READ_BEFORE})
-    replicas.state.plans[lost.id] = (before.decode(), settled_event)
+    replicas.state.plans[lost.id] = replicas.state.plans[lost.id]._replace(context_parts=None)
     assert (await replicas.continued(lost, answer("So."))).status == "completed"
     assert bytes_of(replicas.last.sent[0]) == bytes_of(first)
 
 
-async def test_the_release_before_reads_what_is_stored_of_a_turn_without_blocks_of_the_deployment() -> None:
+async def test_the_release_before_reads_what_is_stored_of_a_turn() -> None:
     knowledge = FakeKnowledge()
     await knowledge.create_base(make_base("kb_a", tenant=ADA.tenant), ADA.user_id)
-    replicas = Replicas(knowledge=knowledge)
+    replicas = Replicas(knowledge=knowledge, blocks=[IdentityBlock(), Noon()])
     lost = await replicas.killed([], tools=[{"type": "file_search", "vector_store_ids": ["kb_a"]}])
-    stored = orjson.loads(replicas.state.plans[lost.id][0] or "")
+    stored = orjson.loads(replicas.state.plans[lost.id].plan or "")
     assert _READ_BEFORE.issuperset(stored)
     assert set(stored["limits"]) == {"max_knowledge_calls", "max_model_calls"}
 
@@ -258,7 +255,7 @@ async def test_a_turn_that_ends_each_process_fails_in_the_end() -> None:
 async def test_a_turn_of_the_previous_release_has_no_plan_and_ends() -> None:
     replicas = Replicas()
     lost = await replicas.killed([])
-    replicas.state.plans[lost.id] = (None, None)
+    replicas.state.plans[lost.id] = KeptPlan(None, None, None)
     assert (await replicas.continued(lost)).status == "failed"
 
 
@@ -573,7 +570,7 @@ async def test_events_of_an_exchange_that_died_with_the_process_are_shown_again(
     replicas = Replicas()
     lost = await replicas.killed(searched())
     kept = [event async for batch in replicas.last.events.taken_over(lost.id, 0) for event in batch]
-    settled = replicas.state.plans[lost.id][1]
+    settled = replicas.state.plans[lost.id].settled_event
     assert settled is not None
     await replicas.last.events.drop(lost.id)
     await replicas.last.events.append(lost.id, kept[: settled - 1])
