@@ -26,13 +26,12 @@ from chat_shell.models.transport.session import open_session
 from chat_shell.reaching import read_certificates, read_model_entries
 from chat_shell.sealed.backend_wire import HttpSealedBackend
 from chat_shell.sealed.circuit import CanaryCircuit
-from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
+from chat_shell.sealed.gate import CodeGate
 from chat_shell.sealed.latency_padding import LatencyPadding
-from chat_shell.sealed.room import SealedRoom
-from chat_shell.sealed.room_parts import RoomParts, RoomTimes
+from chat_shell.sealed.room import RoomTimes, SealedRoom
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint, SecondaryModel
 from chat_shell.sealed.summary_prompt import new_token
-from chat_shell.sealed.verdicts import Gate
+from chat_shell.sealed.summary_writer import SummaryWriter
 from chat_shell.servers.grpc.server import GrpcServer, create_grpc_server
 from chat_shell.servers.http.app import create_admin_app, create_http_app
 from chat_shell.settings import Settings
@@ -172,17 +171,10 @@ def _sealed_room(
     settings: Settings, secondary: SecondaryModel, session: aiohttp.ClientSession, times: RoomTimes
 ) -> SafeSummaries:
     clock = SystemClock()
-    parts = RoomParts(
-        backend=HttpSealedBackend(session, settings.backend_url, settings.service_token.get_secret_value()),
-        model=secondary,
-        gate=Gate(GATE_VERSION, prepare, judge),
-        circuit=CanaryCircuit(settings.canary_limit, clock.now),
-        observer=LoggingRoomObserver(settings.log_llm_requests),
-        now=clock.now,
-        new_token=new_token,
-        latency_padding=LatencyPadding(asyncio.sleep, secrets.choice),
-    )
-    return SealedRoom(parts, times)
+    backend = HttpSealedBackend(session, settings.backend_url, settings.service_token.get_secret_value())
+    circuit, observer = CanaryCircuit(settings.canary_limit, clock.now), LoggingRoomObserver(settings.log_llm_requests)
+    writer = SummaryWriter(secondary, CodeGate(), circuit, observer, new_token)
+    return SealedRoom(backend, writer, observer, clock.now, LatencyPadding(asyncio.sleep, secrets.choice), times)
 
 
 def tool_timeout_seconds(room_times: RoomTimes) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Protocol
 
 from chat_shell.sealed.codes import GateCode, PolicyRefusal
 from chat_shell.sealed.protected import ProtectedChunk
@@ -31,17 +31,25 @@ class Blocked:
 
 Verdict = Released | Refused | Blocked
 
-CaseT = TypeVar("CaseT")
+Judge = Callable[[bytes], Verdict]
+"""Judges a reply of the secondary model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gate(Generic[CaseT]):
-    """The gate's functions.
+class Gate(Protocol):
+    """Decides what of the secondary model's replies leaves the room."""
 
-    `prepare(chunks, user_words, canaries, siblings, language)` is called once a search, `judge(reply, case)` for each
-    reply.
-    """
+    @property
+    def version(self) -> str:
+        """Return the version of its rules; what another one released is not used again."""
+        ...
 
-    version: str
-    prepare: Callable[[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk], Language | None], CaseT]
-    judge: Callable[[bytes, CaseT], Verdict]
+    def prepare(
+        self,
+        chunks: Sequence[ProtectedChunk],
+        user_words: str,
+        canaries: Sequence[str],
+        siblings: Sequence[ProtectedChunk],
+        language: Language | None,
+    ) -> Judge:
+        """Read the chunks of one search, and return what judges each of its replies."""
+        ...

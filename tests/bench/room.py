@@ -14,14 +14,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from chat_shell.sealed.circuit import CanaryCircuit
-from chat_shell.sealed.gate import GATE_VERSION, judge, prepare
+from chat_shell.sealed.gate import CodeGate
 from chat_shell.sealed.latency_padding import LatencyPadding
 from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.room import SealedRoom
-from chat_shell.sealed.room_parts import RoomParts, RoomTimes
+from chat_shell.sealed.room import RoomTimes, SealedRoom
 from chat_shell.sealed.summary_prompt import Messages, new_token
-from chat_shell.sealed.verdicts import Gate
+from chat_shell.sealed.summary_writer import SummaryWriter
 from shared.clock import SystemClock
 from tests.bench.figures import Figure, percentile, render_table, write_json
 from tests.bench.gate import CHUNK_CHARACTERS, CHUNKS, CORPORA, ROOT, chunks_of, protected, reply, rows
@@ -48,18 +47,9 @@ async def added_ms(chunks: Sequence[ProtectedChunk]) -> float:
     clock = SystemClock()
     found = SealedSearchResult("search", chunks=tuple(chunks[:CHUNKS]), siblings=tuple(chunks[CHUNKS:]))
     circuit = CanaryCircuit(3, clock.now)
-    gate = Gate(GATE_VERSION, prepare, judge)
-    parts = RoomParts(
-        backend=FakeSealedBackend(found),
-        model=SlowModel(),
-        gate=gate,
-        circuit=circuit,
-        observer=RecordingRoomObserver(),
-        now=clock.now,
-        new_token=new_token,
-        latency_padding=LatencyPadding(asyncio.sleep, secrets.choice),
-    )
-    room = SealedRoom(parts, RoomTimes(20))
+    observer, padding = RecordingRoomObserver(), LatencyPadding(asyncio.sleep, secrets.choice)
+    writer = SummaryWriter(SlowModel(), CodeGate(), circuit, observer, new_token)
+    room = SealedRoom(FakeSealedBackend(found), writer, observer, clock.now, padding, RoomTimes(20))
     started = time.perf_counter()
     await room.summarise(sealed_search(deadline=clock.now() + timedelta(seconds=60)))
     return 1000 * (time.perf_counter() - started - MODEL_SECONDS)

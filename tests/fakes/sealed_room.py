@@ -14,10 +14,10 @@ from chat_shell.sealed.latency_padding import LatencyPadding
 from chat_shell.sealed.outcome import Outcome, SealedSearch, SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.room import SealedRoom
-from chat_shell.sealed.room_parts import RoomParts, RoomTimes
+from chat_shell.sealed.room import RoomTimes, SealedRoom
 from chat_shell.sealed.summary_prompt import Messages
-from chat_shell.sealed.verdicts import Blocked, Gate, Verdict
+from chat_shell.sealed.summary_writer import SummaryWriter
+from chat_shell.sealed.verdicts import Blocked, Judge, Verdict
 from shared.disclosure.languages import Language
 from shared.models.safe_summary import Failure, SummaryVersions
 from tests.fakes.clock import FakeClock
@@ -170,6 +170,7 @@ class FakeGate:
     verdicts: dict[bytes, Verdict | BaseException] = field(default_factory=dict[bytes, Verdict | BaseException])
     failure: BaseException | None = None
     cases: list[Statement] = field(default_factory=list[Statement])
+    version: str = "7"
 
     def prepare(
         self,
@@ -178,13 +179,13 @@ class FakeGate:
         canaries: Sequence[str],
         siblings: Sequence[ProtectedChunk],
         language: Language | None,
-    ) -> Statement:
+    ) -> Judge:
         if self.failure is not None:
             raise self.failure
         self.cases.append((chunks, user_words, canaries, siblings, language))
-        return self.cases[-1]
+        return self._judge
 
-    def judge(self, reply: bytes, case: Statement) -> Verdict:
+    def _judge(self, reply: bytes) -> Verdict:
         verdict = self.verdicts.get(reply, released() if reply == b"good" else Blocked(()))
         if isinstance(verdict, BaseException):
             raise verdict
@@ -235,24 +236,20 @@ class RoomStage:
     observer: RecordingRoomObserver = field(default_factory=RecordingRoomObserver)
     waits: list[float] = field(default_factory=list[float])
     wait: Callable[[float], Awaitable[None]] | None = None
-    _room: SealedRoom[Statement] | None = None
+    _room: SealedRoom | None = None
 
     @property
-    def room(self) -> SealedRoom[Statement]:
+    def room(self) -> SealedRoom:
         """The room, made at first use."""
         if self._room is None:
             numbers = count(1)
-            parts = RoomParts(
-                backend=self.backend,
-                model=self.model,
-                gate=Gate("7", self.gate.prepare, self.gate.judge),
-                circuit=CanaryCircuit(self.canary_limit, self.clock.now),
-                observer=self.observer,
-                now=self.clock.now,
-                new_token=lambda: f"token{next(numbers)}",
-                latency_padding=LatencyPadding(self.wait or self._wait, random.Random(7).choice),
+            circuit = CanaryCircuit(self.canary_limit, self.clock.now)
+            writer = SummaryWriter(
+                self.model, self.gate, circuit, self.observer, new_token=lambda: f"token{next(numbers)}"
             )
-            self._room = SealedRoom(parts, RoomTimes(self.summary_seconds, self.outcome_seconds))
+            padding = LatencyPadding(self.wait or self._wait, random.Random(7).choice)
+            times = RoomTimes(self.summary_seconds, self.outcome_seconds)
+            self._room = SealedRoom(self.backend, writer, self.observer, self.clock.now, padding, times)
         return self._room
 
     async def _wait(self, seconds: float) -> None:

@@ -25,7 +25,7 @@ SCOPES = {
     "backend/turns/services/queue/begin_waiting.py",
     "chat_shell/app.py",
     "chat_shell/servers/http/turn_response.py",
-    "chat_shell/sealed/summary_attempt.py",
+    "chat_shell/sealed/summary_writer.py",
     "chat_shell/tools/mcp/child_streams.py",
     "chat_shell/tools/mcp/sessions.py",
     "chat_shell/tools/services/served_catalogue.py",

@@ -6,6 +6,7 @@ import orjson
 from pydantic import ValidationError
 
 from chat_shell.sealed.codes import AnswerReason, Confidence, GateCode
+from chat_shell.sealed.gate import judging
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Verdict
 from tests.leaks.loud import main
@@ -31,6 +32,5 @@ def let_out(reply: bytes, case: object) -> Verdict:
 
 
 if __name__ == "__main__":
-    app = importlib.import_module("chat_shell.app")
-    app.judge = let_out  # type: ignore[attr-defined]
-    main(app, importlib.import_module("chat_shell.settings"))
+    judging.judge = let_out
+    main(importlib.import_module("chat_shell.app"), importlib.import_module("chat_shell.settings"))

@@ -4,18 +4,21 @@ All steps are asked, so that a rewrite learns of every mistake at once; any find
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from chat_shell.sealed.codes import GateCode
 from chat_shell.sealed.gate.canary import canary_hits
-from chat_shell.sealed.gate.case import GateCase
+from chat_shell.sealed.gate.case import GateCase, prepare
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES, Candidate, parse
+from chat_shell.sealed.gate.version import GATE_VERSION
+from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked, Refused, Verdict
+from chat_shell.sealed.verdicts import Blocked, Judge, Refused, Verdict
 from shared.disclosure.canonical import CLAUSES, Piece, compose, parts_of, pieces, unreadable
 from shared.disclosure.combinations import alike_findings, containment_findings, retelling_findings, term_findings
 from shared.disclosure.folding import fold
-from shared.disclosure.languages import has_other_words, language_of
+from shared.disclosure.languages import Language, has_other_words, language_of
 from shared.disclosure.outlines import follows_outline
 from shared.disclosure.passages import shares_passage
 from shared.disclosure.readings import is_hidden_in
@@ -25,6 +28,23 @@ from shared.plain_text.orders import is_order_to_model
 
 MAX_PHRASES = 40
 """Words and phrases that a rewrite is told of."""
+
+
+class CodeGate:
+    """The gate: plain code that trusts no model."""
+
+    version = GATE_VERSION
+
+    def prepare(
+        self,
+        chunks: Sequence[ProtectedChunk],
+        user_words: str,
+        canaries: Sequence[str],
+        siblings: Sequence[ProtectedChunk],
+        language: Language | None,
+    ) -> Judge:
+        """Read the chunks of one search; see `prepare`."""
+        return partial(judge, case=prepare(chunks, user_words, canaries, siblings, language))
 
 
 def judge(reply: bytes, case: GateCase) -> Verdict:

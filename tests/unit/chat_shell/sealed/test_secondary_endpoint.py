@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from chat_shell.app import TOOL_TIMEOUT_SECONDS, secondary_endpoint, tool_timeout_seconds
 from chat_shell.models.configured.entries import ModelEntry
-from chat_shell.sealed.room_parts import OUTCOME_TIMEOUT_SECONDS, RoomTimes
+from chat_shell.sealed.room import OUTCOME_TIMEOUT_SECONDS, RoomTimes
 from chat_shell.settings import Settings
 from shared.environment import WrongSetting, read_settings
 
