@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.wiring import AgentPackage, build_agents
+from backend.agents.wiring import build_agents
 from backend.chat_shell_client.chosen import connect_chat_shell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
@@ -38,6 +38,7 @@ from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
 from backend.identity.services import Authenticate, KeyAdministration
 from backend.identity.wiring import RefreshKeys, build_identity
+from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.wiring import KnowledgePackage, build_knowledge
 from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, TurnRates
@@ -50,13 +51,13 @@ from backend.prompt.services.read_prompts import ReadPrompts
 from backend.reaching import naming_setting, open_event_store, reach_database
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.results import forget_results_of
-from backend.restricted.wiring import build_restricted_services, outgoing_check
+from backend.restricted.wiring import RestrictedTerms, build_restricted, outgoing_check
 from backend.retention.wiring import build_retention
 from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.streams.wiring import Streams
 from backend.turns.services.cited_documents import CitedDocuments
-from backend.turns.services.request.uploads_by_id import UploadsById
+from backend.turns.services.request.model_names import ModelNames
 from backend.turns.services.resume.recover_turn import RecoverTurn
 from backend.turns.services.resume.recovery import Recovery
 from backend.turns.services.run.lease import TurnLease
@@ -187,14 +188,17 @@ def _log_hanging(running: StillRunning) -> None:
 
 
 async def _build(settings: Settings, database: Database, certificates: Certificates, stack: AsyncExitStack) -> Backend:
-    clock, supervisor, limits = SystemClock(), Supervisor(LoggingFailureObserver(), random.random), _limits(settings)
+    clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     streams, rate_counts, admission = await _event_store(settings, database, supervisor, clock, stack)
     knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
     files, vector_stores = _uploads(settings, database, knowledge, clock, supervisor)
     chat_shell, file_indexes = _chat_shell(settings, clock, certificates, stack), vector_stores.file_indexes
     agents = build_agents(database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock)
-    conversations = build_conversations(database, agents.labelled, clock, secret)
+    labelled = LabelAccess(knowledge.store, agents.open_files)
+    conversations = build_conversations(database, labelled, clock, secret)
+    terms = RestrictedTerms(_limits(settings), policy.timeout, secret)
+    restricted = build_restricted(database, knowledge.ports, vector_stores.uploads, agents.open_files, terms)
     ports = TurnPorts(
         chat_shell=chat_shell,
         conversations=conversations.store,
@@ -209,7 +213,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         background=supervisor,
         documents=knowledge.reader,
         withheld=conversations.services.withheld,
-        files=UploadsById(files.services, file_indexes),
+        files=vector_stores.uploads,
         agent_files=file_indexes,
         rates=_rates(settings, rate_counts, supervisor, stack),
     )
@@ -226,9 +230,8 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         meaning=meaning,
         knowledge=knowledge,
         files=files,
-        vector_stores=vector_stores,
-        restricted=build_restricted_services(database, knowledge.ports, limits, secret, policy.timeout, agents.uploads),
-        turns=(turns := turn_services(ports, _sources(ports, knowledge, agents), policy, admission)),
+        parts=(vector_stores.part, restricted),
+        turns=(turns := turn_services(ports, _sources(ports, knowledge, labelled, agents.models), policy, admission)),
         agents=agents,
         lookups=build_lookup_services(ports, knowledge.services, policy, admission),
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
@@ -243,9 +246,9 @@ def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompt
     return ReadPrompts(conversations.turns, conversations.store, access, withheld, agents)
 
 
-def _sources(ports: TurnPorts, knowledge: KnowledgePackage, agents: AgentPackage) -> TurnSources:
-    context = turn_context(ports, knowledge.store, agents.labelled, knowledge.descriptions)
-    return TurnSources(context, agents.models, ports.withheld, CitedDocuments(knowledge.store))
+def _sources(ports: TurnPorts, knowledge: KnowledgePackage, labelled: LabelAccess, models: ModelNames) -> TurnSources:
+    context = turn_context(ports, knowledge.store, labelled, knowledge.descriptions)
+    return TurnSources(context, models, ports.withheld, CitedDocuments(knowledge.store))
 
 
 def _identity(

@@ -11,6 +11,7 @@ from backend.files.services import CLEAR_FILES_SECONDS
 from backend.files.wiring import FilePackage
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
+from backend.foundation.services.parts import Part
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
 from backend.identity.services import REFRESH_TOKEN_KEYS_SECONDS, WRITE_USES_SECONDS, Authenticate, KeyAdministration
@@ -20,15 +21,10 @@ from backend.knowledge.wiring import KnowledgePackage
 from backend.mcp.chosen import McpLibrary
 from backend.mcp.services.use_cases import LookupServices
 from backend.prompt.services.read_prompts import ReadPrompts
-from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS
-from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS
-from backend.restricted.services.use_cases import RestrictedServices
 from backend.retention.services.sweeping import SWEEP_SECONDS
 from backend.retention.wiring import RetentionPackage
 from backend.turns.services.resume.recovery import Recovery
 from backend.turns.services.use_cases import TurnServices
-from backend.vector_stores.services.reading import READERS
-from backend.vector_stores.wiring import VectorStorePackage
 
 
 @dataclass(frozen=True)
@@ -46,8 +42,7 @@ class Backend:
     meaning: EmbeddingPackage
     knowledge: KnowledgePackage
     files: FilePackage
-    vector_stores: VectorStorePackage
-    restricted: RestrictedServices
+    parts: tuple[Part, ...]
     turns: TurnServices
     agents: AgentPackage
     lookups: LookupServices
@@ -60,17 +55,17 @@ class Backend:
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
         beneath = (self.readiness, self.once, self.authenticate, self.api_keys)
-        knowledge = (self.knowledge.services, self.files.services, self.vector_stores.services, self.restricted)
+        knowledge = (self.knowledge.services, self.files.services)
+        parts = (service for part in self.parts for service in part.services)
         providers = (self.meaning.embeddings, self.meaning.moderations)
         agents, files = self.agents.agents, self.files.services
         turns = (self.conversations, self.prompts, self.turns, agents, self.agents.members)
         people = self.retention.services(agents, self.conversations, self.turns.responses, files)
-        return (*beneath, *knowledge, *providers, *turns, McpLibrary(), self.lookups, *people)
+        return (*beneath, *parts, *knowledge, *providers, *turns, McpLibrary(), self.lookups, *people)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
         """What runs beside the requests until this process drains."""
-        forgetting, closing = self.restricted.forgetting, self.restricted.closing
         repeat, refresh = self.supervisor.repeat_forever, self.refresh_token_keys
         if_tokens = (partial(repeat, "token_keys", refresh, REFRESH_TOKEN_KEYS_SECONDS),) if refresh else ()
         return (
@@ -78,13 +73,11 @@ class Backend:
             partial(repeat, "takeovers", self.recovery.take, self.recovery.seconds_between_looks),
             partial(repeat, "turn_rates", self.turns.rates.step, 0.0),
             partial(repeat, "waiting_turns", self.turns.waiting.step, 0.0),
-            partial(repeat, "forget_searches", forgetting.forget, FORGET_SEARCHES_SECONDS),
-            partial(repeat, "close_searches", closing.close, CLOSE_SEARCHES_SECONDS),
+            *(partial(repeat, *loop) for part in self.parts for loop in part.loops),
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
             partial(repeat, "write_key_uses", self.authenticate.uses.write, WRITE_USES_SECONDS),
             partial(repeat, "clear_files", self.files.clearing.clear, CLEAR_FILES_SECONDS),
             partial(repeat, "write_activity", self.knowledge.active.write, WRITE_ACTIVITY_SECONDS),
-            *(partial(repeat, f"read_files_{each}", self.vector_stores.reading.step, 0.0) for each in range(READERS)),
             *if_tokens,
             partial(repeat, "retention", self.retention.retention.sweep, SWEEP_SECONDS),
             partial(repeat, "keep_index", self.maintenance, 0.0),

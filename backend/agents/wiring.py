@@ -11,9 +11,7 @@ from backend.agents.services.agents import AgentCatalogue
 from backend.agents.sql.store import SqlAgentStore
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.foundation.sql.database import Database
-from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.services.knowledge_access import LabelAccess
-from backend.restricted.services.use_cases import UploadAccess
+from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
 from backend.turns.services.request.model_catalogue import ModelCatalogue
 from backend.turns.services.request.model_names import ModelNames
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
@@ -22,14 +20,13 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class AgentPackage:
-    """The use cases of agents, the names of models with those of agents among them, and who may use what of them."""
+    """The use cases of agents, the names of models with those of agents among them, and who may use their files."""
 
     models: ModelNames
     presets: AgentPresets
-    labelled: LabelAccess
     agents: AgentCatalogue
     members: AgentMembers
-    uploads: UploadAccess
+    open_files: OpenFileIndexes
 
 
 def build_agents(
@@ -40,6 +37,4 @@ def build_agents(
     presets = AgentPresets(store)
     models = ModelNames(ModelCatalogue(chat_shell, clock), presets)
     agents = AgentCatalogue(store, knowledge, models, ToolCatalogue(chat_shell, clock), files, clock)
-    file_indexes = partial(open_agent_files, store)
-    uploads = UploadAccess(files.files, files.file_indexes, file_indexes)
-    return AgentPackage(models, presets, LabelAccess(knowledge, file_indexes), agents, AgentMembers(store), uploads)
+    return AgentPackage(models, presets, agents, AgentMembers(store), partial(open_agent_files, store))

@@ -96,10 +96,19 @@ class Files:
         Raises:
             NotFound: the caller has no such file.
         """
-        file = await self._store.find(file_id)
-        if file is None or (file.tenant, file.user_id) != (caller.tenant, caller.user_id):
+        file = await self._own(caller, file_id)
+        if file is None:
             raise NotFound("There is no such file.", param="file_id")
         return file
+
+    async def has(self, caller: Caller, file_id: str) -> bool:
+        """Return whether the caller has this file."""
+        return await self._own(caller, file_id) is not None
+
+    async def _own(self, caller: Caller, file_id: str) -> StoredFile | None:
+        file = await self._store.find(file_id)
+        is_own = file is not None and (file.tenant, file.user_id) == (caller.tenant, caller.user_id)
+        return file if is_own else None
 
     async def page(self, caller: Caller, page: PageQuery, purpose: str | None) -> FilePage:
         """Return a page of the caller's files.

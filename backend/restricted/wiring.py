@@ -1,34 +1,58 @@
 """The services of restricted knowledge, built over the database and the services of knowledge."""
 
 from datetime import timedelta
+from typing import NamedTuple
 
+from backend.foundation.services.parts import Loop, Part
 from backend.foundation.sql.database import Database
-from backend.knowledge.ports.knowledge import ProtectedKnowledge
+from backend.knowledge.ports.knowledge import OpenFileIndexes, ProtectedKnowledge
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS, CloseSearches
+from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS, ForgetSearches
 from backend.restricted.services.outgoing_check import OutgoingCheck
-from backend.restricted.services.restricted_audit import RestrictedAudit
-from backend.restricted.services.sealed_search import RestrictedUse
-from backend.restricted.services.use_cases import RestrictedServices, UploadAccess, build_restricted
+from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
+from backend.restricted.services.sealed_outcomes import SealedOutcomes
+from backend.restricted.services.sealed_search import SealedSearches
+from backend.restricted.services.ticket_access import TicketAccess
+from backend.restricted.services.ticketed_files import TicketedFiles
+from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
+from backend.vector_stores.services.uploads_by_id import UploadsById
 from shared.clock import Clock
 
 
-def build_restricted_services(
+class RestrictedTerms(NamedTuple):
+    """The operator's limits and the longest time of a turn; `secret` is the key of tickets, canaries and hashes."""
+
+    limits: RestrictedLimits
+    turn_time: timedelta
+    secret: str
+
+
+def build_restricted(
     database: Database,
     knowledge: KnowledgePorts,
-    limits: RestrictedLimits,
-    secret: str,
-    turn_time: timedelta,
-    uploads: UploadAccess,
-) -> RestrictedServices:
-    """Build the use cases; `secret` is the key of `RestrictedUse`."""
-    ledger, clock = SqlRestrictedLedger(database), knowledge.clock
+    uploads: UploadsById,
+    open_file_indexes: OpenFileIndexes,
+    terms: RestrictedTerms,
+) -> Part:
+    """Build the package."""
+    ledger, store, clock, secret = SqlRestrictedLedger(database), knowledge.store, knowledge.clock, terms.secret
     audit = RestrictedAudit(ledger, LoggingSafeSummaryObserver(), clock, secret)
-    use = RestrictedUse(ledger, audit, limits, clock, secret)
-    return build_restricted(use, SqlAuditTrail(database), knowledge, turn_time, uploads)
+    access = TicketAccess(store, open_file_indexes, audit, clock, secret)
+    services = (
+        TicketedKnowledge(store, knowledge.retrieval, access),
+        TicketedFiles(uploads, store, access),
+        SealedSearches(access, knowledge.retrieval, ledger, audit, terms.limits, secret),
+        SealedOutcomes(access, ledger, audit, clock, secret),
+        ReadAudit(SqlAuditTrail(database), secret),
+    )
+    close = CloseSearches(ledger, audit, clock, terms.turn_time).close
+    forgetting = Loop("forget_searches", ForgetSearches(ledger, clock).forget, FORGET_SEARCHES_SECONDS)
+    return Part(services, (forgetting, Loop("close_searches", close, CLOSE_SEARCHES_SECONDS)))
 
 
 def outgoing_check(database: Database, protected: ProtectedKnowledge, clock: Clock, secret: str) -> OutgoingCheck:

@@ -1,18 +1,20 @@
 """The services of vector stores, built over those of knowledge and of files."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from backend.files.ports import FileStore
 from backend.files.services import Files
+from backend.foundation.services.parts import Loop, Part
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.services.active_bases import ActiveBases
 from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
 from backend.knowledge.services.use_cases import KnowledgePorts
-from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
-from backend.vector_stores.services.store_files import StoreFilePorts
-from backend.vector_stores.services.use_cases import VectorStoreServices, build_vector_store_services
+from backend.vector_stores.services.file_indexes import FileIndexes
+from backend.vector_stores.services.reading import READERS, AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.search import SearchStore
+from backend.vector_stores.services.store_files import StoreFiles
+from backend.vector_stores.services.stores import VectorStores
+from backend.vector_stores.services.uploads_by_id import UploadsById
 
 
 class LowerPackages(NamedTuple):
@@ -26,22 +28,23 @@ class LowerPackages(NamedTuple):
     files: Files
 
 
-@dataclass(frozen=True)
-class VectorStorePackage:
-    """The use cases, and what runs beside the requests."""
+class VectorStorePackage(NamedTuple):
+    """What the package adds to the process, and the texts of uploaded files for the packages above."""
 
-    services: VectorStoreServices
-    reading: AttachedFileReading
+    part: Part
     file_indexes: FileIndexes
+    uploads: UploadsById
 
 
 def build_vector_stores(lower: LowerPackages, *, is_only_replica: bool) -> VectorStorePackage:
     """Build the package."""
-    ports, bell = lower.knowledge, WakeSignal()
-    attached = StoreFilePorts(ports.store, lower.attachments, lower.files, bell, ports.clock)
-    reading = ReadingPorts(lower.attachments, lower.file_store, ports.store, ports.reader, ports.clock)
-    return VectorStorePackage(
-        build_vector_store_services(ports, lower.bases, attached, lower.active),
-        AttachedFileReading(reading, bell, is_only_replica=is_only_replica),
-        FileIndexes(FileIndexPorts(ports.store, lower.attachments, lower.file_store, bell, ports.clock)),
-    )
+    bell, attachments, files = WakeSignal(), lower.attachments, lower.files
+    store, clock = lower.knowledge.store, lower.knowledge.clock
+    store_files = StoreFiles(store, attachments, files, bell, clock)
+    stores = VectorStores(lower.bases, attachments, store_files, lower.active)
+    terms = ReadingTerms(is_only_replica)
+    reading = AttachedFileReading(attachments, lower.file_store, store, lower.knowledge.reader, bell, terms)
+    loops = [Loop(f"read_files_{each}", reading.step) for each in range(READERS)]
+    file_indexes = FileIndexes(store, attachments, lower.file_store, bell, clock)
+    part = Part((stores, store_files, SearchStore(store, lower.knowledge.retrieval)), tuple(loops))
+    return VectorStorePackage(part, file_indexes, UploadsById(files, file_indexes))

@@ -19,9 +19,9 @@ from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from backend.turns.ports.files_by_id import FilesById, FilesOfAgents
-from backend.turns.services.request.uploads_by_id import UploadsById
-from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
+from backend.vector_stores.services.file_indexes import FileIndexes
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.uploads_by_id import UploadsById
 from shared.errors import NotFound
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, FakeText, NotingReader
 from tests.fakes.clock import FakeClock
@@ -91,10 +91,8 @@ async def cabinet(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     clock, bell, reader = FakeClock(), WakeSignal(), NotingReader()
     store, knowledge = SqlFileStore(database, clock), SqlKnowledgeStore(database, clock)
     attachments = SqlAttachmentStore(database, clock)
-    reading = AttachedFileReading(
-        ReadingPorts(attachments, store, knowledge, reader, clock), bell, is_only_replica=False
-    )
-    file_indexes = FileIndexes(FileIndexPorts(knowledge, attachments, store, bell, clock))
+    reading = AttachedFileReading(attachments, store, knowledge, reader, bell, ReadingTerms(is_only_replica=False))
+    file_indexes = FileIndexes(knowledge, attachments, store, bell, clock)
     files = Files(store, clock, FileQuota())
     await migrate(database)
     running = make_supervisor().start("read_files", reading.step)

@@ -27,7 +27,7 @@ from backend.retention.domain import Person
 from backend.retention.services.user_erasure import UserErasure
 from backend.retention.sql.people import SqlPersonStore
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
-from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
+from backend.vector_stores.services.file_indexes import FileIndexes
 from backend.vector_stores.services.reading import WakeSignal
 from tests.contract.store_cases import T0, database_url, migrated
 from tests.fakes.chat_shell_models import FakeModelLister
@@ -117,7 +117,7 @@ async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[K
     async with migrated(database_url(request.param, request, tmp_path)) as database:
         clock, bell, house = FakeClock(), WakeSignal(), TurnHouse()
         knowledge, store = SqlKnowledgeStore(database, clock), SqlFileStore(database, clock)
-        file_indexes = FileIndexes(FileIndexPorts(knowledge, SqlAttachmentStore(database, clock), store, bell, clock))
+        file_indexes = FileIndexes(knowledge, SqlAttachmentStore(database, clock), store, bell, clock)
         agent_files = AgentFiles(Files(store, clock, FileQuota()), file_indexes)
         models, tools = house.services.models, ToolCatalogue(FakeModelLister(), clock)
         agents = AgentCatalogue(SqlAgentStore(database), knowledge, models, tools, agent_files, clock)

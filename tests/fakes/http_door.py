@@ -24,6 +24,7 @@ from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import Caller, KeyRole
 from backend.identity.ports import CallerOfToken
 from backend.identity.services import Authenticate, KeyAdministration
+from backend.knowledge.ports.knowledge import Retrieval
 from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
 from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
@@ -33,17 +34,22 @@ from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLooku
 from backend.mcp.services.use_cases import build_lookups
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
-from backend.restricted.services.restricted_audit import RestrictedAudit
-from backend.restricted.services.sealed_search import RestrictedUse
-from backend.restricted.services.use_cases import UploadAccess, build_restricted
+from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
+from backend.restricted.services.sealed_outcomes import SealedOutcomes
+from backend.restricted.services.sealed_search import SealedSearches
+from backend.restricted.services.ticket_access import TicketAccess
+from backend.restricted.services.ticketed_files import TicketedFiles
+from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
 from backend.retention.services.exporting import PersonExport
 from backend.retention.services.user_erasure import UserErasure
 from backend.routes import BEFORE_BODIES, METRICS_ROUTERS, ROUTERS
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
-from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
-from backend.vector_stores.services.store_files import StoreFilePorts
-from backend.vector_stores.services.use_cases import build_vector_store_services
+from backend.vector_stores.services.file_indexes import FileIndexes
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.search import SearchStore
+from backend.vector_stores.services.store_files import StoreFiles
+from backend.vector_stores.services.stores import VectorStores
+from backend.vector_stores.services.uploads_by_id import UploadsById
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.chunk_vectors import FakeChunkVectors
 from tests.fakes.meaning import FakeEmbedder, FakeModerator
@@ -114,17 +120,16 @@ class FakeHouse:
             self.turns.descriptions,
             KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None, EmbeddingPace()),
         )
-        attached = StoreFilePorts(self.knowledge, self.attachments, files, bell, self.clock)
-        reading = ReadingPorts(self.attachments, self.files, self.knowledge, knowledge.reader, self.clock)
-        self.reading = AttachedFileReading(reading, bell, is_only_replica=False)
-        file_indexes = FileIndexes(FileIndexPorts(self.knowledge, self.attachments, self.files, bell, self.clock))
+        store_files = StoreFiles(self.knowledge, self.attachments, files, bell, self.clock)
+        terms = ReadingTerms(is_only_replica=False)
+        self.reading = AttachedFileReading(self.attachments, self.files, self.knowledge, knowledge.reader, bell, terms)
+        file_indexes = FileIndexes(self.knowledge, self.attachments, self.files, bell, self.clock)
         agent_files = AgentFiles(files, file_indexes)
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
         policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
         restricted = RestrictedLookup(self.chat_shell, outgoing, self.admission, self.clock, policy)
         models, tools = self.turns.services.models, ToolCatalogue(self.chat_shell, self.clock)
         agents = AgentCatalogue(self.turns.agents, self.knowledge, models, tools, agent_files, self.clock)
-        audit = RestrictedAudit(self.ledger, self.safe_summaries, self.clock, SECRET)
         return (
             McpLibrary(),
             *self._people(agents, files),
@@ -142,14 +147,22 @@ class FakeHouse:
             Moderations(self.moderator, MODERATION_MODEL if self.moderator else "", self.admission),
             of_knowledge,
             files,
-            build_vector_store_services(knowledge, of_knowledge.bases, attached, active),
-            build_restricted(
-                RestrictedUse(self.ledger, audit, self.limits, self.clock, SECRET),
-                self.ledger,
-                knowledge,
-                timedelta(minutes=10),
-                UploadAccess(files, file_indexes, partial(open_agent_files, self.turns.agents)),
-            ),
+            VectorStores(of_knowledge.bases, self.attachments, store_files, active),
+            store_files,
+            SearchStore(self.knowledge, retrieval),
+            *self._restricted(retrieval, UploadsById(files, file_indexes)),
+        )
+
+    def _restricted(self, retrieval: Retrieval, uploads: UploadsById) -> tuple[object, ...]:
+        audit = RestrictedAudit(self.ledger, self.safe_summaries, self.clock, SECRET)
+        open_files = partial(open_agent_files, self.turns.agents)
+        access = TicketAccess(self.knowledge, open_files, audit, self.clock, SECRET)
+        return (
+            TicketedKnowledge(self.knowledge, retrieval, access),
+            TicketedFiles(uploads, self.knowledge, access),
+            SealedSearches(access, retrieval, self.ledger, audit, self.limits, SECRET),
+            SealedOutcomes(access, self.ledger, audit, self.clock, SECRET),
+            ReadAudit(self.ledger, SECRET),
         )
 
     def _people(self, agents: AgentCatalogue, files: Files) -> tuple[UserErasure, PersonExport]:

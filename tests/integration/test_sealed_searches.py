@@ -11,28 +11,22 @@ import pytest
 from sqlalchemy import Connection, text
 
 from backend.agents.services.agent_access import open_agent_files
-from backend.extraction.formats.reader import LibraryDocumentReader
-from backend.files.domain import FileQuota
-from backend.files.services import Files
 from backend.foundation.sql.database import Database
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
-from backend.knowledge.services.use_cases import KnowledgePorts
-from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.restricted.domain.restricted import AuditQuery, AuditRecord, SearchRequest
+from backend.restricted.services.close_searches import CloseSearches
 from backend.restricted.services.forget_searches import ForgetSearches
 from backend.restricted.services.restricted_audit import RestrictedAudit
-from backend.restricted.services.sealed_outcomes import Outcome
-from backend.restricted.services.sealed_search import RestrictedUse
-from backend.restricted.services.use_cases import RestrictedServices, UploadAccess, build_restricted
+from backend.restricted.services.sealed_outcomes import Outcome, SealedOutcomes
+from backend.restricted.services.sealed_search import SealedSearches
+from backend.restricted.services.ticket_access import TicketAccess
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.tables import metadata
-from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
-from backend.vector_stores.services.reading import WakeSignal
 from shared.errors import Conflict
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import AnswerReason, Decision, Failure, SummaryVersions
@@ -43,7 +37,6 @@ from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeSafeSummaryObserver
 from tests.fakes.store_agents import FakeAgentStore
-from tests.fakes.store_files import FakeFiles
 
 SECRET = "secret"
 TURN_TIME = timedelta(minutes=1)
@@ -54,7 +47,9 @@ PASSAGE = "Quarterly zinc targets are missed in the Harbour plant"
 class House(NamedTuple):
     """The use cases over a database, whose base `kb_a` has 100 chunks; bob is restricted in it."""
 
-    services: RestrictedServices
+    searches: SealedSearches
+    outcomes: SealedOutcomes
+    closing: CloseSearches
     knowledge: SqlKnowledgeStore
     ledger: SqlRestrictedLedger
     database: Database
@@ -82,18 +77,12 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await store.create_base(make_base(), "ann")
         await put(store, "a.md", [f"{PASSAGE} {number}." for number in range(100)])
         await store.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)
-        knowledge = KnowledgePorts(store, SqlRetrieval(database), LibraryDocumentReader(), clock)
         audit = RestrictedAudit(ledger, FakeSafeSummaryObserver(), clock, SECRET)
-        use = RestrictedUse(ledger, audit, LIMITS, clock, SECRET)
-        files = FakeFiles()
-        file_indexes = FileIndexes(
-            FileIndexPorts(store, SqlAttachmentStore(database, clock), files, WakeSignal(), clock)
-        )
-        uploads = UploadAccess(
-            Files(files, clock, FileQuota()), file_indexes, partial(open_agent_files, FakeAgentStore())
-        )
+        access = TicketAccess(store, partial(open_agent_files, FakeAgentStore()), audit, clock, SECRET)
         yield House(
-            build_restricted(use, SqlAuditTrail(database), knowledge, TURN_TIME, uploads),
+            SealedSearches(access, SqlRetrieval(database), ledger, audit, LIMITS, SECRET),
+            SealedOutcomes(access, ledger, audit, clock, SECRET),
+            CloseSearches(ledger, audit, clock, TURN_TIME),
             store,
             ledger,
             database,
@@ -122,7 +111,7 @@ def answer(search_id: str) -> Outcome:
 
 
 async def test_a_search_is_cut_released_kept_and_forgotten(house: House) -> None:
-    searches, outcomes = house.services.searches, house.services.outcomes
+    searches, outcomes = house.searches, house.outcomes
     first = await searches.search(house.ticket(), *ask())
     assert (len(first.chunks), first.refusal, first.whole) == (20, None, False)
     told = await outcomes.report(house.ticket(), answer(first.search_id))
@@ -141,31 +130,30 @@ async def test_a_search_is_cut_released_kept_and_forgotten(house: House) -> None
 
 
 async def test_a_search_whose_outcome_never_comes_is_on_record_as_refused(house: House) -> None:
-    services = house.services
-    reported = await services.searches.search(house.ticket(), *ask())
-    await services.outcomes.report(house.ticket(), answer(reported.search_id))
-    lost = await services.searches.search(house.ticket(1), *ask("zinc of the plant"))
+    reported = await house.searches.search(house.ticket(), *ask())
+    await house.outcomes.report(house.ticket(), answer(reported.search_id))
+    lost = await house.searches.search(house.ticket(1), *ask("zinc of the plant"))
     house.clock.advance(119)
-    await services.closing.close()
+    await house.closing.close()
     assert [record.search_id for record in await records(house)] == [reported.search_id]
     house.clock.advance(1)
-    await services.closing.close()
-    await services.closing.close()
+    await house.closing.close()
+    await house.closing.close()
     _, record = await records(house)
     assert (record.search_id, record.turn_id, record.decision) == (lost.search_id, "resp_1", Decision.REFUSE)
     assert (record.reason, record.chunks_sent) == (Failure.AUDIT_UNAVAILABLE, len(lost.chunks))
     assert record.budget_after is not None
     with pytest.raises(Conflict):
-        await services.outcomes.report(house.ticket(1), answer(lost.search_id))
+        await house.outcomes.report(house.ticket(1), answer(lost.search_id))
 
 
 async def test_a_search_of_a_base_that_is_gone_is_closed_before_it_is_forgotten(house: House) -> None:
-    lost = await house.services.searches.search(house.ticket(), *ask())
+    lost = await house.searches.search(house.ticket(), *ask())
     await house.knowledge.delete_base("kb_a")
     house.clock.advance(40 * 86_400)
     forget = ForgetSearches(house.ledger, house.clock)
     await forget.forget()
-    await house.services.closing.close()
+    await house.closing.close()
     assert [record.search_id for record in await records(house)] == [lost.search_id]
     await forget.forget()
     assert await house.ledger.find_search(lost.search_id) is None
@@ -178,7 +166,7 @@ async def records(house: House) -> tuple[AuditRecord, ...]:
 
 async def test_50_searches_at_once_share_one_budget(house: House) -> None:
     answers = await asyncio.gather(
-        *(house.services.searches.search(house.ticket(turn), *ask(f"{QUERY} {turn}")) for turn in range(50))
+        *(house.searches.search(house.ticket(turn), *ask(f"{QUERY} {turn}")) for turn in range(50))
     )
     refusals = [one.refusal for one in answers]
     sent = {chunk.hit.chunk.id for one in answers for chunk in one.chunks}
@@ -190,9 +178,9 @@ async def test_50_searches_at_once_share_one_budget(house: House) -> None:
 
 
 async def test_no_word_of_query_or_base_is_in_the_tables_of_restricted_searches(house: House) -> None:
-    found = await house.services.searches.search(house.ticket(), *ask(f"{QUERY} walrus"))
-    await house.services.outcomes.report(house.ticket(), answer(found.search_id))
-    await house.services.searches.search(house.ticket(), *ask("walrus"))
+    found = await house.searches.search(house.ticket(), *ask(f"{QUERY} walrus"))
+    await house.outcomes.report(house.ticket(), answer(found.search_id))
+    await house.searches.search(house.ticket(), *ask("walrus"))
     ours = [name for name in metadata.tables if name.startswith(("restricted_", "served_", "released_", "safe_"))]
 
     def rows(connection: Connection) -> str:

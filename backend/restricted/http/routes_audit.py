@@ -10,7 +10,7 @@ from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import ListPage, PrincipalName, unix_seconds
 from backend.identity.http.caller import AdminDep
 from backend.restricted.domain.restricted import AuditedBase, AuditQuery, AuditRecord, BudgetLeft
-from backend.restricted.services.use_cases import RestrictedServices
+from backend.restricted.services.restricted_audit import ReadAudit
 from shared.models.safe_summary import (
     AnswerReason,
     Decision,
@@ -24,7 +24,7 @@ from shared.models.safe_summary import (
 
 REASONS = tuple(reason.value for kind in get_args(Reason) for reason in kind)
 
-ServicesDep = Annotated[RestrictedServices, Depends(service_of(RestrictedServices))]
+AuditDep = Annotated[ReadAudit, Depends(service_of(ReadAudit))]
 router = new_router("Audit")
 
 
@@ -78,14 +78,12 @@ class RecordList(ListPage[ShownRecord]):
 
 
 @router.get("/v1/audit/safe_summaries", summary="List the audit records of restricted searches")
-async def list_safe_summaries(
-    services: ServicesDep, admin: AdminDep, page: Annotated[AuditPageQuery, Query()]
-) -> RecordList:
+async def list_safe_summaries(audit: AuditDep, admin: AdminDep, page: Annotated[AuditPageQuery, Query()]) -> RecordList:
     """Return a page of the records of the administrator's tenant, the newest first unless asked otherwise.
 
     `user_id` selects a user of that tenant, by the user id of API keys; records of forged tickets belong to no user.
     """
-    found = await services.audit.page(admin, page)
+    found = await audit.page(admin, page)
     shown = [_shown(record) for record in found.records]
     return RecordList.of(shown, [record.id for record in shown], has_more=found.has_more)
 

@@ -12,7 +12,10 @@ from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.services.document_text import TextPage
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.http.sealed_shapes import outcome_in, sealed_part
-from backend.restricted.services.use_cases import RestrictedServices
+from backend.restricted.services.sealed_outcomes import SealedOutcomes
+from backend.restricted.services.sealed_search import SealedSearches
+from backend.restricted.services.ticketed_files import TicketedFiles
+from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
 from backend.search.domain.chunks import ChunkHit
 from shared.certificates import HAS_CERTIFICATE
 from shared.errors import Unauthenticated
@@ -42,47 +45,52 @@ async def _service_token(request: Request, options: OptionsDep, credentials: Bea
         raise Unauthenticated("The service token is not valid.")
 
 
-ServicesDep = Annotated[RestrictedServices, Depends(service_of(RestrictedServices))]
+KnowledgeDep = Annotated[TicketedKnowledge, Depends(service_of(TicketedKnowledge))]
+FilesDep = Annotated[TicketedFiles, Depends(service_of(TicketedFiles))]
+SearchesDep = Annotated[SealedSearches, Depends(service_of(SealedSearches))]
+OutcomesDep = Annotated[SealedOutcomes, Depends(service_of(SealedOutcomes))]
 router = new_router("Internal")
 router.include_in_schema = False
 router.dependencies.append(Depends(_service_token))
 
 
 @router.post(KNOWLEDGE_PATH + "/search")
-async def search_by_ticket(body: SearchByTicket, services: ServicesDep) -> SealedSearchAnswer | SearchAnswer:
+async def search_by_ticket(
+    body: SearchByTicket, knowledge: KnowledgeDep, searches: SearchesDep
+) -> SealedSearchAnswer | SearchAnswer:
     """Search the ticket's bases."""
     request = SearchRequest(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens)
     if body.sealed is not None:
-        answer = await services.searches.search(body.ticket, request, body.sealed)
+        answer = await searches.search(body.ticket, request, body.sealed)
         return SealedSearchAnswer(access_mode=AccessMode.RESTRICTED, whole=answer.whole, sealed=sealed_part(answer))
-    result = await services.ticketed.search(body.ticket, request)
+    result = await knowledge.search(body.ticket, request)
     return SearchAnswer(access_mode=result.access_mode, whole=result.whole, data=tuple(map(_found, result.hits)))
 
 
 @router.post(KNOWLEDGE_PATH + "/outcomes")
-async def report_outcome(body: ReportedOutcome, services: ServicesDep) -> OutcomeAnswer:
+async def report_outcome(body: ReportedOutcome, outcomes: OutcomesDep) -> OutcomeAnswer:
     """Record the outcome of a sealed search; a summary is released only after that."""
-    verdict = await services.outcomes.report(body.ticket, outcome_in(body))
+    verdict = await outcomes.report(body.ticket, outcome_in(body))
     return OutcomeAnswer(recorded=True, release=verdict.release, reason=verdict.reason)
 
 
 @router.post(KNOWLEDGE_PATH + "/documents")
-async def documents_by_ticket(body: DocumentsByTicket, services: ServicesDep) -> DocumentsAnswer:
+async def documents_by_ticket(body: DocumentsByTicket, knowledge: KnowledgeDep) -> DocumentsAnswer:
     """List the documents of the ticket's bases."""
-    documents = await services.ticketed.documents(body.ticket, body.knowledge_base_ids)
+    documents = await knowledge.documents(body.ticket, body.knowledge_base_ids)
     return DocumentsAnswer(data=tuple(map(_listed, documents)))
 
 
 @router.post(KNOWLEDGE_PATH + "/read")
-async def read_by_ticket(body: ReadByTicket, services: ServicesDep) -> KnowledgePage:
+async def read_by_ticket(body: ReadByTicket, knowledge: KnowledgeDep) -> KnowledgePage:
     """Read a page of a document of the ticket's bases."""
-    return _page(await services.ticketed.read(body.ticket, body.file_id, body.offset, body.limit))
+    return _page(await knowledge.read(body.ticket, body.file_id, body.offset, body.limit))
 
 
 @router.post(KNOWLEDGE_PATH + "/read_file")
-async def read_file_by_ticket(body: ReadByTicket, services: ServicesDep) -> KnowledgePage:
+async def read_file_by_ticket(body: ReadByTicket, files: FilesDep) -> KnowledgePage:
     """Read a page of a file that the ticket's user has attached to a message."""
-    return _page(await services.files.read(body.ticket, body.file_id, body.offset, body.limit))
+    return _page(await files.read(body.ticket, body.file_id, body.offset, body.limit))
 
 
 def _page(page: TextPage) -> KnowledgePage:

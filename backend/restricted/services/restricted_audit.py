@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from backend.identity.domain import Caller
-from backend.knowledge.domain.tickets import Ticket
 from backend.restricted.domain.released_results import user_hash
 from backend.restricted.domain.restricted import (
     AuditedBase,
@@ -18,9 +17,7 @@ from backend.restricted.domain.restricted import (
     preview_of,
 )
 from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger, SafeSummaryObserver
-from backend.restricted.services.ticket_access import TicketAccess
 from shared.clock import Clock
-from shared.errors import Unauthenticated
 from shared.ids import IdPrefix, new_id
 from shared.models.safe_summary import Decision, Failure, ReleasedSummary
 
@@ -37,18 +34,6 @@ class RestrictedAudit:
         self._observer = observer
         self._clock = clock
         self._secret = secret
-
-    async def verified(self, access: TicketAccess, ticket_text: str) -> Ticket:
-        """Return the ticket; a ticket that is not valid is put on record.
-
-        Raises:
-            Unauthenticated: the ticket is forged, malformed or expired.
-        """
-        try:
-            return access.verified(ticket_text)
-        except Unauthenticated:
-            await self._record_bad_ticket()
-            raise
 
     async def refuse(self, search: SealedSearch, reason: Failure, admission: SearchAdmission | None = None) -> None:
         """Record a search that was refused before anything was sent."""
@@ -98,7 +83,8 @@ class RestrictedAudit:
             budget_after=admission.budget_after if admission else None,
         )
 
-    async def _record_bad_ticket(self) -> None:
+    async def record_bad_ticket(self) -> None:
+        """Record that somebody has shown a ticket that is forged, malformed or expired."""
         now = self._clock.now()
         record = AuditRecord(
             id=new_id(IdPrefix.AUDIT_RECORD),

@@ -13,8 +13,10 @@ from backend.restricted.domain.restricted import (
     change_since,
     preview_of,
 )
-from backend.restricted.services.sealed_search import RestrictedUse, searched_bases, uncharged_search
-from backend.restricted.services.ticket_access import TicketAccess, wanted_bases
+from backend.restricted.ports.restricted import RestrictedLedger
+from backend.restricted.services.restricted_audit import RestrictedAudit
+from backend.restricted.services.ticket_access import TicketAccess, searched_bases, wanted_bases
+from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound
 from shared.models.safe_summary import (
     AnswerReason,
@@ -58,11 +60,19 @@ class Verdict(NamedTuple):
 
 
 class SealedOutcomes:
-    """Records outcomes, after memberships and base versions have been checked again."""
+    """Records outcomes, after memberships and base versions have been checked again.
 
-    def __init__(self, access: TicketAccess, use: RestrictedUse) -> None:
+    `secret` is the key of the digests by which an outcome is known again.
+    """
+
+    def __init__(
+        self, access: TicketAccess, ledger: RestrictedLedger, audit: RestrictedAudit, clock: Clock, secret: str
+    ) -> None:
         self._access = access
-        self._use = use
+        self._ledger = ledger
+        self._audit = audit
+        self._clock = clock
+        self._secret = secret
 
     async def report(self, ticket_text: str, outcome: Outcome) -> Verdict:
         """Record an outcome and return whether it may be released. The same outcome again changes nothing.
@@ -74,14 +84,14 @@ class SealedOutcomes:
             NotFound: this turn has no such search.
             Conflict: another outcome of this search is on record.
         """
-        ticket = await self._use.audit.verified(self._access, ticket_text)
+        ticket = await self._access.verified(ticket_text)
         wanted = wanted_bases(ticket, outcome.base_ids)
         _check(outcome)
         bindings = await self._access.memberships(ticket, wanted)
         today = searched_bases(bindings)
         charged = await self._charged(ticket, outcome, wanted)
         if charged is None:
-            search = uncharged_search(ticket, today, outcome.versions, self._use.clock.now())
+            search = self._access.search_of(ticket, today, outcome.versions)
             change = Failure.ACCESS_CHANGED if len(today) < len(wanted) else None
         else:
             search, change = charged.search, change_since(charged.search, today)
@@ -91,14 +101,14 @@ class SealedOutcomes:
 
     async def _is_paused(self, search: SealedSearch) -> bool:
         """Return whether the user was paused while this search ran, so that parallel searches do not evade a pause."""
-        return await self._use.ledger.is_paused(search.user_id, search.base_ids, self._use.clock.now())
+        return await self._ledger.is_paused(search.user_id, search.base_ids, self._clock.now())
 
     async def _settle(
         self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, change: Failure | None
     ) -> Verdict:
         is_released = outcome.released is not None and change is None
         ruling = Ruling(
-            digest=outcome_digest(self._use.secret, search, outcome.model_dump_json().encode()),
+            digest=outcome_digest(self._secret, search, outcome.model_dump_json().encode()),
             is_released=is_released,
             reason=change or outcome.reason,
         )
@@ -110,7 +120,7 @@ class SealedOutcomes:
             is_open_ask=outcome.is_open_ask,
             released=outcome.released if is_released else None,
         )
-        earlier = await self._use.audit.settle(settlement)
+        earlier = await self._audit.settle(settlement)
         if earlier is None:
             return Verdict(ruling.is_released, ruling.reason)
         if earlier.digest != ruling.digest:
@@ -120,7 +130,7 @@ class SealedOutcomes:
     def _record(
         self, search: SealedSearch, charged: ChargedSearch | None, outcome: Outcome, ruling: Ruling
     ) -> AuditRecord:
-        begun = self._use.audit.record_of(search, charged.admission if charged else None)
+        begun = self._audit.record_of(search, charged.admission if charged else None)
         released = outcome.released if ruling.is_released else None
         return begun.model_copy(
             update={
@@ -139,7 +149,7 @@ class SealedOutcomes:
         """Return the search that was charged for this turn; None where the sealed room refused before it."""
         if outcome.search_id is None:
             return None
-        charged = await self._use.ledger.find_search(outcome.search_id)
+        charged = await self._ledger.find_search(outcome.search_id)
         if charged is None or _turn_of(charged.search) != _turn_of(ticket):
             raise NotFound("There is no such search in this turn.", param="search_id")
         if frozenset(charged.search.base_ids) != wanted or charged.search.versions != outcome.versions:

@@ -1,7 +1,7 @@
 """Searches of restricted members, for the sealed room: the only way by which their text leaves this service."""
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
 from backend.knowledge.domain.knowledge import Binding
@@ -10,14 +10,13 @@ from backend.knowledge.ports.knowledge import Retrieval
 from backend.restricted.domain.canaries import document_canary
 from backend.restricted.domain.evidence import evidence_of
 from backend.restricted.domain.released_results import result_key
-from backend.restricted.domain.restricted import Candidate, SealedSearch, SearchAdmission, SearchedBase, SearchRequest
+from backend.restricted.domain.restricted import Candidate, SealedSearch, SearchAdmission, SearchRequest
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
-from backend.restricted.services.ticket_access import TicketAccess
+from backend.restricted.services.ticket_access import TicketAccess, searched_bases
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.fusion import FUSION_DEPTH
-from shared.clock import Clock
 from shared.errors import PermissionDenied
 from shared.ids import IdPrefix, new_id
 from shared.models.knowledge_api import MAX_SEALED_CHUNKS
@@ -58,26 +57,27 @@ class SealedAnswer(NamedTuple):
     translatable_base_ids: tuple[str, ...] = ()
 
 
-class RestrictedUse(NamedTuple):
-    """What restricted searches share: limits, records and time.
+class SealedSearches:
+    """Charged searches; whatever the role of the user, their text is for the sealed room alone.
 
-    `secret` is the key of tickets, canaries, cache keys and user hashes.
+    `secret` is the key of canaries and of the names of results.
     """
 
-    ledger: RestrictedLedger
-    audit: RestrictedAudit
-    limits: RestrictedLimits
-    clock: Clock
-    secret: str
-
-
-class SealedSearches:
-    """Charged searches; whatever the role of the user, their text is for the sealed room alone."""
-
-    def __init__(self, access: TicketAccess, retrieval: Retrieval, use: RestrictedUse) -> None:
+    def __init__(
+        self,
+        access: TicketAccess,
+        retrieval: Retrieval,
+        ledger: RestrictedLedger,
+        audit: RestrictedAudit,
+        limits: RestrictedLimits,
+        secret: str,
+    ) -> None:
         self._access = access
         self._retrieval = retrieval
-        self._use = use
+        self._ledger = ledger
+        self._audit = audit
+        self._limits = limits
+        self._secret = secret
 
     async def search(self, ticket_text: str, request: SearchRequest, versions: SummaryVersions) -> SealedAnswer:
         """Charge a search and return what may be summarised of it. A refusal or a repeated release is audited.
@@ -90,23 +90,23 @@ class SealedSearches:
             PermissionDenied: a base is not in it, the user is no longer a member, or the turn filters by attributes,
                 which a restricted member could try out by it.
         """
-        ticket = await self._use.audit.verified(self._access, ticket_text)
+        ticket = await self._access.verified(ticket_text)
         if ticket.search.filters is not None:
             raise PermissionDenied("Filters cannot be used where the access to a knowledge base is restricted.")
         bindings = await self._access.bindings(ticket, request.base_ids)
         search = self._begin(ticket, bindings, request.query, versions)
-        if await self._use.ledger.is_paused(search.user_id, search.base_ids, search.searched_at):
+        if await self._ledger.is_paused(search.user_id, search.base_ids, search.searched_at):
             return await self._refused(search, Failure.PAUSED)
-        released = await self._use.ledger.find_released(search.cache_key)
+        released = await self._ledger.find_released(search.cache_key)
         if released is not None:
-            await self._use.audit.release_again(search, released)
+            await self._audit.release_again(search, released)
             return SealedAnswer(search.id, released=released)
         translatable = tuple(binding.base.id for binding in bindings if binding.base.restricted_translation)
         hits, whole = await self._retrieve(search.base_ids, request, translatable)
         return (await self._charged(search, hits, whole=whole))._replace(translatable_base_ids=translatable)
 
     async def _charged(self, search: SealedSearch, hits: tuple[ChunkHit, ...], *, whole: bool) -> SealedAnswer:
-        charged = await self._use.ledger.charge(search, tuple(map(_candidate, hits)), self._use.limits)
+        charged = await self._ledger.charge(search, tuple(map(_candidate, hits)), self._limits)
         since = search.searched_at - CANARY_WINDOW
         search, admission = charged.search, charged.admission
         refusal = admission.refusal or (None if hits else Failure.INSUFFICIENT_EVIDENCE)
@@ -114,7 +114,7 @@ class SealedSearches:
             return await self._refused(search, refusal, admission)
         admitted = frozenset(admission.chunk_ids)
         chunks = tuple(self._sealed(hit) for hit in hits if hit.chunk.id in admitted)
-        canary_replies = await self._use.ledger.count_canary_replies(search.versions.model, since)
+        canary_replies = await self._ledger.count_canary_replies(search.versions.model, since)
         is_whole = whole and len(chunks) == len(hits)
         siblings = () if is_whole else await self._siblings(chunks)
         return SealedAnswer(search.id, whole=is_whole, chunks=chunks, siblings=siblings, canary_replies=canary_replies)
@@ -149,43 +149,19 @@ class SealedSearches:
     async def _refused(
         self, search: SealedSearch, reason: Failure, admission: SearchAdmission | None = None
     ) -> SealedAnswer:
-        await self._use.audit.refuse(search, reason, admission)
+        await self._audit.refuse(search, reason, admission)
         return SealedAnswer(search.id, refusal=reason)
 
     def _begin(
         self, ticket: Ticket, bindings: tuple[Binding, ...], query: str, versions: SummaryVersions
     ) -> SealedSearch:
         bases = searched_bases(bindings)
-        cache_key = result_key(self._use.secret, (ticket.tenant, ticket.user_id), bases, versions, query)
-        search = uncharged_search(ticket, bases, versions, self._use.clock.now())
-        return search.model_copy(update={"id": new_id(IdPrefix.SEALED_SEARCH), "cache_key": cache_key})
+        cache_key = result_key(self._secret, (ticket.tenant, ticket.user_id), bases, versions, query)
+        search = self._access.search_of(ticket, bases, versions, cache_key)
+        return search.model_copy(update={"id": new_id(IdPrefix.SEALED_SEARCH)})
 
     def _sealed(self, hit: ChunkHit) -> SealedChunk:
-        return SealedChunk(hit, document_canary(self._use.secret, hit.document_id))
-
-
-def searched_bases(bindings: tuple[Binding, ...]) -> tuple[SearchedBase, ...]:
-    """Return the bases as they are now."""
-    return tuple(
-        SearchedBase(id=binding.base.id, version=binding.base.version, role=binding.role) for binding in bindings
-    )
-
-
-def uncharged_search(
-    ticket: Ticket, bases: tuple[SearchedBase, ...], versions: SummaryVersions, now: datetime
-) -> SealedSearch:
-    """Return the search of a ticket without an id and without a key for its released result."""
-    return SealedSearch(
-        id="",
-        tenant=ticket.tenant,
-        user_id=ticket.user_id,
-        conversation_id=ticket.budget_id,
-        turn_id=ticket.turn_id,
-        searched_at=now,
-        bases=bases,
-        versions=versions,
-        cache_key="",
-    )
+        return SealedChunk(hit, document_canary(self._secret, hit.document_id))
 
 
 def _candidate(hit: ChunkHit) -> Candidate:

@@ -12,7 +12,6 @@ from backend.knowledge.domain.tickets import Ticket
 from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
 from backend.knowledge.services.document_text import TextPage, text_page
 from backend.restricted.domain.restricted import SearchRequest
-from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticket_access import TicketAccess
 from backend.search.domain.chunks import ChunkHit
 from shared.errors import NotFound
@@ -34,20 +33,17 @@ class TicketedKnowledge:
     base that is not in it or of which the user is no longer a member.
     """
 
-    def __init__(
-        self, store: KnowledgeStore, retrieval: Retrieval, access: TicketAccess, audit: RestrictedAudit
-    ) -> None:
+    def __init__(self, store: KnowledgeStore, retrieval: Retrieval, access: TicketAccess) -> None:
         self._store = store
         self._retrieval = retrieval
         self._access = access
-        self._audit = audit
 
     async def search(self, ticket_text: str, request: SearchRequest) -> SearchResult:
         """Search; if one of the searched bases is restricted, the result is restricted and has no hits.
 
         A ticket that bounds the results gets the best hits, never a whole base.
         """
-        ticket = await self._audit.verified(self._access, ticket_text)
+        ticket = await self._access.verified(ticket_text)
         bindings = await self._access.bindings(ticket, request.base_ids)
         if strictest_mode(bindings) is not AccessMode.FULL:
             return SearchResult(AccessMode.RESTRICTED, whole=False, hits=())
@@ -67,7 +63,7 @@ class TicketedKnowledge:
         Raises:
             PermissionDenied: one base of the ticket is restricted, so the whole turn is.
         """
-        ticket = await self._audit.verified(self._access, ticket_text)
+        ticket = await self._access.verified(ticket_text)
         await self._require_unrestricted(ticket)
         bindings = await self._access.bindings(ticket, base_ids)
         documents = await self._store.all_documents([binding.base.id for binding in bindings])
@@ -80,7 +76,7 @@ class TicketedKnowledge:
             NotFound: there is no such document in the bases of the ticket.
             PermissionDenied: one base of the ticket is restricted, so the whole turn is.
         """
-        ticket = await self._audit.verified(self._access, ticket_text)
+        ticket = await self._access.verified(ticket_text)
         await self._require_unrestricted(ticket)
         found = await self._store.documents_from([file_id])
         document = next((one for one in found if one.knowledge_base_id in ticket.base_ids), None)

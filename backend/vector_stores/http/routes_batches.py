@@ -4,7 +4,7 @@ from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.json_body import LongFormRoute, new_router
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.knowledge.domain.attachments import FileBatch, FileCounts
-from backend.vector_stores.http.routes_files import PageDep, ServicesDep, listed_files, page_asked
+from backend.vector_stores.http.routes_files import FilesDep, PageDep, listed_files, page_asked
 from backend.vector_stores.http.shapes import NarrowCreateBatch, ShownBatch, StoreFileList, shown_batch
 from backend.vector_stores.services.store_files import NewAttachment
 
@@ -16,7 +16,7 @@ BATCH = f"{BATCHES}/{{batch_id}}"
 
 @router.post(BATCHES, status_code=201, summary="Attach files together")
 async def create_batch(
-    vector_store_id: str, body: NarrowCreateBatch, services: ServicesDep, caller: CallerDep, once: OnceDep
+    vector_store_id: str, body: NarrowCreateBatch, files: FilesDep, caller: CallerDep, once: OnceDep
 ) -> ShownBatch:
     """Attach uploaded files of the caller as a batch."""
     if body.files:
@@ -26,29 +26,29 @@ async def create_batch(
     param = "files" if body.files else "file_ids"
 
     async def create(claim: KeyClaim | None) -> tuple[FileBatch, FileCounts]:
-        return await services.files.attach_together(caller, vector_store_id, new, param, claim)
+        return await files.attach_together(caller, vector_store_id, new, param, claim)
 
     async def again(batch_id: str) -> tuple[FileBatch, FileCounts]:
-        return await services.files.find_batch(caller, vector_store_id, batch_id)
+        return await files.find_batch(caller, vector_store_id, batch_id)
 
     return shown_batch(*await once(create, again))
 
 
 @router.get(BATCH, summary="Retrieve a batch of files")
-async def retrieve_batch(vector_store_id: str, batch_id: str, services: ServicesDep, caller: CallerDep) -> ShownBatch:
+async def retrieve_batch(vector_store_id: str, batch_id: str, files: FilesDep, caller: CallerDep) -> ShownBatch:
     """Return how far the files of a batch are."""
-    return shown_batch(*await services.files.find_batch(caller, vector_store_id, batch_id))
+    return shown_batch(*await files.find_batch(caller, vector_store_id, batch_id))
 
 
 @router.post(f"{BATCH}/cancel", summary="Cancel a batch of files")
-async def cancel_batch(vector_store_id: str, batch_id: str, services: ServicesDep, caller: CallerDep) -> ShownBatch:
+async def cancel_batch(vector_store_id: str, batch_id: str, files: FilesDep, caller: CallerDep) -> ShownBatch:
     """Cancel the files of a batch that are not completed."""
-    return shown_batch(*await services.files.cancel_batch(caller, vector_store_id, batch_id))
+    return shown_batch(*await files.cancel_batch(caller, vector_store_id, batch_id))
 
 
 @router.get(f"{BATCH}/files", summary="List the files of a batch")
 async def list_batch_files(
-    vector_store_id: str, batch_id: str, services: ServicesDep, caller: CallerDep, page: PageDep
+    vector_store_id: str, batch_id: str, files: FilesDep, caller: CallerDep, page: PageDep
 ) -> StoreFileList:
     """Return a page of the files of a batch."""
-    return await listed_files(services, caller, page_asked(vector_store_id, page)._replace(batch_id=batch_id))
+    return await listed_files(files, caller, page_asked(vector_store_id, page)._replace(batch_id=batch_id))

@@ -21,11 +21,10 @@ from backend.vector_stores.http.shapes import (
     UpdateAttributes,
     shown_file,
 )
-from backend.vector_stores.services.store_files import NewAttachment
-from backend.vector_stores.services.use_cases import VectorStoreServices
+from backend.vector_stores.services.store_files import NewAttachment, StoreFiles
 from shared.errors import InvalidRequest
 
-ServicesDep = Annotated[VectorStoreServices, Depends(service_of(VectorStoreServices))]
+FilesDep = Annotated[StoreFiles, Depends(service_of(StoreFiles))]
 PageDep = Annotated[StoreFilePageQuery, Query()]
 router = new_router("Vector store files")
 
@@ -35,56 +34,52 @@ FILE = f"{FILES}/{{file_id}}"
 
 @router.post(FILES, status_code=201, summary="Attach a file")
 async def attach_file(
-    vector_store_id: str, body: AttachFile, services: ServicesDep, caller: CallerDep, once: OnceDep
+    vector_store_id: str, body: AttachFile, files: FilesDep, caller: CallerDep, once: OnceDep
 ) -> ShownStoreFile:
     """Attach an uploaded file of the caller; it is read soon, and searched once its status is `completed`."""
     new = NewAttachment(body.file_id, body.attributes or {})
 
     async def create(claim: KeyClaim | None) -> AttachedFile:
-        return await services.files.attach(caller, vector_store_id, new, claim)
+        return await files.attach(caller, vector_store_id, new, claim)
 
     async def again(file_id: str) -> AttachedFile:
-        return await services.files.find(caller, vector_store_id, file_id)
+        return await files.find(caller, vector_store_id, file_id)
 
     return shown_file(await once(create, again))
 
 
 @router.get(FILES, summary="List the files of a vector store")
-async def list_store_files(
-    vector_store_id: str, services: ServicesDep, caller: CallerDep, page: PageDep
-) -> StoreFileList:
+async def list_store_files(vector_store_id: str, files: FilesDep, caller: CallerDep, page: PageDep) -> StoreFileList:
     """Return a page of files, the newest first unless asked otherwise; documents put under a name are among them."""
-    return await listed_files(services, caller, page_asked(vector_store_id, page))
+    return await listed_files(files, caller, page_asked(vector_store_id, page))
 
 
 @router.get(FILE, summary="Retrieve a file of a vector store")
-async def retrieve_store_file(
-    vector_store_id: str, file_id: str, services: ServicesDep, caller: CallerDep
-) -> ShownStoreFile:
+async def retrieve_store_file(vector_store_id: str, file_id: str, files: FilesDep, caller: CallerDep) -> ShownStoreFile:
     """Return how far a file is."""
-    return shown_file(await services.files.find(caller, vector_store_id, file_id))
+    return shown_file(await files.find(caller, vector_store_id, file_id))
 
 
 @router.post(FILE, summary="Update the attributes of a file")
 async def update_store_file(
-    vector_store_id: str, file_id: str, body: UpdateAttributes, services: ServicesDep, caller: CallerDep
+    vector_store_id: str, file_id: str, body: UpdateAttributes, files: FilesDep, caller: CallerDep
 ) -> ShownStoreFile:
     """Replace the attributes of a file."""
-    changed = await services.files.set_attributes(caller, vector_store_id, file_id, body.attributes or {})
+    changed = await files.set_attributes(caller, vector_store_id, file_id, body.attributes or {})
     return shown_file(changed)
 
 
 @router.delete(FILE, summary="Detach a file")
-async def detach_file(vector_store_id: str, file_id: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+async def detach_file(vector_store_id: str, file_id: str, files: FilesDep, caller: CallerDep) -> Deleted:
     """Take a file from a store; the uploaded file stays, and a document that was put under a name is deleted."""
-    await services.files.detach(caller, vector_store_id, file_id)
+    await files.detach(caller, vector_store_id, file_id)
     return Deleted(id=file_id, object="vector_store.file.deleted")
 
 
 @router.get(f"{FILE}/content", summary="Read the text of a file", response_model=FilePieces)
-async def read_store_file(vector_store_id: str, file_id: str, services: ServicesDep, caller: CallerDep) -> Response:
+async def read_store_file(vector_store_id: str, file_id: str, files: FilesDep, caller: CallerDep) -> Response:
     """Return the text of a file in the pieces that searches find; none before it is `completed`."""
-    _, texts = await services.files.texts(caller, vector_store_id, file_id)
+    _, texts = await files.texts(caller, vector_store_id, file_id)
 
     def written() -> bytes:
         return FilePieces(data=[FoundText(text=text) for text in texts]).model_dump_json().encode()
@@ -110,8 +105,8 @@ def page_asked(vector_store_id: str, page: StoreFilePageQuery) -> AttachedQuery:
     )
 
 
-async def listed_files(services: VectorStoreServices, caller: CallerDep, query: AttachedQuery) -> StoreFileList:
+async def listed_files(files: StoreFiles, caller: CallerDep, query: AttachedQuery) -> StoreFileList:
     """Show a page of files."""
-    found, has_more = await services.files.page(caller, query)
+    found, has_more = await files.page(caller, query)
     shown = [shown_file(file) for file in found]
     return StoreFileList.of(shown, [file.id for file in shown], has_more=has_more)

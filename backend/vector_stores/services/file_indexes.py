@@ -7,7 +7,6 @@ another.
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from backend.files.ports import FileStore
 from backend.knowledge.domain.attachments import AttachedFile, AttachedQuery, AttachedStatus, Attachment
@@ -17,6 +16,7 @@ from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.document_text import text_page
 from backend.vector_stores.services.reading import WakeSignal
+from backend.vector_stores.services.store_access import detach_file
 from shared.clock import Clock
 
 WAIT_SECONDS = 20.0
@@ -36,21 +36,22 @@ _STATES = {
 }
 
 
-class FileIndexPorts(NamedTuple):
-    """What file indexes need."""
-
-    knowledge: KnowledgeStore
-    attachments: AttachmentStore
-    files: FileStore
-    bell: WakeSignal
-    clock: Clock
-
-
 class FileIndexes:
     """Uploaded files with their texts. The caller of a method decides who may see a file."""
 
-    def __init__(self, ports: FileIndexPorts) -> None:
-        self._ports = ports
+    def __init__(
+        self,
+        knowledge: KnowledgeStore,
+        attachments: AttachmentStore,
+        files: FileStore,
+        bell: WakeSignal,
+        clock: Clock,
+    ) -> None:
+        self._knowledge = knowledge
+        self._attachments = attachments
+        self._files = files
+        self._bell = bell
+        self._clock = clock
 
     async def put(self, file_index: FileIndex, file_ids: Sequence[str]) -> None:
         """Have files read in the background; those that are in the file index already are not read again.
@@ -58,7 +59,7 @@ class FileIndexes:
         Raises:
             Unavailable: the database is away. Retryable.
         """
-        find = self._ports.attachments.find_attached
+        find = self._attachments.find_attached
         await self._queue(file_index, [key for key in file_ids if await find(file_index.id, key) is None])
 
     async def files(
@@ -85,44 +86,37 @@ class FileIndexes:
         Raises:
             NotFound: the file was deleted meanwhile.
         """
-        return (await text_page(self._ports.knowledge, document, 0, sys.maxsize)).text
+        return (await text_page(self._knowledge, document, 0, sys.maxsize)).text
 
     async def keep_only(self, file_index: FileIndex, file_ids: Sequence[str]) -> None:
         """Take all other files from a file index; searches no longer find them."""
         kept = frozenset(file_ids)
         for file in await self._all(file_index):
             if file.id not in kept:
-                await self._take_away(file_index, file)
+                await detach_file(self._knowledge, self._attachments, file_index.id, file.id)
 
     async def _all(self, file_index: FileIndex) -> list[AttachedFile]:
         found: list[AttachedFile] = []
         query = AttachedQuery(file_index.id, FILES_AT_ONCE, descending=False)
-        while page := (await self._ports.attachments.attached(query))[:FILES_AT_ONCE]:
+        while page := (await self._attachments.attached(query))[:FILES_AT_ONCE]:
             found += page
             query = query._replace(after=page[-1].id)
         return found
 
-    async def _take_away(self, file_index: FileIndex, file: AttachedFile) -> None:
-        await self._ports.attachments.drop_attachment(file_index.id, file.id)
-        # It may have become a document at the last moment.
-        left = await self._ports.attachments.find_attached(file_index.id, file.id)
-        if left is not None and left.document_name is not None:
-            await self._ports.knowledge.delete_document(file_index.id, left.document_name)
-
     async def clear(self, file_index: FileIndex) -> None:
         """Delete a file index with the texts on it."""
-        await self._ports.knowledge.delete_base(file_index.id)
+        await self._knowledge.delete_base(file_index.id)
 
     async def _read_files(self, file_index: FileIndex, file_ids: Sequence[str]) -> Mapping[str, IndexedFile]:
         """Return by id those files that have been read."""
         documents = {
             document.file_id: document
-            for document in await self._ports.knowledge.documents_from(file_ids)
+            for document in await self._knowledge.documents_from(file_ids)
             if document.knowledge_base_id == file_index.id and document.file_id is not None
         }
         if not documents:
             return {}
-        counts = await self._ports.knowledge.token_counts([document.id for document in documents.values()])
+        counts = await self._knowledge.token_counts([document.id for document in documents.values()])
         return {
             file_id: IndexedFile(file_id, one.title, FileIndexState.READ, counts.get(one.id, 0), one)
             for file_id, one in documents.items()
@@ -130,16 +124,16 @@ class FileIndexes:
 
     async def _look_at(self, file_index: FileIndex, file_id: str) -> IndexedFile:
         """Return a file by its state in the queue; one that was read is found as a document."""
-        attached = await self._ports.attachments.find_attached(file_index.id, file_id)
-        stored = await self._ports.files.find(file_id)
+        attached = await self._attachments.find_attached(file_index.id, file_id)
+        stored = await self._files.find(file_id)
         name = stored.filename if stored is not None else file_id
         if attached is None or stored is None:
             return IndexedFile(file_id, name, FileIndexState.DELETED)
         return IndexedFile(file_id, name, _STATES[attached.status], error=attached.error)
 
     async def _queue(self, file_index: FileIndex, file_ids: Sequence[str]) -> None:
-        files = [await self._ports.files.find(file_id) for file_id in file_ids]
-        now = self._ports.clock.now()
+        files = [await self._files.find(file_id) for file_id in file_ids]
+        now = self._clock.now()
         new = [
             Attachment(
                 knowledge_base_id=file_index.id,
@@ -155,9 +149,9 @@ class FileIndexes:
             if file is not None
         ]
         if new:
-            await self._ports.knowledge.ensure_base(file_index.as_base(now), SHELF_OWNER)
-            await self._ports.attachments.attach(new)
-            self._ports.bell.ring()
+            await self._knowledge.ensure_base(file_index.as_base(now), SHELF_OWNER)
+            await self._attachments.attach(new)
+            self._bell.ring()
 
     async def _waited_for(
         self, file_index: FileIndex, file_ids: Sequence[str], wait_seconds: float

@@ -17,7 +17,6 @@ from backend.knowledge.domain.attachments import FileError, FileErrorCode, Taken
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, Unavailable, UnsupportedValue
 from shared.ids import IdPrefix, new_id
 
@@ -55,19 +54,13 @@ class WakeSignal:
         return await is_set_within(self._rung, seconds)
 
 
-class ReadingPorts(NamedTuple):
-    """What reading attached files needs."""
+class ReadingTerms(NamedTuple):
+    """Whether nobody but this process reads, and how long a reader waits.
 
-    attachments: AttachmentStore
-    files: FileStore
-    knowledge: KnowledgeStore
-    reader: DocumentReader
-    clock: Clock
+    It waits between two renewals of its lease, and after a file for which there was no place.
+    """
 
-
-class ReadingWaits(NamedTuple):
-    """How long a reader waits between two renewals of its lease, and after a file for which there was no place."""
-
+    is_only_replica: bool
     renew_seconds: float = RENEW_SECONDS
     pause_seconds: float = PAUSE_SECONDS
 
@@ -77,17 +70,21 @@ class AttachedFileReading:
 
     def __init__(
         self,
-        ports: ReadingPorts,
+        attachments: AttachmentStore,
+        files: FileStore,
+        knowledge: KnowledgeStore,
+        reader: DocumentReader,
         bell: WakeSignal,
-        *,
-        is_only_replica: bool,
-        waits: ReadingWaits = ReadingWaits(),  # noqa: B008 -- never changed
+        terms: ReadingTerms,
     ) -> None:
-        self._ports = ports
-        self._waits = waits
+        self._attachments = attachments
+        self._files = files
+        self._knowledge = knowledge
+        self._reader = reader
         self._bell = bell
+        self._terms = terms
         self._last_served: tuple[str, str] | None = None
-        self._takes_all = is_only_replica
+        self._takes_all = terms.is_only_replica
 
     async def step(self) -> None:
         """Read the next file; where there is none, wait until there may be.
@@ -96,11 +93,11 @@ class AttachedFileReading:
             Unavailable: the database is away.
         """
         if self._takes_all:
-            # Nobody but this process reads, and it has just started: what is leased was left behind.
+            # This process has just started: what is leased was left behind.
             self._takes_all = False
-            await self._ports.attachments.release_all()
+            await self._attachments.release_all()
         self._bell.reset()
-        taken = await self._ports.attachments.take(self._last_served, LEASE_SECONDS)
+        taken = await self._attachments.take(self._last_served, LEASE_SECONDS)
         if taken is None:
             await self._bell.heard_within(LOOK_SECONDS)
             return
@@ -113,14 +110,14 @@ class AttachedFileReading:
                 await asyncio.wait((reading, keeping), return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError:
                 with suppress(Unavailable):
-                    await self._ports.attachments.release(taken.claim, 0.0)
+                    await self._attachments.release(taken.claim, 0.0)
                 raise
             if not reading.done():
                 keeping.result()  # raises what ended the renewals; where nothing did, the claim is lost
                 return
             error = reading.result()
         if error is not None:
-            await self._ports.attachments.fail(taken.claim, error)
+            await self._attachments.fail(taken.claim, error)
 
     async def _outcome(self, taken: TakenAttachment) -> FileError | None:
         """Make a document of a file; return why that cannot be, or None where it is done, or somebody else's now."""
@@ -134,9 +131,9 @@ class AttachedFileReading:
         except InvalidRequest as error:
             return _error("invalid_file", name, error.message)
         except Unavailable:
-            await self._ports.attachments.release(taken.claim, PAUSE_SECONDS)
+            await self._attachments.release(taken.claim, PAUSE_SECONDS)
             # The next file would find no place either, after all its bytes were fetched.
-            await asyncio.sleep(self._waits.pause_seconds)
+            await asyncio.sleep(self._terms.pause_seconds)
         except Conflict:
             return None
         except NotFound:
@@ -145,14 +142,14 @@ class AttachedFileReading:
 
     async def _store(self, taken: TakenAttachment) -> None:
         queued = taken.attachment
-        file = await self._ports.files.find(queued.file_id)
+        file = await self._files.find(queued.file_id)
         if file is None:
             raise NotFound("There is no such file.", param="file_id")
-        body = await whole_file(self._ports.files.pieces(file.id))
+        body = await whole_file(self._files.pieces(file.id))
         media_type = media_type_of(file.content_type, file.filename, body)
         document_id = new_id(IdPrefix.DOCUMENT)
         readable = ReadableFile(queued.tenant, queued.user_id, document_id, media_type, body)
-        async with self._ports.reader.read(readable) as cut:
+        async with self._reader.read(readable) as cut:
             document = Document(
                 id=document_id,
                 knowledge_base_id=queued.knowledge_base_id,
@@ -163,15 +160,15 @@ class AttachedFileReading:
                 chunk_count=cut.chunk_count,
                 created_at=queued.created_at,
             )
-            await self._ports.knowledge.put_document(document, body, cut.batches, taken.claim)
+            await self._knowledge.put_document(document, body, cut.batches, taken.claim)
 
     async def _keep(self, taken: TakenAttachment) -> None:
         """Renew the lease; return when the claim is lost."""
         is_kept = True
         while is_kept:
-            await asyncio.sleep(self._waits.renew_seconds)
+            await asyncio.sleep(self._terms.renew_seconds)
             with suppress(Unavailable):
-                is_kept = await self._ports.attachments.renew(taken.claim, LEASE_SECONDS)
+                is_kept = await self._attachments.renew(taken.claim, LEASE_SECONDS)
 
 
 def _error(code: FileErrorCode, filename: str, reason: str) -> FileError:

@@ -19,7 +19,7 @@ from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.search.domain.filters import Attributes
 from backend.vector_stores.services.reading import WakeSignal
-from backend.vector_stores.services.store_access import find_store
+from backend.vector_stores.services.store_access import detach_file, find_store
 from shared.clock import Clock
 from shared.errors import NotFound
 from shared.ids import IdPrefix, new_id
@@ -34,24 +34,20 @@ class NewAttachment(NamedTuple):
     attributes: Attributes = {}  # noqa: RUF012 -- never changed
 
 
-class StoreFilePorts(NamedTuple):
-    """What the files of stores need."""
-
-    knowledge: KnowledgeStore
-    attachments: AttachmentStore
-    files: Files
-    bell: WakeSignal
-    clock: Clock
-
-
 class StoreFiles:
     """The files of stores.
 
     Every method raises NotFound for a caller who is not a member, and PermissionDenied for a role without this right.
     """
 
-    def __init__(self, ports: StoreFilePorts) -> None:
-        self._ports = ports
+    def __init__(
+        self, knowledge: KnowledgeStore, attachments: AttachmentStore, files: Files, bell: WakeSignal, clock: Clock
+    ) -> None:
+        self._knowledge = knowledge
+        self._attachments = attachments
+        self._files = files
+        self._bell = bell
+        self._clock = clock
 
     async def attach(self, caller: Caller, store_id: str, new: NewAttachment, claim: KeyClaim | None) -> AttachedFile:
         """Attach an uploaded file of the caller, which is read soon; return it as it is now.
@@ -60,10 +56,10 @@ class StoreFiles:
             NotFound: the caller has no such file.
             KeyHeld: another request has used the key of the claim.
         """
-        require_write(await find_store(self._ports.knowledge, caller, store_id))
+        require_write(await find_store(self._knowledge, caller, store_id))
         files = await self.uploaded(caller, [new], "file_id")
         await self._queue(self.queued(caller, files, store_id), None, claim and claim.of(new.file_id))
-        found = await self._ports.attachments.find_attached(store_id, new.file_id)
+        found = await self._attachments.find_attached(store_id, new.file_id)
         if found is None:
             raise NotFound(NO_FILE, param="file_id")
         return found
@@ -77,11 +73,9 @@ class StoreFiles:
             NotFound: the caller has one of them not; `param` names the list.
             KeyHeld: another request has used the key of the claim.
         """
-        require_write(await find_store(self._ports.knowledge, caller, store_id))
+        require_write(await find_store(self._knowledge, caller, store_id))
         files = await self.uploaded(caller, new, param)
-        batch = FileBatch(
-            id=new_id(IdPrefix.FILE_BATCH), knowledge_base_id=store_id, created_at=self._ports.clock.now()
-        )
+        batch = FileBatch(id=new_id(IdPrefix.FILE_BATCH), knowledge_base_id=store_id, created_at=self._clock.now())
         await self._queue(self.queued(caller, files, store_id), batch, claim and claim.of(batch.id))
         return await self.find_batch(caller, store_id, batch.id)
 
@@ -96,14 +90,14 @@ class StoreFiles:
         found: dict[str, tuple[StoredFile, Attributes]] = {}
         for each in new:
             try:
-                found[each.file_id] = (await self._ports.files.find(caller, each.file_id), each.attributes)
+                found[each.file_id] = (await self._files.find(caller, each.file_id), each.attributes)
             except NotFound:
                 raise NotFound(f"You have no file '{each.file_id[:64]}'.", param=param) from None
         return list(found.values())
 
     def queued(self, caller: Caller, files: Sequence[tuple[StoredFile, Attributes]], store_id: str) -> list[Attachment]:
         """Return files of the caller as they stand in the queue of a store."""
-        now = self._ports.clock.now()
+        now = self._clock.now()
         return [
             Attachment(
                 knowledge_base_id=store_id,
@@ -119,10 +113,10 @@ class StoreFiles:
 
     def wake_readers(self) -> None:
         """Let the files that were queued be read at once."""
-        self._ports.bell.ring()
+        self._bell.ring()
 
     async def _queue(self, attachments: Sequence[Attachment], batch: FileBatch | None, claim: KeyClaim | None) -> None:
-        await self._ports.attachments.attach(attachments, batch, claim)
+        await self._attachments.attach(attachments, batch, claim)
         self.wake_readers()
 
     async def page(self, caller: Caller, query: AttachedQuery) -> tuple[tuple[AttachedFile, ...], bool]:
@@ -131,10 +125,10 @@ class StoreFiles:
         Raises:
             NotFound: there is no such batch, or a cursor names no file of the store.
         """
-        require_read(await find_store(self._ports.knowledge, caller, query.base_id))
+        require_read(await find_store(self._knowledge, caller, query.base_id))
         if query.batch_id is not None:
             await self._find_batch(query.base_id, query.batch_id)
-        found = await self._ports.attachments.attached(query)
+        found = await self._attachments.attached(query)
         page = found[: query.limit]
         return (page if query.before is None else page[::-1]), len(found) > query.limit
 
@@ -144,7 +138,7 @@ class StoreFiles:
         Raises:
             NotFound: the store has no such file.
         """
-        require_read(await find_store(self._ports.knowledge, caller, store_id))
+        require_read(await find_store(self._knowledge, caller, store_id))
         return await self._find(store_id, file_id)
 
     async def set_attributes(self, caller: Caller, store_id: str, file_id: str, attributes: Attributes) -> AttachedFile:
@@ -153,8 +147,8 @@ class StoreFiles:
         Raises:
             NotFound: the store has no such file.
         """
-        require_write(await find_store(self._ports.knowledge, caller, store_id))
-        if not await self._ports.attachments.set_attributes(store_id, file_id, attributes):
+        require_write(await find_store(self._knowledge, caller, store_id))
+        if not await self._attachments.set_attributes(store_id, file_id, attributes):
             raise NotFound(NO_FILE, param="file_id")
         return await self._find(store_id, file_id)
 
@@ -164,13 +158,9 @@ class StoreFiles:
         Raises:
             NotFound: the store has no such file.
         """
-        require_write(await find_store(self._ports.knowledge, caller, store_id))
+        require_write(await find_store(self._knowledge, caller, store_id))
         await self._find(store_id, file_id)
-        await self._ports.attachments.drop_attachment(store_id, file_id)
-        # It may have become a document at the last moment.
-        left = await self._ports.attachments.find_attached(store_id, file_id)
-        if left is not None and left.document_name is not None:
-            await self._ports.knowledge.delete_document(store_id, left.document_name)
+        await detach_file(self._knowledge, self._attachments, store_id, file_id)
 
     async def texts(self, caller: Caller, store_id: str, file_id: str) -> tuple[AttachedFile, list[str]]:
         """Return the text of a file in pieces, as searches find it; none before it is a document.
@@ -179,9 +169,9 @@ class StoreFiles:
             NotFound: the store has no such file.
         """
         found = await self.find(caller, store_id, file_id)
-        documents = await self._ports.knowledge.documents_from([file_id])
+        documents = await self._knowledge.documents_from([file_id])
         document = next((one for one in documents if one.knowledge_base_id == store_id), None)
-        chunks = await self._ports.knowledge.chunks(document.id) if document is not None else ()
+        chunks = await self._knowledge.chunks(document.id) if document is not None else ()
         return found, [chunk.text for chunk in chunks]
 
     async def find_batch(self, caller: Caller, store_id: str, batch_id: str) -> tuple[FileBatch, FileCounts]:
@@ -190,7 +180,7 @@ class StoreFiles:
         Raises:
             NotFound: the store has no such batch.
         """
-        require_read(await find_store(self._ports.knowledge, caller, store_id))
+        require_read(await find_store(self._knowledge, caller, store_id))
         return await self._find_batch(store_id, batch_id)
 
     async def cancel_batch(self, caller: Caller, store_id: str, batch_id: str) -> tuple[FileBatch, FileCounts]:
@@ -199,18 +189,18 @@ class StoreFiles:
         Raises:
             NotFound: the store has no such batch.
         """
-        require_write(await find_store(self._ports.knowledge, caller, store_id))
-        await self._ports.attachments.cancel_batch(store_id, batch_id)
+        require_write(await find_store(self._knowledge, caller, store_id))
+        await self._attachments.cancel_batch(store_id, batch_id)
         return await self._find_batch(store_id, batch_id)
 
     async def _find(self, store_id: str, file_id: str) -> AttachedFile:
-        found = await self._ports.attachments.find_attached(store_id, file_id)
+        found = await self._attachments.find_attached(store_id, file_id)
         if found is None:
             raise NotFound(NO_FILE, param="file_id")
         return found
 
     async def _find_batch(self, store_id: str, batch_id: str) -> tuple[FileBatch, FileCounts]:
-        found = await self._ports.attachments.find_batch(store_id, batch_id)
+        found = await self._attachments.find_batch(store_id, batch_id)
         if found is None:
             raise NotFound("There is no such batch of files in the vector store.", param="batch_id")
         return found

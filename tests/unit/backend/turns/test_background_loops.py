@@ -17,9 +17,10 @@ from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.services import KeyUses
 from backend.knowledge.services.active_bases import ActiveBases
 from backend.knowledge.services.embedding_worker import ChangedBases, EmbeddingWorker
+from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.knowledge.telemetry.embedding import CountingEmbeddingObserver
-from backend.restricted.services.close_searches import CloseSearches
-from backend.restricted.services.forget_searches import ForgetSearches
+from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.wiring import RestrictedTerms, build_restricted
 from backend.retention.domain import RetentionTerms
 from backend.retention.services.sweeping import Retention
 from backend.retention.wiring import RetentionPackage
@@ -31,7 +32,7 @@ from backend.turns.services.resume.recovery import Recovery
 from backend.turns.services.run.checkpoints import CheckpointWriter
 from backend.turns.services.run.lease import TurnLease
 from backend.use_cases import Backend
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
+from backend.vector_stores.wiring import LowerPackages, build_vector_stores
 from shared.errors import BallastError
 from tests.contract.event_cases import make_events
 from tests.fakes.clock import FakeClock
@@ -105,8 +106,9 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     house = TurnHouse(turns_class=lambda _state: broken, waiting_class=lambda _state: broken, failures=failures)
     ports = replace(house.ports, lease=RenewedLease("replica-1", LeaseTerms(seconds=9.0)))
     clock = FakeClock()
-    closing = CloseSearches(broken, broken, clock, timedelta(seconds=1))
-    reading = ReadingPorts(broken, broken, broken, broken, clock)
+    knowledge = KnowledgePorts(broken, broken, broken, clock)
+    lower = LowerPackages(knowledge, broken, broken, broken, broken, broken)
+    terms = RestrictedTerms(RestrictedLimits(conversation=1, day=1, month=1), timedelta(seconds=1), "secret")
     active_bases = ActiveBases(broken, clock)
     active_bases.note(["kb_a"])
     embedding = EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock)
@@ -120,13 +122,13 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         conversations=broken,
         prompts=broken,
         knowledge=cast(Any, SimpleNamespace(active=active_bases, embedding=embedding)),
-        restricted=cast(Any, SimpleNamespace(forgetting=ForgetSearches(broken, clock), closing=closing)),
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
         agents=broken,
         meaning=broken,
         files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, (), make_supervisor(failures)))),
-        vector_stores=cast(
-            Any, SimpleNamespace(reading=AttachedFileReading(reading, WakeSignal(), is_only_replica=False))
+        parts=(
+            build_vector_stores(lower, is_only_replica=False).part,
+            build_restricted(broken, knowledge, broken, broken, terms),
         ),
         lookups=broken,
         recovery=Recovery(ports, RecoverTurn(ports, "secret"), house.registry, house.admission),

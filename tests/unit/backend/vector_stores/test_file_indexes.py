@@ -19,9 +19,9 @@ from backend.knowledge.domain.file_indexes import (
     file_index_of_agent,
     file_index_of_user,
 )
-from backend.turns.services.request.uploads_by_id import UploadsById
-from backend.vector_stores.services.file_indexes import FileIndexes, FileIndexPorts
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingPorts, WakeSignal
+from backend.vector_stores.services.file_indexes import FileIndexes
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.uploads_by_id import UploadsById
 from shared.errors import NotFound
 from tests.fakes.attached_files import NotingReader
 from tests.fakes.clock import FakeClock
@@ -55,15 +55,14 @@ class Library:
 def new_library() -> Library:
     clock, bell, knowledge, store, reader = FakeClock(), WakeSignal(), FakeKnowledge(), FakeFiles(), NotingReader()
     attachments = FakeAttachments(knowledge, clock)
-    ports = ReadingPorts(attachments, store, knowledge, reader, clock)
     return Library(
         knowledge,
         attachments,
         store,
         Files(store, clock, FileQuota()),
         reader,
-        AttachedFileReading(ports, bell, is_only_replica=False),
-        FileIndexes(FileIndexPorts(knowledge, attachments, store, bell, clock)),
+        AttachedFileReading(attachments, store, knowledge, reader, bell, ReadingTerms(is_only_replica=False)),
+        FileIndexes(knowledge, attachments, store, bell, clock),
     )
 
 
