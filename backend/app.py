@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.wiring import build_agents
+from backend.agents.wiring import AgentPackage, build_agents
 from backend.chat_shell_client.chosen import connect_chat_shell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
@@ -38,12 +38,11 @@ from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
 from backend.identity.services import Authenticate, KeyAdministration
 from backend.identity.wiring import RefreshKeys, build_identity
-from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.wiring import KnowledgePackage, build_knowledge
 from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from backend.limits.telemetry.rates import CountingRateObserver
-from backend.mcp.wiring import build_lookup_services
+from backend.mcp.wiring import build_lookups
 from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.openai_api.domain.client_left import DisconnectPolicy
 from backend.prompt.ports.agent_use import AgentUse
@@ -57,7 +56,6 @@ from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTE
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.streams.wiring import Streams
 from backend.turns.services.cited_documents import CitedDocuments
-from backend.turns.services.request.model_names import ModelNames
 from backend.turns.services.resume.recover_turn import RecoverTurn
 from backend.turns.services.resume.recovery import Recovery
 from backend.turns.services.run.lease import TurnLease
@@ -195,10 +193,9 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     files, vector_stores = _uploads(settings, database, knowledge, clock, supervisor)
     chat_shell, file_indexes = _chat_shell(settings, clock, certificates, stack), vector_stores.file_indexes
     agents = build_agents(database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock)
-    labelled = LabelAccess(knowledge.store, agents.open_files)
-    conversations = build_conversations(database, labelled, clock, secret)
-    terms = RestrictedTerms(_limits(settings), policy.timeout, secret)
-    restricted = build_restricted(database, knowledge.ports, vector_stores.uploads, agents.open_files, terms)
+    conversations = build_conversations(database, agents.labelled, clock, secret)
+    terms, uploads = _restricted_terms(settings, policy), vector_stores.uploads
+    restricted = build_restricted(database, knowledge.ports, uploads, agents.open_files, terms)
     ports = TurnPorts(
         chat_shell=chat_shell,
         conversations=conversations.store,
@@ -213,7 +210,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         background=supervisor,
         documents=knowledge.reader,
         withheld=conversations.services.withheld,
-        files=vector_stores.uploads,
+        files=uploads,
         agent_files=file_indexes,
         rates=_rates(settings, rate_counts, supervisor, stack),
     )
@@ -230,10 +227,9 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         meaning=meaning,
         knowledge=knowledge,
         files=files,
-        parts=(vector_stores.part, restricted),
-        turns=(turns := turn_services(ports, _sources(ports, knowledge, labelled, agents.models), policy, admission)),
+        parts=(vector_stores.part, restricted, build_lookups(ports, knowledge.services, policy, admission)),
+        turns=(turns := turn_services(ports, _sources(ports, knowledge, agents), policy, admission)),
         agents=agents,
-        lookups=build_lookup_services(ports, knowledge.services, policy, admission),
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
@@ -246,9 +242,9 @@ def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompt
     return ReadPrompts(conversations.turns, conversations.store, access, withheld, agents)
 
 
-def _sources(ports: TurnPorts, knowledge: KnowledgePackage, labelled: LabelAccess, models: ModelNames) -> TurnSources:
-    context = turn_context(ports, knowledge.store, labelled, knowledge.descriptions)
-    return TurnSources(context, models, ports.withheld, CitedDocuments(knowledge.store))
+def _sources(ports: TurnPorts, knowledge: KnowledgePackage, agents: AgentPackage) -> TurnSources:
+    context = turn_context(ports, knowledge.store, agents.labelled, knowledge.descriptions)
+    return TurnSources(context, agents.models, ports.withheld, CitedDocuments(knowledge.store))
 
 
 def _identity(
@@ -291,8 +287,9 @@ async def _event_store(
     return streams, rate_counts, Admission(streams.presence, settings.max_turns)
 
 
-def _limits(settings: Settings) -> RestrictedLimits:
-    return RestrictedLimits(**settings.restricted_budgets.model_dump())
+def _restricted_terms(settings: Settings, policy: TurnPolicy) -> RestrictedTerms:
+    limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
+    return RestrictedTerms(limits, policy.timeout, policy.secret)
 
 
 def _rates(settings: Settings, store: RateStore, supervisor: Supervisor, stack: AsyncExitStack) -> TurnRates:

@@ -18,8 +18,6 @@ from backend.identity.services import REFRESH_TOKEN_KEYS_SECONDS, WRITE_USES_SEC
 from backend.identity.wiring import RefreshKeys
 from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS
 from backend.knowledge.wiring import KnowledgePackage
-from backend.mcp.chosen import McpLibrary
-from backend.mcp.services.use_cases import LookupServices
 from backend.prompt.services.read_prompts import ReadPrompts
 from backend.retention.services.sweeping import SWEEP_SECONDS
 from backend.retention.wiring import RetentionPackage
@@ -45,7 +43,6 @@ class Backend:
     parts: tuple[Part, ...]
     turns: TurnServices
     agents: AgentPackage
-    lookups: LookupServices
     recovery: Recovery
     supervisor: Supervisor
     retention: RetentionPackage
@@ -61,7 +58,7 @@ class Backend:
         agents, files = self.agents.agents, self.files.services
         turns = (self.conversations, self.prompts, self.turns, agents, self.agents.members)
         people = self.retention.services(agents, self.conversations, self.turns.responses, files)
-        return (*beneath, *parts, *knowledge, *providers, *turns, McpLibrary(), self.lookups, *people)
+        return (*beneath, *parts, *knowledge, *providers, *turns, *people)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:

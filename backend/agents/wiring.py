@@ -12,6 +12,7 @@ from backend.agents.sql.store import SqlAgentStore
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
+from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.turns.services.request.model_catalogue import ModelCatalogue
 from backend.turns.services.request.model_names import ModelNames
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
@@ -26,6 +27,7 @@ class AgentPackage:
     presets: AgentPresets
     agents: AgentCatalogue
     members: AgentMembers
+    labelled: LabelAccess
     open_files: OpenFileIndexes
 
 
@@ -37,4 +39,5 @@ def build_agents(
     presets = AgentPresets(store)
     models = ModelNames(ModelCatalogue(chat_shell, clock), presets)
     agents = AgentCatalogue(store, knowledge, models, ToolCatalogue(chat_shell, clock), files, clock)
-    return AgentPackage(models, presets, agents, AgentMembers(store), partial(open_agent_files, store))
+    open_files = partial(open_agent_files, store)
+    return AgentPackage(models, presets, agents, AgentMembers(store), LabelAccess(knowledge, open_files), open_files)

@@ -7,12 +7,12 @@ from functools import partial
 from starlette.types import Receive, Scope, Send
 
 from backend.identity.domain import Caller
-from backend.mcp.services.use_cases import LookupServices
+from backend.mcp.services.lookups import Lookups
 
 MessageAnswer = Callable[[Scope, Receive, Send], Awaitable[None]]
 """Answers one HTTP request."""
 
-Opened = Callable[[LookupServices, Caller, str], MessageAnswer]
+Opened = Callable[[Lookups, Caller, str], MessageAnswer]
 
 
 class McpLibrary:
@@ -21,18 +21,18 @@ class McpLibrary:
     def __init__(self) -> None:
         self._opened: Opened | None = None
 
-    async def answer_of(self, services: LookupServices, caller: Caller, request_id: str) -> MessageAnswer:
+    async def answer_of(self, lookups: Lookups, caller: Caller, request_id: str) -> MessageAnswer:
         """Return what answers a request of this caller."""
         if self._opened is None:
             self._opened = await asyncio.to_thread(_load)
-        return self._opened(services, caller, request_id)
+        return self._opened(lookups, caller, request_id)
 
 
 def _load() -> Opened:
     from backend.mcp.server.server import answer_message
-    from backend.mcp.server.tools import Lookup
+    from backend.mcp.server.tools import CallerTools
 
-    def opened(services: LookupServices, caller: Caller, request_id: str) -> MessageAnswer:
-        return partial(answer_message, Lookup(services, caller, request_id))
+    def opened(lookups: Lookups, caller: Caller, request_id: str) -> MessageAnswer:
+        return partial(answer_message, CallerTools(lookups, caller, request_id))
 
     return opened

@@ -30,8 +30,8 @@ from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge_services
 from backend.mcp.chosen import McpLibrary
+from backend.mcp.services.lookups import RESOURCES_A_PAGE, Lookups
 from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLookup
-from backend.mcp.services.use_cases import build_lookups
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
@@ -108,7 +108,7 @@ class FakeHouse:
             strict_requests=self.strict_requests,
         )
 
-    def services(self) -> tuple[object, ...]:
+    def services(self, resources_a_page: int = RESOURCES_A_PAGE) -> tuple[object, ...]:
         """Build the use cases."""
         keys = FakeApiKeyStore(self.state)
         active = ActiveBases(self.attachments, self.clock)
@@ -133,7 +133,7 @@ class FakeHouse:
         return (
             McpLibrary(),
             *self._people(agents, files),
-            build_lookups(of_knowledge, restricted),
+            Lookups(of_knowledge.bases, of_knowledge.documents, of_knowledge.search, restricted, resources_a_page),
             Authenticate(keys, self.clock, self.caller_of_token),
             KeyAdministration(keys, self.clock),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),

@@ -63,7 +63,7 @@ _PLANTS = [
     ("backend/search/domain/planted.py", "import backend.extraction.domain.blocks", _IN_BACKEND),
     ("backend/extraction/formats/planted.py", "import backend.knowledge.domain.knowledge", _IN_BACKEND),
     ("backend/embeddings/services/planted.py", "import backend.search.domain.bm25", _IN_BACKEND),
-    ("backend/turns/services/planted.py", "import backend.mcp.services.search_bases", _IN_BACKEND),
+    ("backend/turns/services/planted.py", "import backend.mcp.services.lookups", _IN_BACKEND),
     ("backend/turns/services/request/planted.py", "import backend.turns.services.run.run_turn", _PARTS),
     ("backend/turns/services/run/planted.py", "import backend.turns.services.lanes.join_lanes", _PARTS),
     ("backend/turns/services/lanes/planted.py", "import backend.turns.services.resume.recovery", _PARTS),

@@ -13,7 +13,7 @@ from backend.foundation.http.services import OptionsDep, service_of
 from backend.foundation.services.steps import run_cooperatively
 from backend.identity.http.caller import CallerDep
 from backend.mcp.chosen import McpLibrary, MessageAnswer
-from backend.mcp.services.use_cases import LookupServices
+from backend.mcp.services.lookups import Lookups
 from shared.errors import InvalidRequest, PayloadTooLarge, PermissionDenied
 from shared.models.json_bounds import JsonBounds
 from shared.models.values import JsonObject
@@ -44,7 +44,7 @@ async def _allowed_origin(request: Request, options: OptionsDep) -> None:
         raise PermissionDenied("This Origin may not call /mcp; the operator lists those that may.", param="Origin")
 
 
-ServicesDep = Annotated[LookupServices, Depends(service_of(LookupServices))]
+LookupsDep = Annotated[Lookups, Depends(service_of(Lookups))]
 LibraryDep = Annotated[McpLibrary, Depends(service_of(McpLibrary))]
 
 
@@ -56,7 +56,7 @@ LibraryDep = Annotated[McpLibrary, Depends(service_of(McpLibrary))]
     responses=_ANSWERS,
     openapi_extra={"requestBody": {"required": True, "content": {JSON: _OBJECT}}},
 )
-async def exchange_message(request: Request, caller: CallerDep, services: ServicesDep, library: LibraryDep) -> Response:
+async def exchange_message(request: Request, caller: CallerDep, lookups: LookupsDep, library: LibraryDep) -> Response:
     """Answer one JSON-RPC message: tools and resources over the knowledge bases that the caller may use."""
     check_media_type(request)
     accepted = _accepted(request)
@@ -66,7 +66,7 @@ async def exchange_message(request: Request, caller: CallerDep, services: Servic
     refusal = await _refusal_of(text)
     if refusal is not None:
         return refusal
-    answer = await library.answer_of(services, caller, request.scope["state"]["request_id"])
+    answer = await library.answer_of(lookups, caller, request.scope["state"]["request_id"])
     return _McpAnswer(answer, bytes(text.raw), as_events=accepted == EVENT_STREAM)
 
 

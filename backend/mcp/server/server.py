@@ -28,7 +28,7 @@ from backend.mcp.domain.resource_addresses import (
     read_cursor,
 )
 from backend.mcp.server.tool_shapes import MAX_PAGE_CHARACTERS
-from backend.mcp.server.tools import TOOLS, KnowledgeTool, Lookup, ToolOutcome
+from backend.mcp.server.tools import TOOLS, CallerTools, KnowledgeTool, ToolOutcome
 from shared.errors import BallastError, InvalidRequest, NotFound, PermissionDenied
 from shared.models.invalid_fields import refusal_of
 from shared.telemetry import LogEvent, origin_of
@@ -90,9 +90,9 @@ for _library in ("mcp", "sse_starlette"):
     logging.getLogger(_library).setLevel(logging.CRITICAL)
 
 
-async def answer_message(lookup: Lookup, scope: Scope, receive: Receive, send: Send) -> None:
+async def answer_message(tools: CallerTools, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one HTTP request that holds one message, with JSON."""
-    transport = StreamableHTTPSessionManager(_Handlers(lookup).server(), json_response=True, stateless=True)
+    transport = StreamableHTTPSessionManager(_Handlers(tools).server(), json_response=True, stateless=True)
     async with transport.run():
         await transport.handle_request(scope, receive, send)
 
@@ -100,8 +100,8 @@ async def answer_message(lookup: Lookup, scope: Scope, receive: Receive, send: S
 class _Handlers:
     """Answers the requests of one caller."""
 
-    def __init__(self, lookup: Lookup) -> None:
-        self._lookup = lookup
+    def __init__(self, tools: CallerTools) -> None:
+        self._tools = tools
 
     def server(self) -> Server[Any]:
         return Server(
@@ -146,11 +146,11 @@ class _Handlers:
             given = tool.arguments.model_validate(arguments)
         except ValidationError as error:
             raise refusal_of(error, given=arguments) from None
-        return await tool.run(self._lookup, given)
+        return await tool.run(self._tools, given)
 
     async def _resources(self, cursor: str | None) -> types.ListResourcesResult:
         place = read_cursor(cursor) if cursor is not None else None
-        page = await self._lookup.services.resources(self._lookup.caller, place)
+        page = await self._tools.resources(place)
         resources = [
             types.Resource(
                 name=document.name,
@@ -164,13 +164,8 @@ class _Handlers:
 
     async def _resource(self, uri: str) -> types.ReadResourceResult:
         address = read_address(uri)
-        page = await self._lookup.services.knowledge.documents.text(
-            self._lookup.caller,
-            address.knowledge_base_id,
-            address.document,
-            offset=address.offset,
-            limit=min(address.limit or MAX_PAGE_CHARACTERS, MAX_PAGE_CHARACTERS),
-        )
+        limit = min(address.limit or MAX_PAGE_CHARACTERS, MAX_PAGE_CHARACTERS)
+        page = await self._tools.text(address.knowledge_base_id, address.document, address.offset, limit)
         meta = {"offset": page.offset, "next_offset": page.next_offset, "total_characters": page.total_characters}
         contents = types.TextResourceContents(
             uri=uri, mime_type=_type_of_text(page.document.media_type), text=page.text, _meta={_PAGE_META: meta}

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.http.knowledge_shapes import shown_base, shown_document, shown_hit
-from backend.mcp.domain.resource_addresses import address_of
+from backend.knowledge.services.document_text import TextPage
+from backend.mcp.domain.resource_addresses import ListPlace, address_of
 from backend.mcp.server.tool_shapes import (
     Arguments,
     DocumentText,
@@ -25,21 +26,11 @@ from backend.mcp.server.tool_shapes import (
     RestrictedPart,
     SearchArguments,
 )
-from backend.mcp.services.search_bases import BasesFound, BasesSearch
-from backend.mcp.services.use_cases import LookupServices
+from backend.mcp.services.lookups import BasesFound, BasesSearch, Lookups, ResourcePage
 from backend.search.domain.chunks import ChunkHit
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE, RESTRICTED_PASSED_OVER
 
 Given = TypeVar("Given", bound=Arguments)
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """The caller, the request, and the use cases that answer."""
-
-    services: LookupServices
-    caller: Caller
-    request_id: str
 
 
 class ToolOutcome(NamedTuple):
@@ -47,6 +38,63 @@ class ToolOutcome(NamedTuple):
 
     structured: BaseModel
     texts: tuple[str, ...]
+
+
+class CallerTools:
+    """What a caller asks in one request."""
+
+    def __init__(self, lookups: Lookups, caller: Caller, request_id: str) -> None:
+        self._lookups = lookups
+        self._caller = caller
+        self._request_id = request_id
+
+    async def search(self, given: SearchArguments) -> ToolOutcome:
+        """Find passages, or a safe summary."""
+        search = BasesSearch(given.query, given.knowledge_base_ids or None, given.max_results)
+        found = await self._lookups.search(self._caller, search, self._request_id)
+        restricted = _restricted_part(found)
+        results = FoundKnowledge(results=[_passage(hit) for hit in found.hits], restricted=restricted)
+        # Passages and a released summary never share a text, so that a model cannot take one for the other.
+        texts = [_json({"results": results.model_dump(mode="json")["results"]})] if found.read or not restricted else []
+        if restricted is not None:
+            texts.append(_restricted_text(restricted))
+        return ToolOutcome(results, tuple(texts))
+
+    async def list_bases(self, given: ListBasesArguments) -> ToolOutcome:
+        """List bases."""
+        found, has_more = await self._lookups.bases(self._caller, given.after or None, given.limit)
+        next_after = found[-1].base.id if has_more else ""
+        return _as_json(PageOfBases(knowledge_bases=[shown_base(binding) for binding in found], next_after=next_after))
+
+    async def list_documents(self, given: ListDocumentsArguments) -> ToolOutcome:
+        """List the documents of a base."""
+        page = await self._lookups.documents(self._caller, given.knowledge_base_id, given.after or None, given.limit)
+        next_after = page.documents[-1].id if page.has_more else ""
+        return _as_json(PageOfDocuments(documents=[_document(one) for one in page.documents], next_after=next_after))
+
+    async def read_document(self, given: ReadDocumentArguments) -> ToolOutcome:
+        """Read a page of a document."""
+        page = await self.text(given.knowledge_base_id, given.document, given.offset, given.max_characters)
+        return _as_json(
+            DocumentText(
+                knowledge_base_id=page.document.knowledge_base_id,
+                document=page.document.name,
+                file_id=page.document.id,
+                uri=_uri(page.document),
+                text=page.text,
+                offset=page.offset,
+                total_characters=page.total_characters,
+                next_offset=page.next_offset,
+            )
+        )
+
+    async def text(self, base_id: str, document: str, offset: int, limit: int) -> TextPage:
+        """Return a page of a document's text."""
+        return await self._lookups.text(self._caller, base_id, document, offset=offset, limit=limit)
+
+    async def resources(self, after: ListPlace | None) -> ResourcePage:
+        """Return a page of all documents."""
+        return await self._lookups.resources(self._caller, after)
 
 
 @dataclass(frozen=True)
@@ -58,57 +106,7 @@ class KnowledgeTool:
     description: str
     arguments: type[Arguments]
     result: type[BaseModel]
-    run: Callable[[Lookup, Any], Awaitable[ToolOutcome]]
-
-
-async def _search(lookup: Lookup, given: SearchArguments) -> ToolOutcome:
-    search = BasesSearch(given.query, given.knowledge_base_ids or None, given.max_results)
-    found = await lookup.services.search(lookup.caller, search, lookup.request_id)
-    restricted = _restricted_part(found)
-    results = FoundKnowledge(results=[_passage(hit) for hit in found.hits], restricted=restricted)
-    # Passages and a released summary never share a text, so that a model cannot take one for the other.
-    texts = [_json({"results": results.model_dump(mode="json")["results"]})] if found.read or not restricted else []
-    if restricted is not None:
-        texts.append(_restricted_text(restricted))
-    return ToolOutcome(results, tuple(texts))
-
-
-async def _list_bases(lookup: Lookup, given: ListBasesArguments) -> ToolOutcome:
-    found, has_more = await lookup.services.knowledge.bases.page(
-        lookup.caller, after=given.after or None, limit=given.limit, descending=False
-    )
-    next_after = found[-1].base.id if has_more else ""
-    return _as_json(PageOfBases(knowledge_bases=[shown_base(binding) for binding in found], next_after=next_after))
-
-
-async def _list_documents(lookup: Lookup, given: ListDocumentsArguments) -> ToolOutcome:
-    page = await lookup.services.knowledge.documents.page(
-        lookup.caller, given.knowledge_base_id, after=given.after or None, limit=given.limit, descending=False
-    )
-    next_after = page.documents[-1].id if page.has_more else ""
-    return _as_json(PageOfDocuments(documents=[_document(one) for one in page.documents], next_after=next_after))
-
-
-async def _read_document(lookup: Lookup, given: ReadDocumentArguments) -> ToolOutcome:
-    page = await lookup.services.knowledge.documents.text(
-        lookup.caller,
-        given.knowledge_base_id,
-        given.document,
-        offset=given.offset,
-        limit=given.max_characters,
-    )
-    return _as_json(
-        DocumentText(
-            knowledge_base_id=page.document.knowledge_base_id,
-            document=page.document.name,
-            file_id=page.document.id,
-            uri=_uri(page.document),
-            text=page.text,
-            offset=page.offset,
-            total_characters=page.total_characters,
-            next_offset=page.next_offset,
-        )
-    )
+    run: Callable[[CallerTools, Any], Awaitable[ToolOutcome]]
 
 
 _TOOLS = (
@@ -124,7 +122,7 @@ _TOOLS = (
         ),
         arguments=SearchArguments,
         result=FoundKnowledge,
-        run=_search,
+        run=CallerTools.search,
     ),
     KnowledgeTool(
         name="list_knowledge_bases",
@@ -136,7 +134,7 @@ _TOOLS = (
         ),
         arguments=ListBasesArguments,
         result=PageOfBases,
-        run=_list_bases,
+        run=CallerTools.list_bases,
     ),
     KnowledgeTool(
         name="list_documents",
@@ -144,7 +142,7 @@ _TOOLS = (
         description="List the documents of a knowledge base by name, in pages.",
         arguments=ListDocumentsArguments,
         result=PageOfDocuments,
-        run=_list_documents,
+        run=CallerTools.list_documents,
     ),
     KnowledgeTool(
         name="read_document",
@@ -155,7 +153,7 @@ _TOOLS = (
         ),
         arguments=ReadDocumentArguments,
         result=DocumentText,
-        run=_read_document,
+        run=CallerTools.read_document,
     ),
 )
 TOOLS: Mapping[str, KnowledgeTool] = {tool.name: tool for tool in _TOOLS}

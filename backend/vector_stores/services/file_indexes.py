@@ -16,7 +16,7 @@ from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.document_text import text_page
 from backend.vector_stores.services.reading import WakeSignal
-from backend.vector_stores.services.store_access import detach_file
+from backend.vector_stores.services.store_access import drop_file
 from shared.clock import Clock
 
 WAIT_SECONDS = 20.0
@@ -93,7 +93,7 @@ class FileIndexes:
         kept = frozenset(file_ids)
         for file in await self._all(file_index):
             if file.id not in kept:
-                await detach_file(self._knowledge, self._attachments, file_index.id, file.id)
+                await drop_file(self._knowledge, self._attachments, file_index.id, file.id)
 
     async def _all(self, file_index: FileIndex) -> list[AttachedFile]:
         found: list[AttachedFile] = []

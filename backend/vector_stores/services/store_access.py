@@ -21,7 +21,7 @@ async def find_store(store: KnowledgeStore, caller: Caller, store_id: str) -> Bi
     return found[0]
 
 
-async def detach_file(knowledge: KnowledgeStore, attachments: AttachmentStore, base_id: str, file_id: str) -> None:
+async def drop_file(knowledge: KnowledgeStore, attachments: AttachmentStore, base_id: str, file_id: str) -> None:
     """Take a file from a base, with the document that was made of it; the uploaded file stays."""
     await attachments.drop_attachment(base_id, file_id)
     # It may have become a document at the last moment.

@@ -19,7 +19,7 @@ from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.search.domain.filters import Attributes
 from backend.vector_stores.services.reading import WakeSignal
-from backend.vector_stores.services.store_access import detach_file, find_store
+from backend.vector_stores.services.store_access import drop_file, find_store
 from shared.clock import Clock
 from shared.errors import NotFound
 from shared.ids import IdPrefix, new_id
@@ -160,7 +160,7 @@ class StoreFiles:
         """
         require_write(await find_store(self._knowledge, caller, store_id))
         await self._find(store_id, file_id)
-        await detach_file(self._knowledge, self._attachments, store_id, file_id)
+        await drop_file(self._knowledge, self._attachments, store_id, file_id)
 
     async def texts(self, caller: Caller, store_id: str, file_id: str) -> tuple[AttachedFile, list[str]]:
         """Return the text of a file in pieces, as searches find it; none before it is a document.

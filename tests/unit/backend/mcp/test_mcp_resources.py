@@ -16,8 +16,7 @@ from backend.mcp.domain.resource_addresses import (
     read_address,
     read_cursor,
 )
-from backend.mcp.services.list_resources import ListResources
-from backend.mcp.services.use_cases import LookupServices
+from backend.mcp.services.lookups import Lookups
 from shared.errors import InvalidRequest
 from tests.fakes.mcp_client import Mode, mcp_client
 from tests.unit.backend.conftest import BASES, MANUAL, Members
@@ -68,8 +67,8 @@ async def test_the_list_goes_on_over_bases_in_pages(members: Members):
     for name in ("a.md", "b.md", "c.md"):
         await members.put(name, MANUAL)
         await members.owner.put(f"{BASES}/{second}/documents/{name}", content=MANUAL.encode())
-    services = next(one for one in members.house.services() if isinstance(one, LookupServices))
-    listing, caller = ListResources(services.knowledge, page_size=2), await members.house.caller("olga")
+    services, caller = members.house.services(resources_a_page=2), await members.house.caller("olga")
+    listing = next(one for one in services if isinstance(one, Lookups)).resources
     pages = [await listing(caller, None)]
     while (place := pages[-1].next_place) is not None:
         pages.append(await listing(caller, read_cursor(cursor_of(place))))

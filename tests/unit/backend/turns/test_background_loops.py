@@ -130,7 +130,6 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
             build_vector_stores(lower, is_only_replica=False).part,
             build_restricted(broken, knowledge, broken, broken, terms),
         ),
-        lookups=broken,
         recovery=Recovery(ports, RecoverTurn(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
         maintenance=broken.fail,
