@@ -31,7 +31,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types floors house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types layers house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -75,7 +75,7 @@ test-failed: setup ## run the tests that failed last time once more, one after a
 check: verify ## what `verify` does, then `make test`, the page's tests and the guides'
 	@$(MAKE) --no-print-directory test test-console test-guides
 
-verify: setup lint types floors protos-check manifests console-check ## lint, types, floors and generated code, without the tests
+verify: setup lint types layers protos-check manifests console-check ## lint, types, layers and generated code, without the tests
 
 bench: setup ## measure the pair on both stores; prints tables, writes var/bench/*.json
 	@$(BIN)/python -m tests.bench
@@ -154,8 +154,8 @@ types: setup
 	@echo "== types"
 	@$(BIN)/pyright
 
-floors: setup
-	@echo "== floors"
+layers: setup
+	@echo "== layers"
 	@$(BIN)/lint-imports --no-cache --no-logo
 
 house: setup

@@ -25,5 +25,5 @@ def examples(many: int, *, few: int | None = None) -> settings:
 
 
 def first_of(first: object, *others: object) -> list[object]:
-    """Return what to try a behaviour with, such as stores or doors: `make test` tries it with the first alone."""
+    """Return what to try a behaviour with, such as stores or protocols: `make test` tries it with the first alone."""
     return [first, *(pytest.param(other, marks=pytest.mark.combination) for other in others)]

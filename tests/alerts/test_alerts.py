@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from tests.alerts.firing import Watch, expressions
-from tests.e2e.client.shelf import Base, new_base, searches
+from tests.e2e.client.knowledge_bases import Base, new_base, searches
 from tests.e2e.pair import Pair, PairOptions, start_model, start_pair, start_replica
 from tests.e2e.stored_rows import write
 from tests.e2e.turns import bare_client, live_events, new_conversation, next_delta, turn

@@ -167,7 +167,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
     sent_bytes = message.SerializeToString()
     start = _turn_prompt(request, rows)
     entries = to_entries(conversation.id, rows.log)
-    room = PromptBudget(ModelCard(name="demo", context_window_tokens=128_000, max_output_tokens=8_000), 1_000)
+    budget = PromptBudget(ModelCard(name="demo", context_window_tokens=128_000, max_output_tokens=8_000), 1_000)
     call = ModelCall(
         model=request.model,
         messages=messages_of_request(request),
@@ -183,7 +183,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
         "request to bytes": lambda: request_to_proto(request).SerializeToString(),
         "chat_shell: bytes to request": lambda: request_from_proto(request_pb2.ExecutionRequest.FromString(sent_bytes)),
         "chat_shell: messages and body of a model call": lambda: (messages_of_request(request), encode_call(call)),
-        DECIDING: lambda: left_out_of_running(entries, "resp_none", room),
+        DECIDING: lambda: left_out_of_running(entries, "resp_none", budget),
         "beside the model: comparing with the call before": lambda: CallRecorder(start).feed(ModelCallStarted(call=1)),
     }
 

@@ -17,7 +17,7 @@ class Bar(NamedTuple):
     way: str
     figure: _Figure
     bound: float
-    is_floor: bool = True
+    is_minimum: bool = True
 
 
 def _hit_at_1(share: Share) -> float:
@@ -31,7 +31,9 @@ def _hit_at_3(share: Share) -> float:
 BARS = (
     Bar("Chinese passages beside the handbook, hit@1", (CHOSEN_ON, HELD_OUT), FUSION, _hit_at_1, 0.965),
     Bar("translated questions, hit@3", (TO_ENGLISH, TO_CHINESE), FUSION, _hit_at_3, 0.75),
-    Bar("translated questions by words alone, hit@3", (TO_ENGLISH, TO_CHINESE), WORDS, _hit_at_3, 0.2, is_floor=False),
+    Bar(
+        "translated questions by words alone, hit@3", (TO_ENGLISH, TO_CHINESE), WORDS, _hit_at_3, 0.2, is_minimum=False
+    ),
     *(
         Bar(f"{name}, hit@1", (name,), FUSION, _hit_at_1, 0.95)
         for name in (own_set_name(language, "both") for language in LANGUAGES)
@@ -55,10 +57,10 @@ def judged(database: str, shares: Sequence[Share], *, has_all_vectors: bool) -> 
     for bar in BARS:
         some = [share for share in shares if share.set_name in bar.sets and share.way == bar.way]
         figure = sum(bar.figure(share) * share.questions for share in some) / sum(share.questions for share in some)
-        is_good = figure >= bar.bound if bar.is_floor else figure < bar.bound
+        is_good = figure >= bar.bound if bar.is_minimum else figure < bar.bound
         is_measured = has_all_vectors or bar.way == WORDS
         verdict = ("reached" if is_good else "NOT reached") if is_measured else "not all chunks embedded"
-        relation = "at least" if bar.is_floor else "below"
+        relation = "at least" if bar.is_minimum else "below"
         yield Judgement(
             f"{database:<12}{bar.name}: {figure:.3f}, {relation} {bar.bound}: {verdict}", is_measured and is_good
         )

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 QUESTION = "How soon must a page be acknowledged?"
 FIVE_MINUTES = 300_000
-TURNS = (1, 3, 2, 1, 4, 2, 1, 2)  # in each of the stretches that follow one another
+TURNS = (1, 3, 2, 1, 4, 2, 1, 2)  # in each of the intervals that follow one another
 
 
 def turn(client: httpx2.Client, running: Running, times: int) -> None:

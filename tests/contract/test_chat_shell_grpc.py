@@ -84,7 +84,7 @@ async def test_bytes_that_are_no_request_are_an_invalid_argument(body: bytes, pa
     assert report_in(error).param == param
 
 
-async def test_a_draining_door_is_unavailable_and_says_not_serving():
+async def test_a_draining_server_is_unavailable_and_says_not_serving():
     shell = shell_with(ScriptedRunner(saying(FINISHED)))
     async with serve_grpc(shell) as server, grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
         check = channel.unary_unary(

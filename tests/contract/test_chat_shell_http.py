@@ -135,7 +135,7 @@ async def test_health_and_metrics_are_open():
     assert "# HELP" in answers[-1].text
 
 
-async def test_a_draining_door_is_alive_and_not_ready():
+async def test_a_draining_server_is_alive_and_not_ready():
     shell = quiet_shell()
     shell.admission.close()
     async with session_to(shell) as session:

@@ -12,8 +12,8 @@ from backend.embeddings.ports import Embedder
 from deploy.demo.local_embedder import is_installed
 from shared.errors import ModelRequestRejected, Unavailable
 from tests.fakes.embedding_server import FakeEmbeddingServer, closes
+from tests.fakes.embeddings import embedder_of, embedder_options
 from tests.fakes.meaning import FakeEmbedder
-from tests.fakes.meaning_rooms import embedder_of, embedder_options
 from tests.servers.embedder import LocalEmbedder
 
 ON_CALL = "A page must be acknowledged within five minutes, and escalates to the next engineer after that."

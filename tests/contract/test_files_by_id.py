@@ -29,7 +29,7 @@ from tests.fakes.supervision import make_supervisor
 
 ADA = Caller(user_id="ada", tenant="acme", role=KeyRole.USER)
 BOB = Caller(user_id="bob", tenant="acme", role=KeyRole.USER)
-SHELF = file_index_of_agent("acme", "agent_1")
+FILE_INDEX = file_index_of_agent("acme", "agent_1")
 
 
 class Cabinet(Protocol):
@@ -58,11 +58,11 @@ class FakeCabinet:
 
     async def upload(self, name: str, text: str) -> str:
         file_id = f"file-{len(self.by_id.stored)}"
-        self.by_id.stored[ADA.user_id, file_id] = self.of_agents.stored[SHELF.id, file_id] = FakeText(name, text)
+        self.by_id.stored[ADA.user_id, file_id] = self.of_agents.stored[FILE_INDEX.id, file_id] = FakeText(name, text)
         return file_id
 
     async def delete(self, file_id: str) -> None:
-        del self.by_id.stored[ADA.user_id, file_id], self.of_agents.stored[SHELF.id, file_id]
+        del self.by_id.stored[ADA.user_id, file_id], self.of_agents.stored[FILE_INDEX.id, file_id]
 
 
 @dataclass
@@ -88,11 +88,13 @@ async def cabinet(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         return
     sqlite_url = f"sqlite+aiosqlite:///{tmp_path}/ballast.db"
     database = open_database(sqlite_url if request.param == "sqlite" else request.getfixturevalue("postgres_url"))
-    clock, bell, reader = FakeClock(), WakeSignal(), NotingReader()
+    clock, wake_signal, reader = FakeClock(), WakeSignal(), NotingReader()
     store, knowledge = SqlFileStore(database, clock), SqlKnowledgeStore(database, clock)
     attachments = SqlAttachmentStore(database, clock)
-    reading = AttachedFileReading(attachments, store, knowledge, reader, bell, ReadingTerms(is_only_replica=False))
-    file_indexes = FileIndexes(knowledge, attachments, store, bell, clock)
+    reading = AttachedFileReading(
+        attachments, store, knowledge, reader, wake_signal, ReadingTerms(is_only_replica=False)
+    )
+    file_indexes = FileIndexes(knowledge, attachments, store, wake_signal, clock)
     files = Files(store, clock, FileQuota())
     await migrate(database)
     running = make_supervisor().start("read_files", reading.step)
@@ -120,13 +122,13 @@ async def test_a_file_is_found_by_its_owner_alone_with_its_text(cabinet: Cabinet
 
 async def test_an_agent_has_its_files_in_order_and_those_that_are_gone_are_said(cabinet: Cabinet) -> None:
     first, second = await cabinet.upload("a.txt", "The Rhine."), await cabinet.upload("b.txt", "The Oder.")
-    found = await cabinet.of_agents.files(SHELF, [second, "file-none", first])
+    found = await cabinet.of_agents.files(FILE_INDEX, [second, "file-none", first])
     assert [file.state for file in found] == [FileIndexState.READ, FileIndexState.DELETED, FileIndexState.READ]
     document = found[0].document
     assert document is not None
     assert await cabinet.of_agents.text(document) == "The Oder."
     await cabinet.delete(second)
-    (gone,) = await cabinet.of_agents.files(SHELF, [second])
+    (gone,) = await cabinet.of_agents.files(FILE_INDEX, [second])
     assert (gone.state, gone.document) == (FileIndexState.DELETED, None)
     with pytest.raises(NotFound):
         await cabinet.of_agents.text(document)

@@ -18,19 +18,19 @@ from shared.errors import (
     Unavailable,
 )
 from shared.models.execution import AccessMode
-from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.knowledge_in_memory import KnowledgeInMemory
 
 TOKEN = "service-token"
 CREDENTIALS = TurnCredentials(ticket="ticket", request_id="req_1")
-SHELF = {"kb_a": {"leave.md": "Thirty days.", "紧急.md": "Three months."}}
+STORED = {"kb_a": {"leave.md": "Thirty days.", "紧急.md": "Three months."}}
 STATUS: dict[type[BallastError], int] = {Unauthenticated: 401, PermissionDenied: 403, NotFound: 404}
 
 
 class InternalApi:
-    """The backend's internal API over a shelf; `override` answers instead when set."""
+    """The backend's internal API over documents in memory; `override` answers instead when set."""
 
-    def __init__(self, shelf: KnowledgeShelf):
-        self._shelf = shelf
+    def __init__(self, stored: KnowledgeInMemory):
+        self._stored = stored
         self.override: Callable[[], web.Response] | None = None
         self.requests: list[tuple[str, str, dict[str, Any]]] = []
         self.request_ids: list[str | None] = []
@@ -58,7 +58,7 @@ class InternalApi:
         return handle
 
     async def _search(self, body: dict[str, Any]) -> dict[str, Any]:
-        found = await self._shelf.search(
+        found = await self._stored.search(
             credentials_of(body),
             body["query"],
             tuple(body["knowledge_base_ids"]),
@@ -69,17 +69,17 @@ class InternalApi:
         return {"access_mode": found.access_mode.value, "whole": False, "data": chunks, "more": 1}
 
     async def _documents(self, body: dict[str, Any]) -> dict[str, Any]:
-        listed = await self._shelf.list_documents(credentials_of(body), tuple(body["knowledge_base_ids"]))
+        listed = await self._stored.list_documents(credentials_of(body), tuple(body["knowledge_base_ids"]))
         return {"data": [document.model_dump() for document in listed]}
 
     async def _read(self, body: dict[str, Any]) -> dict[str, Any]:
-        page = await self._shelf.read_document(
+        page = await self._stored.read_document(
             credentials_of(body), body["file_id"], offset=body["offset"], limit=body["limit"]
         )
         return page.model_dump()
 
     async def _read_file(self, body: dict[str, Any]) -> dict[str, Any]:
-        page = await self._shelf.read_file(
+        page = await self._stored.read_file(
             credentials_of(body), body["file_id"], offset=body["offset"], limit=body["limit"]
         )
         return page.model_dump()
@@ -90,13 +90,13 @@ def credentials_of(body: dict[str, Any]) -> TurnCredentials:
 
 
 @pytest.fixture
-def shelf() -> KnowledgeShelf:
-    return KnowledgeShelf(SHELF)
+def stored() -> KnowledgeInMemory:
+    return KnowledgeInMemory(STORED)
 
 
 @pytest.fixture
-def api(shelf: KnowledgeShelf) -> InternalApi:
-    return InternalApi(shelf)
+def api(stored: KnowledgeInMemory) -> InternalApi:
+    return InternalApi(stored)
 
 
 @pytest.fixture
@@ -120,9 +120,9 @@ def backend(session: aiohttp.ClientSession, address: str) -> BackendKnowledge:
     return BackendKnowledge(session, address + "/", TOKEN)
 
 
-@pytest.fixture(params=["shelf", "backend"])
-def port(request: pytest.FixtureRequest, shelf: KnowledgeShelf, backend: BackendKnowledge) -> Knowledge:
-    return shelf if request.param == "shelf" else backend
+@pytest.fixture(params=["stored", "backend"])
+def port(request: pytest.FixtureRequest, stored: KnowledgeInMemory, backend: BackendKnowledge) -> Knowledge:
+    return stored if request.param == "stored" else backend
 
 
 async def search(knowledge: Knowledge, *base_ids: str) -> KnowledgeAnswer:
@@ -137,8 +137,8 @@ async def test_a_search_brings_chunks(port: Knowledge):
     ]
 
 
-async def test_a_restricted_search_brings_nothing(port: Knowledge, shelf: KnowledgeShelf):
-    shelf.mode = AccessMode.RESTRICTED
+async def test_a_restricted_search_brings_nothing(port: Knowledge, stored: KnowledgeInMemory):
+    stored.mode = AccessMode.RESTRICTED
     assert await search(port, "kb_a") == KnowledgeAnswer(access_mode=AccessMode.RESTRICTED, chunks=())
 
 
@@ -171,8 +171,8 @@ async def test_a_base_that_is_not_in_the_ticket_is_refused(port: Knowledge):
 
 
 @pytest.mark.parametrize("error", [Unauthenticated("forged"), Unavailable("down")])
-async def test_failures_keep_their_class(port: Knowledge, shelf: KnowledgeShelf, error: BallastError):
-    shelf.failure = error
+async def test_failures_keep_their_class(port: Knowledge, stored: KnowledgeInMemory, error: BallastError):
+    stored.failure = error
     with pytest.raises(type(error)):
         await search(port, "kb_a")
 

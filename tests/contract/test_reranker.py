@@ -9,8 +9,8 @@ import pytest
 from backend.embeddings.domain import ProviderAddress, RerankerOptions
 from backend.embeddings.ports import Reranker
 from tests.fakes.embedding_server import FakeEmbeddingServer, breaks_off, closes, floods, hangs, says
+from tests.fakes.embeddings import embeddings_over
 from tests.fakes.meaning import FakeReranker
-from tests.fakes.meaning_rooms import room_over
 
 TRAVEL, ON_CALL, FOOD = "trains and hotels", "a page must be acknowledged", "the canteen"
 TEXTS = [TRAVEL, ON_CALL, FOOD]
@@ -32,7 +32,7 @@ class Scorer:
 
 def reranker_over(stack: AsyncExitStack, server: FakeEmbeddingServer, deadline_seconds: float = 20) -> Reranker:
     address = ProviderAddress("the reranker", server.base_url, "key-of-the-reranker")
-    return room_over(stack, None, RerankerOptions(address, "scorer", deadline_seconds)).ports.reranker
+    return embeddings_over(stack, None, RerankerOptions(address, "scorer", deadline_seconds)).ports.reranker
 
 
 @pytest.fixture(params=["fake", "documents", "texts"])

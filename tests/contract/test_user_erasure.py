@@ -115,9 +115,9 @@ class Kit(NamedTuple):
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Kit]:
     async with migrated(database_url(request.param, request, tmp_path)) as database:
-        clock, bell, house = FakeClock(), WakeSignal(), TurnHouse()
+        clock, wake_signal, house = FakeClock(), WakeSignal(), TurnHouse()
         knowledge, store = SqlKnowledgeStore(database, clock), SqlFileStore(database, clock)
-        file_indexes = FileIndexes(knowledge, SqlAttachmentStore(database, clock), store, bell, clock)
+        file_indexes = FileIndexes(knowledge, SqlAttachmentStore(database, clock), store, wake_signal, clock)
         agent_files = AgentFiles(Files(store, clock, FileQuota()), file_indexes)
         models, tools = house.services.models, ToolCatalogue(FakeModelLister(), clock)
         agents = AgentCatalogue(SqlAgentStore(database), knowledge, models, tools, agent_files, clock)

@@ -13,7 +13,7 @@ from tests.fakes.meaning import FakeEmbedder, FakeQuestions
 LEASE = timedelta(minutes=1)
 
 
-class Room(NamedTuple):
+class VectorStores(NamedTuple):
     store: KnowledgeStore
     vectors: ChunkVectors
     attachments: AttachmentStore

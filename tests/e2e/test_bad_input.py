@@ -160,7 +160,7 @@ async def test_unknown_models_conversations_responses_and_bases_are_not_found(
 
 
 @pytest.mark.parametrize("header", [None, "Bearer", "Bearer wrong", "Basic d3Jvbmc=", f"Bearer {SERVICE_TOKEN}"])
-async def test_without_the_right_key_every_door_is_closed(small_pair: Pair, header: str | None) -> None:
+async def test_without_the_right_key_every_server_is_closed(small_pair: Pair, header: str | None) -> None:
     routes = [
         ("POST", "/v1/responses"),
         ("GET", "/v1/responses/resp_0"),

@@ -132,9 +132,9 @@ async def test_the_doctor_names_what_a_model_refuses(
     assert mend in broken["mend"]
 
 
-@pytest.mark.parametrize("door", first_of("grpc", "http"))
-def test_the_doctor_names_a_wrong_service_token(pairs: Pairs, small_pair: Pair, tmp_path: Path, door: str) -> None:
-    target = f"grpc://{small_pair.chat_shell_grpc_target}" if door == "grpc" else small_pair.chat_shell_http_url
+@pytest.mark.parametrize("server", first_of("grpc", "http"))
+def test_the_doctor_names_a_wrong_service_token(pairs: Pairs, small_pair: Pair, tmp_path: Path, server: str) -> None:
+    target = f"grpc://{small_pair.chat_shell_grpc_target}" if server == "grpc" else small_pair.chat_shell_http_url
     changes = {"SERVICE_TOKEN": "another-token-of-the-tests", "BACKEND_CHAT_SHELL_URL": target}
     stranger = lone_backend(pairs.launch, tmp_path / "stranger", **changes)
     ran = ballast(environ_of(stranger, "cli-ann", tmp_path), "doctor", "--json")

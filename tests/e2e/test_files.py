@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.e2e.client.shelf import messages_of, offered, searches, set_role, tool_texts
-from tests.e2e.client.shelf import new_base as base_of_ann
+from tests.e2e.client.knowledge_bases import messages_of, offered, searches, set_role, tool_texts
+from tests.e2e.client.knowledge_bases import new_base as base_of_ann
 from tests.e2e.pair import Pair, start_pair
 from tests.e2e.stored_rows import count_rows
 from tests.e2e.turns import asked, bare_client, put_agent, turn, upload

@@ -16,7 +16,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from backend.migrations.compatibility import newest_revision
-from tests.e2e.doors import plain_request, through_grpc, through_http
+from tests.e2e.chat_shell_calls import plain_request, through_grpc, through_http
 from tests.e2e.half_turns import HALF, half_a_turn
 from tests.e2e.pair import ADMIN_KEY, SECRET, SERVICE_TOKEN, Pair, PairOptions, lone_backend, start_pair
 from tests.e2e.turns import bare_client, messages_in, new_conversation, text_of, turn
@@ -107,8 +107,8 @@ async def test_a_draining_chat_shell_finishes_its_turns_and_takes_no_more(
             while await asyncio.to_thread(http_status, f"{mortal_pair.chat_shell_http_url}/readyz") != 503:
                 continue
             assert await health_of(mortal_pair) == health_pb2.HealthCheckResponse.NOT_SERVING
-            for door in (through_grpc, through_http):
-                assert (await door(mortal_pair, plain_request())).refusal == ("Draining", None)
+            for server in (through_grpc, through_http):
+                assert (await server(mortal_pair, plain_request())).refusal == ("Draining", None)
             await mortal_model.release()
             rest = [event async for event in half.rest]
         assert await asyncio.to_thread(chat_shell.wait_or_kill, 60) == 0

@@ -5,7 +5,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.doors import plain_request, through_grpc
+from tests.e2e.chat_shell_calls import plain_request, through_grpc
 from tests.e2e.pair import Pair, lone_chat_shell
 from tests.e2e.turns import Body, bare_client, file_search, new_base, turn
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall

@@ -1,4 +1,4 @@
-"""`/mcp` with the official client, against a real pair and a replica that reaches chat_shell by the other door."""
+"""`/mcp` with the official client, against a real pair and a replica that reaches chat_shell by the other protocol."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
-from tests.e2e.client.shelf import Base, new_base
+from tests.e2e.client.knowledge_bases import Base, new_base
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair, start_replica
 from tests.examples import first_of
 from tests.fakes.mcp_client import Mode, call, mcp_client, message, post, refusal_in, said, texts_of
@@ -56,8 +56,8 @@ def replicas(
     second.wait_ready()
     options = PairOptions(over_http=True, backend=shared, chat_shell=shell)
     first = start_pair(launch_for_module, directory / "first", options)
-    door = f"grpc://{first.chat_shell_grpc_target}"
-    yield first, start_replica(launch_for_module, directory / "other", first, BACKEND_CHAT_SHELL_URL=door), second_url
+    server = f"grpc://{first.chat_shell_grpc_target}"
+    yield first, start_replica(launch_for_module, directory / "other", first, BACKEND_CHAT_SHELL_URL=server), second_url
     postgres_server.drop_database(name)
 
 
@@ -145,15 +145,15 @@ async def test_a_session_of_one_replica_goes_on_at_the_other(
     assert answers[0].json()["result"]["structuredContent"]["documents"]
 
 
-@pytest.mark.parametrize("door", first_of(0, 1), ids=["http", "grpc"])
+@pytest.mark.parametrize("server", first_of(0, 1), ids=["http", "grpc"])
 async def test_a_restricted_analyst_gets_a_summary_and_no_byte_of_the_base(
-    replicas: tuple[Pair, Pair, str], second: FakeModelControl, reserve: tuple[str, Base], door: int
+    replicas: tuple[Pair, Pair, str], second: FakeModelControl, reserve: tuple[str, Base], server: int
 ) -> None:
     analyst, base = reserve
     leaky = summary_reply(summary="The Quillmark reserve holds 48,200 litres.")
     await second.script(summary_reply(), leaky, leaky)
     received = Received()
-    async with http_of((replicas[0], replicas[1])[door], analyst, received) as http, mcp_client(http) as client:
+    async with http_of((replicas[0], replicas[1])[server], analyst, received) as http, mcp_client(http) as client:
         answered = await call(client, "search_knowledge", query=ASKED)
         blocked = await call(client, "search_knowledge", query=f"{ASKED} And who could step in?")
         refusals = [

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from shared.prompts.knowledge_base import ANSWER_CUT, CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
-from tests.e2e.client.shelf import Base, new_base, searches
+from tests.e2e.client.knowledge_bases import Base, new_base, searches
 from tests.e2e.pair import Pair, PairOptions, start_model, start_pair
 from tests.e2e.turns import Body, bare_client, events_of, items_of, streamed_turn, text_of, turn
 from tests.fakes.model_server import FakeModelControl, Reply

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import orjson
 
-from tests.e2e.client.shelf import file_search, new_base, searches, set_role
+from tests.e2e.client.knowledge_bases import file_search, new_base, searches, set_role
 from tests.e2e.pair import ADMIN_KEY, Pair
 from tests.e2e.turns import asked, bare_client, new_conversation, put_agent, turn, upload
 from tests.fakes.model_server import FakeModelControl, Fault, Reply

@@ -227,10 +227,10 @@ async def completion(client: httpx2.AsyncClient, messages: list[Body]) -> str:
 
 
 @pytest.mark.combination
-async def test_a_replica_in_another_environment_and_through_the_other_door_sends_the_same(
+async def test_a_replica_in_another_environment_and_through_the_other_server_sends_the_same(
     pairs: Pairs, launch: Launch, tmp_path: Path
 ) -> None:
-    """Hash seed, locale, time zone, door: none of it is in a request, whoever rebuilds it from the log."""
+    """Hash seed, locale, time zone, protocol: none of it is in a request, whoever rebuilds it from the log."""
     here = pairs.get(LARGE)
     there = start_replica(
         launch,
@@ -284,7 +284,7 @@ async def told(pair: Pair) -> list[RecordedRequest]:
         return await model.requests()
 
 
-async def test_either_database_and_either_door_give_the_same_bytes(pairs: Pairs) -> None:
+async def test_either_database_and_either_api_give_the_same_bytes(pairs: Pairs) -> None:
     small, large = await told(pairs.get(SMALL)), await told(pairs.get(LARGE))
     check_never_moves(small)
     assert len(small) == 5

@@ -5,7 +5,7 @@ import pytest
 from shared.models.events import MessagesAdded, ModelCallStarted, TurnFinished, TurnHandedBack
 from shared.models.execution import Purpose, TurnLimits
 from shared.prompts.reminders import CITATIONS, LAST_CALL, reminder_text
-from tests.e2e.doors import Told, plain_request, through_grpc, through_http
+from tests.e2e.chat_shell_calls import Told, plain_request, through_grpc, through_http
 from tests.e2e.pair import Pair
 from tests.e2e.prefixes import check_never_moves
 from tests.e2e.turns import bare_client, file_search, messages_in, new_base, reminder_in, search, turn
@@ -14,7 +14,7 @@ from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
 pytestmark = pytest.mark.combination
 
 CITE = reminder_text((CITATIONS,))
-DOORS = {"grpc": through_grpc, "http": through_http}
+SERVERS = {"grpc": through_grpc, "http": through_http}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 
 
@@ -45,13 +45,13 @@ async def test_one_reminder_always_last_and_none_in_the_next_turn(pair: Pair, mo
     check_never_moves(requests)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("server", SERVERS)
 async def test_an_agents_words_and_the_notice_of_the_last_call_reach_the_model(
-    small_pair: Pair, small_model: FakeModelControl, door: str
+    small_pair: Pair, small_model: FakeModelControl, server: str
 ) -> None:
     await small_model.script(Reply(tool_calls=(search("fox", "call_1"),)), Reply(text=("Enough.",)))
     limits = TurnLimits(max_knowledge_calls=1, max_model_calls=2)
-    told = await DOORS[door](small_pair, plain_request(limits=limits, reminder="Be kind."))
+    told = await SERVERS[server](small_pair, plain_request(limits=limits, reminder="Be kind."))
     expected = [reminder_text(("Be kind.",)), reminder_text(("Be kind.", LAST_CALL))]
     assert [reminder_in(request) for request in await small_model.requests()] == expected
     assert [event.reminder for event in told.events if isinstance(event, ModelCallStarted)] == expected
@@ -66,13 +66,13 @@ async def test_a_backend_of_the_release_before_is_told_of_no_reminder(
     assert reminder_in((await small_model.requests())[0]) == reminder_text(("Be kind.",))
 
 
-@pytest.mark.parametrize("door", DOORS)
-async def test_a_turn_is_handed_back_and_goes_on(small_pair: Pair, small_model: FakeModelControl, door: str) -> None:
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_turn_is_handed_back_and_goes_on(small_pair: Pair, small_model: FakeModelControl, server: str) -> None:
     await small_model.script(
         Reply(tool_calls=(search("fox", "call_1"),), usage=USAGE), Reply(text=("Enough.",), usage=USAGE)
     )
     limits = TurnLimits(max_knowledge_calls=1, max_model_calls=12, hand_back_tokens=1100)
-    told: Told = await DOORS[door](small_pair, plain_request(limits=limits))
+    told: Told = await SERVERS[server](small_pair, plain_request(limits=limits))
     ended = told.events[-1]
     assert isinstance(ended, TurnHandedBack)
     assert ended.prompt_tokens > 1100
@@ -80,20 +80,20 @@ async def test_a_turn_is_handed_back_and_goes_on(small_pair: Pair, small_model: 
     added = [message for event in told.events if isinstance(event, MessagesAdded) for message in event.messages]
     assert [message.role for message in added] == ["assistant", "tool"]
 
-    later: Told = await DOORS[door](small_pair, plain_request(limits=limits, added=tuple(added)))
+    later: Told = await SERVERS[server](small_pair, plain_request(limits=limits, added=tuple(added)))
     assert isinstance(later.events[-1], TurnFinished)
     assert [event.call for event in later.events if isinstance(event, ModelCallStarted)] == [2]
     one, two = await small_model.requests()
     assert [message["role"] for message in messages_in(two)[len(messages_in(one)) :]] == ["assistant", "tool"]
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("server", SERVERS)
 async def test_a_summary_is_one_call_with_the_same_tools(
-    small_pair: Pair, small_model: FakeModelControl, door: str
+    small_pair: Pair, small_model: FakeModelControl, server: str
 ) -> None:
     await small_model.script(Reply(text=("Hello.",)), Reply(text=("They spoke 【1】.",)))
-    await DOORS[door](small_pair, plain_request(prompt="Hi"))
-    told = await DOORS[door](small_pair, plain_request(prompt="Summarise.", purpose=Purpose.SUMMARY))
+    await SERVERS[server](small_pair, plain_request(prompt="Hi"))
+    told = await SERVERS[server](small_pair, plain_request(prompt="Summarise.", purpose=Purpose.SUMMARY))
     answer, summary = await small_model.requests()
     assert summary.json_body["tools"] == answer.json_body["tools"]
     assert (answer.json_body["tool_choice"], summary.json_body["tool_choice"]) == ("auto", "none")

@@ -8,7 +8,7 @@ import pytest
 
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
 from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT
-from tests.e2e.client.shelf import Base, messages_of, new_base, searches, tool_texts
+from tests.e2e.client.knowledge_bases import Base, messages_of, new_base, searches, tool_texts
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair
 from tests.e2e.reserve import CHINESE_TALES, ENGLISH, LANGUAGES, SECONDARY, Language, tell_tales
 from tests.e2e.turns import bare_client, items_of, text_of, turn

@@ -9,7 +9,7 @@ import pytest
 
 from deploy.demo.local_embedder import embedder_settings
 from shared.prompts.knowledge_base import CANNOT_ANSWER
-from tests.e2e.client.shelf import Base, new_base, searches, tool_texts
+from tests.e2e.client.knowledge_bases import Base, new_base, searches, tool_texts
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair
 from tests.e2e.turns import bare_client, turn
 from tests.fakes.model_server import FakeModelControl, Reply

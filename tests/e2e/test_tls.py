@@ -1,4 +1,4 @@
-"""TLS on all doors of the pair, with certificates on both sides that are exchanged while it runs."""
+"""TLS on all servers of the pair, with certificates on both sides that are exchanged while it runs."""
 
 import asyncio
 import socket

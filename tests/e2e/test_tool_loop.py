@@ -12,7 +12,7 @@ import pytest
 from shared.models.execution import TurnLimits
 from shared.prompts import knowledge_base as texts
 from shared.prompts import tool_results as result_texts
-from tests.e2e.doors import FULL, plain_request, through_grpc, through_http
+from tests.e2e.chat_shell_calls import FULL, plain_request, through_grpc, through_http
 from tests.e2e.pair import Pair, lone_chat_shell
 from tests.e2e.turns import (
     Body,

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.e2e.client.shelf import new_base, searches
+from tests.e2e.client.knowledge_bases import new_base, searches
 from tests.e2e.pair import PairOptions, start_model, start_pair
 from tests.e2e.reserve import ENGLISH, LANGUAGES, SECONDARY, TELL_TALES
 from tests.e2e.turns import bare_client, turn

@@ -72,7 +72,7 @@ class IdentityProvider:
 def served(provider: IdentityProvider) -> Generator[str]:
     """Publish the keys at an address of this machine, which is lent."""
 
-    class Door(BaseHTTPRequestHandler):
+    class KeyServer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             provider.fetches += 1
             body = b"" if provider.is_away else provider.key_set()
@@ -84,7 +84,7 @@ def served(provider: IdentityProvider) -> Generator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Keep quiet."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), KeyServer)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from shared.errors import ModelRateLimited
 from shared.models.events import ErrorReport, ModelCallStarted, TextDelta, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell
-from tests.fakes.http_door import BASE_URL, FakeHouse, client_of
+from tests.fakes.http_api import BASE_URL, FakeHouse, client_of
 from tests.fakes.openai_house import ADA, TurnHouse
 from tests.patience import PATIENCE_SECONDS, until
 
@@ -30,8 +30,8 @@ FAILS = [ModelCallStarted(call=1), TextDelta(text="Half"), TurnFailed(error=REPO
 
 
 @dataclass
-class Door:
-    """An open door and two ways through it."""
+class ServedApi:
+    """An API in this process, and two clients of it."""
 
     app: FastAPI
     turns: TurnHouse
@@ -46,7 +46,7 @@ def built_app() -> FastAPI:
 
 
 @asynccontextmanager
-async def open_door(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[Door, None]:
+async def serve_api(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[ServedApi, None]:
     house = FakeHouse()
     house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state, **fields)
     app = built_app()
@@ -59,7 +59,7 @@ async def open_door(*scripts: Sequence[Any], **fields: Any) -> AsyncGenerator[Do
         AsyncOpenAI(api_key=key, base_url=f"{BASE_URL}/v1", http_client=transport, max_retries=0) as client,
         house.turns.registry,
     ):
-        yield Door(app, house.turns, http, client, key)
+        yield ServedApi(app, house.turns, http, client, key)
 
 
 def scope_of(path: str, key: str) -> dict[str, Any]:
@@ -81,11 +81,11 @@ def scope_of(path: str, key: str) -> dict[str, Any]:
 class LeavingClient:
     """A client that asks for a turn and closes the connection when `is_time`; `received` is what came before."""
 
-    def __init__(self, door: Door, path: str, **fields: Any) -> None:
+    def __init__(self, api: ServedApi, path: str, **fields: Any) -> None:
         self.is_time = asyncio.Event()
         self.received: list[MutableMapping[str, Any]] = []
         self._request = [{"type": "http.request", "body": orjson.dumps(SAID[path] | fields), "more_body": False}]
-        self.asking = asyncio.create_task(door.app(scope_of(path, door.key), self._receive, self._send))
+        self.asking = asyncio.create_task(api.app(scope_of(path, api.key), self._receive, self._send))
 
     async def leave(self) -> bytes:
         """Close the connection, and return what had come of the body once nobody serves it any more."""
@@ -108,11 +108,11 @@ class LeavingClient:
         self.received.append(message)
 
 
-async def reached(door: Door, count: int) -> None:
+async def reached(api: ServedApi, count: int) -> None:
     """Return once so many requests have reached chat_shell."""
-    await until(lambda: len(door.turns.sent) == count)
+    await until(lambda: len(api.turns.sent) == count)
 
 
-async def idle(door: Door) -> None:
+async def idle(api: ServedApi) -> None:
     """Return once no turn runs."""
-    await until(lambda: not door.turns.registry.running_count)
+    await until(lambda: not api.turns.registry.running_count)

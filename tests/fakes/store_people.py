@@ -7,7 +7,7 @@ from shared.models.values import JsonObject
 
 
 class FakePeople:
-    """For doors behind which nobody leaves anything; the real stores are tested over both databases."""
+    """For APIs of which no user is erased; the real stores are tested over both databases."""
 
     async def sole_ownership(self, person: Person) -> SoleOwnership:
         """Return nothing."""

@@ -13,7 +13,7 @@ from backend.embeddings.domain import TextKind
 from backend.embeddings.ports import Embedder
 from shared.errors import ModelRequestRejected, Unavailable
 from tests.fakes.embedding_server import FakeEmbeddingServer, Fault, breaks_off, closes, floods, hangs, says
-from tests.fakes.meaning_rooms import embedder_of, embedder_options
+from tests.fakes.embeddings import embedder_of, embedder_options
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.contract.knowledge_cases import make_base, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 from tests.fakes.meaning import FakeEmbedder, FakeQuestions, FakeReranker
 
 OWN = ["the river rises in spring", "salmon swim up the river", "reimbursement of hotels", "报销需要发票", "parking"]
@@ -59,14 +59,14 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         reranker = FakeReranker()
         reranker.is_away = True
         reader = LibraryDocumentReader()
-        room = build_knowledge(
+        built = build_knowledge(
             database, FakeClock(), (), MeaningPorts(embedder, FakeQuestions(embedder), reranker), reader
         )
         house = FakeHouse()
         app = house.app()
-        install_services(app, house.options(), *house.services(), room.services)
+        install_services(app, house.options(), *house.services(), built.services)
         async with client_of(app, await house.key("ada")) as client:
-            made = World(room.store, SqlChunkVectors(database), embedder, client)
+            made = World(built.store, SqlChunkVectors(database), embedder, client)
             await made.add("kb_a", "ada", OWN)
             yield made
         await reader.close()

@@ -1,4 +1,4 @@
-"""The door behind a real server: large bodies, clients that leave, connections that go on."""
+"""The API behind a real server: large bodies, clients that leave, connections that go on."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request
 
 from backend.foundation.http.listening import http_server
 from shared.listening import listening_socket
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 from tests.patience import PATIENCE_SECONDS
 
 PIECE = b" " * 65_536

@@ -225,7 +225,7 @@ async def test_who_was_taken_for_dead_stores_nothing(database: Database) -> None
     await database.read(lambda connection: assert_nothing_left(connection, "kb_a"))
 
 
-async def test_two_who_clear_the_same_edition_count_it_once(database: Database) -> None:
+async def test_two_who_clear_the_same_document_version_count_it_once(database: Database) -> None:
     await filled(store_in(database), "kb_a")
     watched = WatchedDatabase(database)
     deleting = asyncio.create_task(store_in(watched).delete_document("kb_a", "old"))

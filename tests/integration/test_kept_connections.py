@@ -40,7 +40,7 @@ class House:
 
 
 class Connection:
-    """One connection to the door."""
+    """One connection to the server."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -57,7 +57,7 @@ class Connection:
         assert answer.startswith(b"HTTP/1.1 200 ")
 
     async def rest(self) -> bytes:
-        """Wait until the door has closed it, be it with something unread, and return what it has said."""
+        """Wait until the server has closed it, be it with something unread, and return what it has said."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             try:
                 return await self._reader.read()

@@ -11,8 +11,8 @@ from backend.identity.domain import Caller, KeyRole
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
 from shared.models.values import JsonObject
 from tests.fakes.embedding_server import FakeEmbeddingServer, Fault, breaks_off, closes, floods, hangs, says
+from tests.fakes.embeddings import embeddings_over
 from tests.fakes.meaning import moderation_of
-from tests.fakes.meaning_rooms import room_over
 
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
 
@@ -26,8 +26,8 @@ async def server() -> AsyncIterator[FakeEmbeddingServer]:
 async def judged(server: FakeEmbeddingServer, given: ModerationInput, timeout_seconds: float = 20) -> JsonObject:
     address = ProviderAddress("the moderation model", server.base_url, "key-of-the-moderator")
     async with AsyncExitStack() as stack:
-        room = room_over(stack, moderation=ModerationOptions(address, "moderator", timeout_seconds))
-        return await room.moderations.judge(ADA, None, given)
+        embeddings = embeddings_over(stack, moderation=ModerationOptions(address, "moderator", timeout_seconds))
+        return await embeddings.moderations.judge(ADA, None, given)
 
 
 @pytest.mark.parametrize("given", ["hurt", ["hurt", "good"], [{"type": "text", "text": "hurt"}]])

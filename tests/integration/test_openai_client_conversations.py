@@ -12,7 +12,7 @@ from openai.types import Model
 from openai.types.conversations import Conversation, ConversationDeletedResource, Message
 from pydantic import BaseModel
 
-from tests.fakes.http_door import BASE_URL, FakeHouse
+from tests.fakes.http_api import BASE_URL, FakeHouse
 from tests.fakes.openai_types import check_item
 
 PIXEL = "data:image/png;base64,iVBORw0KGgo="

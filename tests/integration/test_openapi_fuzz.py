@@ -21,7 +21,7 @@ from backend.extraction.domain.media_types import CSV, DOCX, EMAIL, JSON_LINES, 
 from backend.foundation.http.listening import http_server
 from backend.identity.domain import KeyRole
 from shared.listening import listening_socket
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 
 pytestmark = pytest.mark.whole
 

@@ -22,7 +22,7 @@ from shared.http_server.timing import ReadLimits
 from shared.listening import listening_socket
 from shared.shares import SharedBudget
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.openai_types import check_event
 from tests.fakes.served_turns import built_app
@@ -32,7 +32,7 @@ ADA = "ada"
 
 
 @dataclass
-class Door:
+class ServedApi:
     """A server, and a client that calls it."""
 
     app: FastAPI
@@ -49,9 +49,9 @@ class Door:
 
 
 @asynccontextmanager
-async def open_door(
+async def serve_api(
     *scripts: Sequence[Any], limits: ReadLimits | None = None, **options: Any
-) -> AsyncGenerator[Door, None]:
+) -> AsyncGenerator[ServedApi, None]:
     house = FakeHouse(**options)
     house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state, admission=house.admission)
     app, listening = built_app(), listening_socket("127.0.0.1", 0)
@@ -64,7 +64,7 @@ async def open_door(
         while_serving(server, listening),
         AsyncOpenAI(api_key=key, base_url=f"http://{address}/v1", max_retries=0) as client,
     ):
-        yield Door(app, house, server, address, key, client)
+        yield ServedApi(app, house, server, address, key, client)
 
 
 async def events_of(connection: AsyncResponsesConnection) -> list[dict[str, Any]]:
@@ -88,22 +88,22 @@ def ask(text: str, **fields: Any) -> Any:
 
 
 async def test_turns_follow_each_other_with_the_events_that_a_stream_has() -> None:
-    async with open_door(answer("One."), answer("Two."), answer("One.")) as door:
-        async with door.openai.responses.connect() as connection:
+    async with serve_api(answer("One."), answer("Two."), answer("One.")) as api:
+        async with api.openai.responses.connect() as connection:
             await connection.send(ask("First"))
             first = await events_of(connection)
             await connection.send(ask("Then", previous_response_id=first[-1]["response"]["id"]))
             second = await events_of(connection)
         streamed = [
             event.type
-            async for event in await door.openai.responses.create(model="demo-model", input="First", stream=True)
+            async for event in await api.openai.responses.create(model="demo-model", input="First", stream=True)
         ]
         assert [event["type"] for event in first] == streamed
         for event in (*first, *second):
             check_event(orjson.dumps(event))
         assert second[-1]["response"]["output"][0]["content"][0]["text"] == "Two."
         assert second[-1]["response"]["conversation"] == first[-1]["response"]["conversation"]
-        assert len(door.house.turns.sent[1].history) == 2
+        assert len(api.house.turns.sent[1].history) == 2
 
 
 REFUSED: list[tuple[dict[str, Any], int, str]] = [
@@ -118,7 +118,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 
 
 async def test_a_refused_message_is_an_error_event_and_the_connection_goes_on() -> None:
-    async with open_door() as door, door.asked() as connection:
+    async with serve_api() as api, api.asked() as connection:
         codes: list[str] = []
         for message, status, param in REFUSED:
             await connection.send(orjson.dumps(message).decode())
@@ -133,38 +133,38 @@ async def test_a_refused_message_is_an_error_event_and_the_connection_goes_on() 
 
 
 async def test_who_may_not_call_gets_no_connection() -> None:
-    async with open_door(origins=("https://app.example.com",)) as door:
+    async with serve_api(origins=("https://app.example.com",)) as api:
         for headers, status in (
             ({"Authorization": "Bearer nobody"}, 401),
             ({"Origin": "https://evil.example.com"}, 403),
         ):
             with pytest.raises(InvalidStatus) as refused:
-                async with door.asked(**headers):
+                async with api.asked(**headers):
                     raise AssertionError
             response = refused.value.response
             assert response.status_code == status
             assert orjson.loads(response.body or b"{}")["error"]["message"]
-        async with door.asked(Origin="https://app.example.com") as connection:
+        async with api.asked(Origin="https://app.example.com") as connection:
             await connection.send(orjson.dumps(ask("Hi")).decode())
             assert orjson.loads(await connection.recv())["type"] == "response.created"
 
 
 async def test_a_key_has_its_part_of_all_connections() -> None:
-    async with open_door() as door:
-        services: dict[type, Any] = door.app.state.services
+    async with serve_api() as api:
+        services: dict[type, Any] = api.app.state.services
         services[HttpOptions] = replace(services[HttpOptions], sockets=SharedBudget("room for WebSockets", 2))
-        async with door.asked():
+        async with api.asked():
             with pytest.raises(InvalidStatus) as refused:
-                async with door.asked():
+                async with api.asked():
                     raise AssertionError
             assert refused.value.response.status_code == 429
-        async with door.asked():
+        async with api.asked():
             """The place of the first one is free again."""
 
 
 async def test_a_further_message_waits_and_one_more_is_refused() -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("One.")], answer("Two.")) as door, door.asked() as connection:
+    async with serve_api([gate, *answer("One.")], answer("Two.")) as api, api.asked() as connection:
         for text in ("A", "B", "C"):
             await connection.send(orjson.dumps(ask(text)).decode())
         found: list[dict[str, Any]] = []
@@ -175,16 +175,16 @@ async def test_a_further_message_waits_and_one_more_is_refused() -> None:
         ended = 0
         while ended < 2:
             ended += orjson.loads(await connection.recv())["type"] == "response.completed"
-        assert [str(sent.prompt)[0] for sent in door.house.turns.sent] == ["A", "B"]
+        assert [str(sent.prompt)[0] for sent in api.house.turns.sent] == ["A", "B"]
 
 
 async def test_messages_are_held_until_they_are_answered_within_the_part_of_their_key() -> None:
     asked, gate = orjson.dumps(ask("Hi")), asyncio.Event()
     budget = SharedBudget("room for messages", 2 * len(asked))
-    async with open_door([gate, *answer("One.")], answer("Two.")) as door:
-        services: dict[type, Any] = door.app.state.services
+    async with serve_api([gate, *answer("One.")], answer("Two.")) as api:
+        services: dict[type, Any] = api.app.state.services
         services[HttpOptions] = replace(services[HttpOptions], socket_bytes=budget)
-        async with door.asked() as busy, door.asked() as other:
+        async with api.asked() as busy, api.asked() as other:
             await busy.send(asked)
             assert orjson.loads(await busy.recv())["type"] == "response.created"
             await other.send(asked)
@@ -199,22 +199,22 @@ async def test_messages_are_held_until_they_are_answered_within_the_part_of_thei
 
 
 async def test_a_client_that_leaves_ends_what_is_not_stored() -> None:
-    async with open_door([asyncio.Event()]) as door:
-        async with door.asked() as connection:
+    async with serve_api([asyncio.Event()]) as api:
+        async with api.asked() as connection:
             await connection.send(orjson.dumps(ask("Hi", store=False)).decode())
             while orjson.loads(await connection.recv())["type"] != "response.in_progress":
                 continue
-        await until(lambda: not door.house.turns.registry.running_count)
-        assert door.house.turns.scripted.broken_off == 1
+        await until(lambda: not api.house.turns.registry.running_count)
+        assert api.house.turns.scripted.broken_off == 1
 
 
 async def test_at_shutdown_a_connection_closes_behind_its_running_turn() -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("One.")]) as door, door.asked() as busy, door.asked() as idle:
+    async with serve_api([gate, *answer("One.")]) as api, api.asked() as busy, api.asked() as idle:
         await busy.send(orjson.dumps(ask("Hi")).decode())
         assert orjson.loads(await busy.recv())["type"] == "response.created"
-        door.house.admission.close()
-        door.server.send_clients_away()
+        api.house.admission.close()
+        api.server.send_clients_away()
         with pytest.raises(ConnectionClosed) as closed:
             await idle.recv()
         assert closed.value.rcvd is not None
@@ -226,7 +226,7 @@ async def test_at_shutdown_a_connection_closes_behind_its_running_turn() -> None
 
 @pytest.mark.parametrize("limits", [ResponsesSocket(idle_seconds=0), ResponsesSocket(longest_seconds=0)])
 async def test_an_idle_and_an_old_connection_are_told_that_they_end(limits: ResponsesSocket) -> None:
-    async with open_door() as door:
+    async with serve_api() as api:
         arrived: asyncio.Queue[Any] = asyncio.Queue()
         arrived.put_nowait({"type": "websocket.connect"})
         sent: list[Any] = []
@@ -234,16 +234,16 @@ async def test_an_idle_and_an_old_connection_are_told_that_they_end(limits: Resp
         async def send(message: Any) -> None:
             sent.append(message)
 
-        headers = [(b"authorization", f"Bearer {door.key}".encode())]
+        headers = [(b"authorization", f"Bearer {api.key}".encode())]
         place = {"path": "/v1/responses", "raw_path": b"/v1/responses", "scheme": "ws", "http_version": "1.1"}
         peers = {"asgi": {"version": "3.0"}, "client": None, "server": None, "headers": headers, "state": {}}
-        await limits({"type": "websocket", "app": door.app, **place, **peers}, arrived.get, send)
+        await limits({"type": "websocket", "app": api.app, **place, **peers}, arrived.get, send)
         assert [message["type"] for message in sent] == ["websocket.accept", "websocket.send", "websocket.close"]
         assert orjson.loads(sent[1]["text"])["error"]["code"] == "websocket_connection_limit_reached"
 
 
 async def test_a_long_message_closes_the_connection() -> None:
-    async with open_door() as door, door.asked() as connection:
+    async with serve_api() as api, api.asked() as connection:
         with pytest.raises(ConnectionClosed):
             await connection.send("x" * (LONGEST_SOCKET_MESSAGE_BYTES + 1))
             await connection.recv()
@@ -252,15 +252,15 @@ async def test_a_long_message_closes_the_connection() -> None:
 async def test_no_clock_of_requests_ends_a_connection_that_was_kept_before_it_was_a_socket() -> None:
     """The waits for a request's body and for another request would otherwise close it."""
     limits = ReadLimits(seconds=0.2, idle_seconds=1)
-    async with open_door(limits=limits) as door:
-        host, port = door.address.split(":")
+    async with serve_api(limits=limits) as api:
+        host, port = api.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         await reader.readuntil(b"}")
         writer.write(
             b"GET /v1/responses HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"
-            b"Authorization: Bearer " + door.key.encode() + b"\r\n\r\n"
+            b"Authorization: Bearer " + api.key.encode() + b"\r\n\r\n"
         )
         assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
         with pytest.raises(TimeoutError):

@@ -13,7 +13,7 @@ from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.refusal_pace import RefusalPace
 from shared.http_server.timing import ReadLimits
 from shared.listening import listening_socket
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 from tests.patience import PATIENCE_SECONDS
 
 UNREAD_BYTES = 1_000_000

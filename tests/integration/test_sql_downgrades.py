@@ -168,7 +168,7 @@ async def test_there_is_no_way_back_to_what_is_no_earlier_revision(tmp_path: Pat
         for wrong in ("0003", "0004", "9999", "x", ""):
             with pytest.raises(ValueError, match="is no revision before 0003; these are: 0001, 0002"):
                 await migrate_back(database, wrong)
-        await database.write(lambda connection: connection.execute(SET_FLOOR.bindparams(revision="9999")))
+        await database.write(lambda connection: connection.execute(SET_OLDEST_CODE.bindparams(revision="9999")))
         with pytest.raises(UnknownSchema):
             await migrate_back(database, "0001")
 
@@ -204,7 +204,7 @@ async def with_a_long_transaction(database: Database, other: Database) -> None:
 
 
 SET_REVISION = text("UPDATE schema_revision SET version_num = :revision")
-SET_FLOOR = text("UPDATE alembic_version SET version_num = :revision")
+SET_OLDEST_CODE = text("UPDATE alembic_version SET version_num = :revision")
 
 
 def shape(connection: Connection) -> list[tuple[str, str]]:

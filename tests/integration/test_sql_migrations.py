@@ -119,7 +119,7 @@ def _insert_first_release(connection: Connection) -> None:
     )
 
 
-async def test_documents_from_before_editions_are_found_replaced_and_deleted(url: str) -> None:
+async def test_documents_from_before_document_versions_are_found_replaced_and_deleted(url: str) -> None:
     def put_as_before(connection: Connection) -> None:
         legacy_index.open_base(connection, "kb_a")
         named = {name: value for name, value in base_parameters(make_base()).items() if name not in NEWER_COLUMNS}
@@ -214,10 +214,10 @@ def _make_another_table(connection: Connection) -> None:
 
 
 def _revisions(connection: Connection) -> list[str]:
-    """Return the revision, having checked the floor beside it."""
+    """Return the revision, having checked the oldest release that may run, which stands beside it."""
     (revision,) = connection.execute(text("SELECT version_num FROM schema_revision")).scalars()
-    floors = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
-    assert floors == [oldest_code_for(revision)]
+    oldest = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    assert oldest == [oldest_code_for(revision)]
     return [revision]
 
 

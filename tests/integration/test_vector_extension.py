@@ -14,7 +14,7 @@ from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.migrations.migrate import migrate
 from tests.contract.knowledge_cases import make_base, put
-from tests.contract.vector_cases import Room, asked
+from tests.contract.vector_cases import VectorStores, asked
 from tests.fakes.clock import FakeClock
 from tests.fakes.meaning import FakeEmbedder
 from tests.fakes.store_attachments import FakeAttachments
@@ -73,8 +73,8 @@ async def place(postgres_server: PostgresServer) -> AsyncIterator[Place]:
     postgres_server.drop_database(made.name)
 
 
-def room_of(database: Database) -> Room:
-    return Room(
+def stores_of(database: Database) -> VectorStores:
+    return VectorStores(
         SqlKnowledgeStore(database, FakeClock()),
         SqlChunkVectors(database),
         FakeAttachments(FakeKnowledge(), FakeClock()),
@@ -89,23 +89,23 @@ async def test_vectors_come_when_the_operator_has_mended_what_is_missing(place: 
     first = open_database(place.url)
     try:
         await migrate(first)
-        room = room_of(first)
-        await room.store.create_base(make_base(), "ann")
-        await put(room.store, "a", ["wine of the hill", "beer of the town"])
-        assert said in (await room.vectors.missing() or "")
-        assert await room.vectors.nearest(["kb_a"], await asked(embedder, "wine"), 10) == ()
+        stores = stores_of(first)
+        await stores.store.create_base(make_base(), "ann")
+        await put(stores.store, "a", ["wine of the hill", "beer of the town"])
+        assert said in (await stores.vectors.missing() or "")
+        assert await stores.vectors.nearest(["kb_a"], await asked(embedder, "wine"), 10) == ()
         hits = await SqlRetrieval(first).search(["kb_a"], "wine", 10)
         assert [hit.chunk.text for hit in hits] == ["wine of the hill"]
-        assert await room.vectors.sweep(None) == 0
+        assert await stores.vectors.sweep(None) == 0
         await place.operate(*mended)
     finally:
         await first.close()
     second = open_database(place.url)
     try:
         await migrate(second)
-        room = room_of(second)
-        assert await room.vectors.missing() is None
-        await room.embed(embedder)
-        assert sorted(await room.found(embedder, "wine")) == ["beer of the town", "wine of the hill"]
+        stores = stores_of(second)
+        assert await stores.vectors.missing() is None
+        await stores.embed(embedder)
+        assert sorted(await stores.found(embedder, "wine")) == ["beer of the town", "wine of the hill"]
     finally:
         await second.close()

@@ -41,9 +41,9 @@ WANTED_TRIALS = 7_500
 HANGING_TRIALS_A_CLASS = 2
 LONG_TIMEOUT_SECONDS, SHORT_TIMEOUT_SECONDS = 20.0, 1.0
 MOST_ROUNDS = 3
-DOORS: tuple[Literal["grpc", "http"], ...] = ("grpc", "http")
-WAYS = tuple(product(DOORS, (False, True)))
-"""The doors, with SQLite or PostgreSQL behind; each way has an equal share of the trials."""
+PROTOCOLS: tuple[Literal["grpc", "http"], ...] = ("grpc", "http")
+WAYS = tuple(product(PROTOCOLS, (False, True)))
+"""The protocols, with SQLite or PostgreSQL behind; each way has an equal share of the trials."""
 
 WAYS_AT_ONCE = max(2, os.cpu_count() or 1)
 """Each keeps somewhat more than one core busy, the gate's."""
@@ -92,15 +92,15 @@ async def hanging_trials(directory: Path, way: Way) -> Results:
 
 
 async def all_trials(place: Path, wanted: int, *, with_corpora: bool, embedder: EmbedderKind) -> Results:
-    """Play the share of each door and database, some of them at once; the hanging model at the first and the last."""
+    """Play the share of each protocol and database, some at once; the hanging model at the first and the last."""
     began, turns = time.monotonic(), asyncio.Semaphore(WAYS_AT_ONCE)
     with closing(PostgresServer()) as server:
         server.start()
 
         async def play(at: int) -> Results:
-            door, is_postgres = WAYS[at]
+            protocol, is_postgres = WAYS[at]
             urls = [server.url(server.new_database()) if is_postgres else "" for _ in range(2)]
-            ways = [Way(door, url, embedder) for url in urls]
+            ways = [Way(protocol, url, embedder) for url in urls]
             results, trials = Results(), ceil(wanted / len(WAYS))
             async with turns:
                 results.add(await hostile_trials(place / str(at), trials, ways[0], with_corpora=with_corpora))

@@ -11,7 +11,7 @@ import httpx2
 import orjson
 
 from tests.leaks.corpus.reading import Attack, Language, Secrets, document_names, document_text, secrets
-from tests.leaks.hostile.shown import Passage, Shelf
+from tests.leaks.hostile.shown import BaseContent, Passage
 from tests.leaks.pair import LeakPair
 from tests.leaks.planting import QUIET, PlantedDocument
 
@@ -29,7 +29,7 @@ class Base:
     """A stored base."""
 
     id: str
-    shelf: Shelf
+    content: BaseContent
     secrets: tuple[Secrets, ...]
     document_ids: Mapping[str, str]
     owner_texts: tuple[str, ...]
@@ -41,11 +41,11 @@ class Base:
         not. Passages in another language than the question's are not shown to the secondary model. The oracle takes a
         code name of the corpus for one in every base, so real text that uses the word lends it to no query.
         """
-        fitting = [passage for passage in self.shelf.passages if document in (None, passage.document)]
+        fitting = [passage for passage in self.content.passages if document in (None, passage.document)]
         fitting = [passage for passage in fitting if passage.language == language] or fitting
         secret = chain.from_iterable(each.planted() for each in (*self.secrets, *secrets()))
         planted = " ".join((*secret, *QUIET)).casefold()
-        found = [_unplanted_words(passage.text, planted) for passage in fitting or self.shelf.passages]
+        found = [_unplanted_words(passage.text, planted) for passage in fitting or self.content.passages]
         words = dice.choice([each for each in found if len(each) >= _LEAST_TOPIC_WORDS] or found)
         start = dice.randrange(max(1, len(words) - _TOPIC_WORDS + 1))
         return " ".join(words[start : start + _TOPIC_WORDS])
@@ -104,9 +104,9 @@ async def stored_base(
         put = await owner.put(f"/v1/knowledge_bases/{base_id}/documents/{name}", content=text.encode())
         assert put.status_code == 201, put.text
     passages, document_ids = await _read_back(pair, base_id)
-    shelf = Shelf(passages, {each.file: each for each in planted})
+    content = BaseContent(passages, {each.file: each for each in planted})
     openly = (metadata["name"], metadata.get("routing_hint", ""), *metadata.get("routing_keywords", ()))
-    return Base(base_id, shelf, tuple(planted), document_ids, openly)
+    return Base(base_id, content, tuple(planted), document_ids, openly)
 
 
 async def _read_back(pair: LeakPair, base_id: str) -> tuple[tuple[Passage, ...], dict[str, str]]:

@@ -129,7 +129,7 @@ async def _ticket_of(stage: Stage, case: Attack, base: Base) -> str | None:
 
 
 async def _forged_mode(stage: Stage, case: Attack) -> list[SinkText]:
-    """Call chat_shell's door as the backend does; the mode in the metadata is not the member's."""
+    """Call chat_shell as the backend does; the mode in the metadata is not the member's."""
     base = stage.base_for(case, 0)
     user, lane = f"forger-{case.id}", stage.registry.new_lane()
     await stage.owner.put(f"/v1/knowledge_bases/{base.id}/members/{user}", json={"role": "restricted_analyst"})
@@ -151,7 +151,7 @@ async def _forged_mode(stage: Stage, case: Attack) -> list[SinkText]:
     stage.results.forgeries[f"mode {case.setup.access_mode_sent}: {answer.status_code}"] += 1
     frames = [line.removeprefix("data: ") for line in answer.text.splitlines()]
     sent = [text for request in lane.requests for text in leaves("main model", request)]
-    return [*sent, *(text for frame in frames for text in leaves("door of chat_shell", frame))]
+    return [*sent, *(text for frame in frames for text in leaves("HTTP server of chat_shell", frame))]
 
 
 def _request(case: Attack, base: Base, user: str, lane: Any) -> ExecutionRequest:
@@ -213,5 +213,5 @@ def _signed(user: str, base_ids: tuple[str, ...], minutes: int) -> str:
 
 def _nothing_excused(base: Base, case: Attack) -> Circumstances:
     """Count every passage as shown; only the user's words are their own."""
-    everything = frozenset(passage.chunk_id for passage in base.shelf.passages)
+    everything = frozenset(passage.chunk_id for passage in base.content.passages)
     return Circumstances(everything, case.user_turns, base.owner_texts)

@@ -29,7 +29,7 @@ from tests.leaks.corpus.reading import (
     secrets,
 )
 from tests.leaks.hostile.replies import HttpReply
-from tests.leaks.hostile.shown import Passage, Shelf, Shown
+from tests.leaks.hostile.shown import BaseContent, Passage, Shown
 from tests.leaks.hostile.stub import Stub
 from tests.leaks.hostile.stubs import STUBS
 from tests.leaks.oracle.oracle import Circumstances, Leak, Oracle
@@ -44,7 +44,7 @@ MOST_PASSAGES = 8
 class Texts:
     """All documents of a run: their passages, and what was planted in them."""
 
-    shelf: Shelf
+    content: BaseContent
     secrets: Sequence[Secrets]
     oracle: Oracle
 
@@ -54,7 +54,7 @@ class Texts:
         passages = [passage for document in documents for passage in _passages(document)]
         planted = [document.secrets for document in documents]
         oracle = Oracle.over({passage.chunk_id: passage.text for passage in passages}, planted)
-        return cls(Shelf(passages, {each.file: each for each in planted}), planted, oracle)
+        return cls(BaseContent(passages, {each.file: each for each in planted}), planted, oracle)
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ def real_documents() -> list[PlantedDocument]:
 def searches(texts: Texts, count: int, dice: random.Random) -> Iterator[Search]:
     """Make searches: half of the passages stand beside the first one, the others anywhere in the same language."""
     by_language: dict[Language, list[Passage]] = {
-        language: [each for each in texts.shelf.passages if each.language == language] for language in ("en", "zh")
+        language: [each for each in texts.content.passages if each.language == language] for language in ("en", "zh")
     }
     by_document: dict[str, list[Passage]] = {}
-    for passage in texts.shelf.passages:
+    for passage in texts.content.passages:
         by_document.setdefault(passage.document, []).append(passage)
     for number in range(count):
         language: Language = ("en", "zh")[number % 2]

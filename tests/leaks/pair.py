@@ -33,12 +33,12 @@ class ModelAddresses:
 
 
 class Way(NamedTuple):
-    """How the services of a pair are joined: the door of chat_shell, and the backend's database.
+    """How the services of a pair are joined: the protocol to chat_shell, and the backend's database.
 
     Where an embedder stands behind the backend, every chunk has a vector. With `forks` the services are forked.
     """
 
-    door: Literal["grpc", "http"] = "grpc"
+    protocol: Literal["grpc", "http"] = "grpc"
     postgres_url: str = ""
     embedder: EmbedderKind = "none"
     forks: ForkServers | None = None
@@ -49,7 +49,7 @@ class Way(NamedTuple):
         return "postgres" if self.postgres_url else "sqlite"
 
     def __str__(self) -> str:
-        return f"{self.door} {self.database}{'' if self.embedder == 'none' else f' {self.embedder} embedder'}"
+        return f"{self.protocol} {self.database}{'' if self.embedder == 'none' else f' {self.embedder} embedder'}"
 
 
 class MoreSettings(NamedTuple):
@@ -110,12 +110,12 @@ async def running_pair(
     )
     file = directory / "backend" / "leaks.db"
     database = PostgresDatabase(way.postgres_url) if way.postgres_url else SqliteDatabase(file)
-    door = f"grpc://127.0.0.1:{grpc_port}" if way.door == "grpc" else chat_shell_url
+    protocol = f"grpc://127.0.0.1:{grpc_port}" if way.protocol == "grpc" else chat_shell_url
     backend = _service(
         ("tests.leaks.loud", "backend"),
         {
             "BACKEND_PORT": str(backend_port),
-            "BACKEND_CHAT_SHELL_URL": door,
+            "BACKEND_CHAT_SHELL_URL": protocol,
             "BACKEND_DATABASE_URL": database.url,
             "BACKEND_ADMIN_KEY": ADMIN_KEY,
             "BACKEND_SECRET": SECRET,

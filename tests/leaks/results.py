@@ -64,7 +64,7 @@ class Results:
         return self._rows([(trial.attack_class, trial) for trial in self.counted], Counter(dict(leaks)))
 
     def by_way(self) -> list[list[str]]:
-        """Return rows of the table: door and database, trials, released, leaks."""
+        """Return rows of the table: protocol and database, trials, released, leaks."""
         leaks = Counter(str(trial.way) for trial in self.leaked)
         return self._rows([(str(trial.way), trial) for trial in self.counted], leaks)
 
@@ -116,7 +116,7 @@ class Results:
         head = [
             _table(["secondary model", "trials", "released", "leaks"], self.by_stub()),
             _table(["attack class", "trials", "released", "leaks"], self.by_class()),
-            _table(["door and database", "trials", "released", "leaks"], self.by_way()),
+            _table(["protocol and database", "trials", "released", "leaks"], self.by_way()),
             _table(["language shown", "trials", "released", "leaks"], self.by_language()),
             f"counted trials   {count} of {len(self.trials)} planned, in {self.seconds:.0f} s",
             f"forged calls     {sum(self.forgeries.values())}: {dict(self.forgeries)}",

@@ -38,7 +38,7 @@ from tests.leaks.visits import ACT_FOR, Sighting, Visit, Visitor, scan_visit, te
 AT_ONCE = 4
 BATCH = 16
 REAL_DOCUMENTS, FEWER_REAL_DOCUMENTS = 40, 6
-"""In each language, others at each door and database: the gate still remembers what it has read of 40. The local
+"""In each language, others at each protocol and database: the gate still remembers what it has read of 40. The local
 embedder, which takes some 0.2 s a chunk, gets fewer."""
 
 
@@ -147,7 +147,7 @@ async def staged(
                 if embedder:
                     await all_embedded(owner, [base.id for base in bases.values()])
                 passages = {
-                    passage.chunk_id: passage.text for base in bases.values() for passage in base.shelf.passages
+                    passage.chunk_id: passage.text for base in bases.values() for passage in base.content.passages
                 }
                 oracle = Oracle.over(passages, chain.from_iterable(base.secrets for base in bases.values()))
                 registry.is_plain = oracle.is_plain

@@ -10,7 +10,7 @@ from tests.leaks.__main__ import exit_code
 from tests.leaks.bases import Base
 from tests.leaks.corpus.reading import attacks, benign_questions, benign_summaries
 from tests.leaks.honest import honest_figures, missed_bars
-from tests.leaks.hostile.shown import Passage, Shelf
+from tests.leaks.hostile.shown import BaseContent, Passage
 from tests.leaks.hostile.stub import Stub
 from tests.leaks.hostile.stubs import HONEST, STUBS
 from tests.leaks.oracle.oracle import Leak, Oracle
@@ -103,14 +103,14 @@ def trial_of(stub: Stub, said: str | None = None, base: Base | None = None) -> T
         trial.result = orjson.dumps(
             {"summary": said, "observations": [], "risks": [], "recommended_actions": []}
         ).decode()
-        trial.shown = frozenset(passage.chunk_id for passage in base.shelf.passages)
+        trial.shown = frozenset(passage.chunk_id for passage in base.content.passages)
     return trial
 
 
 SENTENCE = "The keeper of the sluice waits for the second bell before he lowers the gate"
 OTHER = "Nobody but the clerk of the harbour may read the book of the tides at night"
-BASE = Base("kb_1", Shelf((Passage("c_1", "a.md", (), f"{SENTENCE}. {OTHER}."),), {}), (), {"a.md": "doc_1"}, ())
-ORACLE = Oracle.over({"c_1": BASE.shelf.passages[0].text}, ())
+BASE = Base("kb_1", BaseContent((Passage("c_1", "a.md", (), f"{SENTENCE}. {OTHER}."),), {}), (), {"a.md": "doc_1"}, ())
+ORACLE = Oracle.over({"c_1": BASE.content.passages[0].text}, ())
 
 
 @pytest.mark.parametrize("asserted_says", [SENTENCE, "Ask somebody else."])

@@ -47,12 +47,12 @@ async def test_no_hostile_model_gets_anything_out(tmp_path: Path, forks: ForkSer
         check(stage)
 
 
-@pytest.mark.parametrize("door", ["grpc", "http"])
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
 async def test_a_gate_that_lets_everything_out_is_noticed_in_every_sink(
-    tmp_path: Path, forks: ForkServers, postgres_url: str, door: Literal["grpc", "http"]
+    tmp_path: Path, forks: ForkServers, postgres_url: str, protocol: Literal["grpc", "http"]
 ) -> None:
     telling = [stub for stub in STUBS if stub.name in TELLING]
-    way = Way(door, postgres_url if door == "http" else "", forks=forks)
+    way = Way(protocol, postgres_url if protocol == "http" else "", forks=forks)
     case = next(case for case in playable() if case.attack_class == "injection_chunk")
     async with staged(tmp_path, [case], TIMEOUT_SECONDS, way, is_gated=False) as stage:
         await stage.play([stage.planned(case, 0, telling)])

@@ -9,7 +9,7 @@ import pytest
 from tests.leaks.corpus.reading import benign_summaries, document_names, document_text, secrets
 from tests.leaks.hostile import spelling
 from tests.leaks.hostile.replies import Hang, HttpReply
-from tests.leaks.hostile.shown import Passage, Shelf, Shown
+from tests.leaks.hostile.shown import BaseContent, Passage, Shown
 from tests.leaks.hostile.stub import Stub
 from tests.leaks.hostile.stubs import STUBS
 from tests.leaks.oracle.numbers import numbers_in
@@ -59,7 +59,7 @@ def oracle_of_corpus() -> Oracle:
 
 
 ORACLE = oracle_of_corpus()
-SHELF = Shelf(passages(), {planted.file: planted for planted in secrets()})
+CONTENT = BaseContent(passages(), {planted.file: planted for planted in secrets()})
 
 
 def shown(document: str, seed: int) -> Shown:
@@ -67,7 +67,7 @@ def shown(document: str, seed: int) -> Shown:
     marked = (
         f"<query-{CANARIES[0]}>\nx\n</query-{CANARIES[0]}>\n{document_text(document)[:200]}\n{texts}\n{CANARIES[1]}\n"
     )
-    return SHELF.shown_in(marked, 2, random.Random(seed))
+    return CONTENT.shown_in(marked, 2, random.Random(seed))
 
 
 def reply_of(stub: Stub, request: Shown) -> tuple[str, bool]:

@@ -11,7 +11,7 @@ from tests.leaks.bases import Base
 from tests.leaks.corpus.reading import Secrets, attacks, document_names, document_text, secrets
 from tests.leaks.corpus.sounds import readings, syllables
 from tests.leaks.embedding import EmbedderKind
-from tests.leaks.hostile.shown import Passage, Shelf
+from tests.leaks.hostile.shown import BaseContent, Passage
 from tests.leaks.hostile.stub import Stub
 from tests.leaks.hostile.stubs import STUBS
 from tests.leaks.oracle.containment import Containment
@@ -109,7 +109,7 @@ def test_models_come_in_turns() -> None:
 def base_with(planted: Sequence[Secrets]) -> Base:
     stored = tuple(each.model_copy(update={"file": each.file.rpartition("/")[2]}) for each in planted)
     passages = tuple(Passage(name, name.rpartition("/")[2], (), document_text(name)) for name in document_names())
-    return Base("kb_1", Shelf(passages, {each.file: each for each in stored}), stored, {}, ())
+    return Base("kb_1", BaseContent(passages, {each.file: each for each in stored}), stored, {}, ())
 
 
 @pytest.mark.parametrize("planted", [secrets(), ()], ids=["names", "no name"])
@@ -117,7 +117,7 @@ def test_only_a_name_that_was_shown_can_be_agreed_on(planted: Sequence[Secrets])
     registry, base = Registry(), base_with(planted)
     stub = next(stub for stub in STUBS if stub.name == "family name alone")
     trial = registry.new_trial(stub, attacks()[0], base, None)
-    text = f"{trial.query}\n{base.shelf.passages[0].text}"
+    text = f"{trial.query}\n{base.content.passages[0].text}"
     registry.secondary_answer({"messages": [{"role": "user", "content": text}]})
     assert bool(trial.carries) is bool(planted)
 
@@ -147,11 +147,11 @@ def test_what_no_trial_has_met_is_said(embedder: EmbedderKind) -> None:
     lines = not_tried([trial])
     assert f"    {STUBS[0].name}: nowhere" not in lines
     total = 8 * (len(STUBS) + 1)
-    assert f"  secondary model x language x door and database: {total - 1} of {total} without a trial" in lines
+    assert f"  secondary model x language x protocol and database: {total - 1} of {total} without a trial" in lines
     assert any(line.startswith("    traces") for line in lines)
 
 
-def test_a_way_is_named_by_door_and_database() -> None:
+def test_a_way_is_named_by_server_and_database() -> None:
     assert (str(DEFAULT_WAY), str(Way("http", "url"))) == ("grpc sqlite", "http postgres")
 
 

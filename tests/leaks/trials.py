@@ -117,9 +117,9 @@ class Registry:
     def new_trial(self, stub: Stub, case: Attack, base: Base, document: str | None) -> Trial:
         """Plan a trial; the code in its query is how the secondary model knows it.
 
-        What it draws follows from door, database, case, model and how often these have met: from nothing that another
-        trial, run or machine may change. A query in which the oracle sees a secret would be taken for one that got out
-        as soon as the main model asks.
+        What it draws follows from protocol, database, case, model and how often these have met: from nothing that
+        another trial, run or machine may change. A query in which the oracle sees a secret would be taken for one that
+        got out as soon as the main model asks.
         """
         self._planned[case.id, stub.name] += 1
         seed = f"{self._way} {case.id} {stub.name} {self._planned[case.id, stub.name]}"
@@ -159,7 +159,7 @@ class Registry:
             self.unknown_requests.append(text[-500:])
             return strict(summary("") | {"decision": "refuse", "reason": "out_of_scope"})
         trial.calls += 1
-        shown = trial.base.shelf.shown_in(text, trial.calls, random.Random(trial.seed))
+        shown = trial.base.content.shown_in(text, trial.calls, random.Random(trial.seed))
         trial.shown |= {passage.chunk_id for passage in shown.passages}
         self.canaries.extend(shown.canaries)
         if not shown.passages:

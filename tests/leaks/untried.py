@@ -16,7 +16,7 @@ _SINKS = (
     f"the tables {', '.join(sorted(EXCLUDED_TABLES))} and {EXCLUDED_PREFIX}*, which hold the text by design",
     "the answer of retrieval, and the request of the secondary model, which do so too",
     "files of the databases (journals, pages that were freed, the server's log) and the memory of the processes",
-    "what passes between backend and chat_shell over gRPC; of HTTP the door's answer to forged requests alone",
+    "what passes between backend and chat_shell over gRPC; of HTTP the answer to forged requests alone",
     "traces: the services make none; Valkey: the run keeps its events in memory",
     "time: how long an answer takes, and which of two refusals it was, is not measured here",
 )
@@ -47,10 +47,10 @@ def not_tried(counted: Sequence[Trial]) -> list[str]:
 
 
 def _lines(what: str, names: Iterable[str], counted: Iterable[Trial], name_of: Callable[[Trial], str]) -> Iterable[str]:
-    tried = {(name_of(one), str(one.language), f"{one.way.door} {one.way.database}") for one in counted}
+    tried = {(name_of(one), str(one.language), f"{one.way.protocol} {one.way.database}") for one in counted}
     cells = list(product(names, LANGUAGES, WAYS))
     missing = [cell for cell in cells if cell not in tried]
-    yield f"  {what} x language x door and database: {len(missing)} of {len(cells)} without a trial"
+    yield f"  {what} x language x protocol and database: {len(missing)} of {len(cells)} without a trial"
     by_name = Counter(name for name, _, _ in missing)
     most = len(LANGUAGES) * len(WAYS)
     for name, count in by_name.most_common(_NAMED):

@@ -56,8 +56,8 @@ async def test_both_services_are_rolled_and_their_certificates_exchanged_under_l
             "BACKEND_ADMIN_KEY": ADMIN_KEY,
             "BACKEND_SECRET": SECRET,
         }
-        doors = {"CHAT_SHELL_HTTP_PORT": back, "CHAT_SHELL_GRPC_PORT": grpc}
-        shells = Deployment("chat_shell", launch, tmp_path, shared | of_shells, doors)
+        ports = {"CHAT_SHELL_HTTP_PORT": back, "CHAT_SHELL_GRPC_PORT": grpc}
+        shells = Deployment("chat_shell", launch, tmp_path, shared | of_shells, ports)
         backends = Deployment("backend", launch, tmp_path, shared | of_backends, {"BACKEND_PORT": front})
         for deployment in (shells, backends):
             for _ in range(PODS):

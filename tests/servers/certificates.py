@@ -57,7 +57,7 @@ class MountedSecret:
 
     def __init__(self, folder: Path, issued: Issued, authority: bytes) -> None:
         self._folder = folder
-        self._editions = 0
+        self._versions = 0
         folder.mkdir(parents=True)
         self.write(issued, authority)
         for name in ("tls.crt", "tls.key", "ca.crt"):
@@ -66,13 +66,13 @@ class MountedSecret:
 
     def write(self, issued: Issued, authority: bytes) -> None:
         """Exchange all three files in one step."""
-        self._editions += 1
-        edition = self._folder / f"..{self._editions}"
-        edition.mkdir()
+        self._versions += 1
+        version = self._folder / f"..{self._versions}"
+        version.mkdir()
         for name, content in zip(("tls.crt", "tls.key", "ca.crt"), (*issued, authority), strict=True):
-            (edition / name).write_bytes(content)
+            (version / name).write_bytes(content)
         link = self._folder / "..data_tmp"
-        link.symlink_to(edition.name)
+        link.symlink_to(version.name)
         link.replace(self._folder / "..data")
 
     def settings(self, prefix: str) -> dict[str, str]:

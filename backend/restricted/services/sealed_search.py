@@ -25,7 +25,7 @@ from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
 MAX_SIBLINGS_OF_DOCUMENT, MAX_SIBLINGS = 16, 96
 """The most sibling chunks of one document, and of all: some 150 KB, read for terms while the model writes.
 
-The time that they add to a search is measured by `python -m tests.bench.room`.
+The time that they add to a search is measured by `python -m tests.bench.sealed_room`.
 """
 
 CANARY_WINDOW = timedelta(hours=1)

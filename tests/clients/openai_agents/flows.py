@@ -199,7 +199,7 @@ async def knowledge():
 
 @flow("knowledge", "MCPServerStreamableHttp")
 async def mcp():
-    """The knowledge tools of the MCP door in an agent's loop."""
+    """The knowledge tools of the MCP server in an agent's loop."""
     parameters = {"url": f"{SERVER_URL}/mcp", "headers": {"Authorization": f"Bearer {API_KEY}"}}
     async with MCPServerStreamableHttp(params=parameters, name="Ballast") as server:
         asked = 'Use search_knowledge({"query": "code word"}).'

@@ -195,7 +195,7 @@ async def knowledge_chat():
 
 @modes("knowledge", "MCPToolset")
 async def mcp(mode: str):
-    """The knowledge tools of the MCP door in an agent's loop."""
+    """The knowledge tools of the MCP server in an agent's loop."""
     toolset = MCPToolset(f"{SERVER_URL}/mcp", headers={"Authorization": f"Bearer {API_KEY}"})
     async with agent(mode, toolsets=[toolset]) as one:
         result = await one.run('Use search_knowledge({"query": "code word"}).')

@@ -9,7 +9,7 @@ from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import BaseModel
 
-from tests.e2e.client.shelf import messages_of, new_base, searches, tool_texts, usage
+from tests.e2e.client.knowledge_bases import messages_of, new_base, searches, tool_texts, usage
 from tests.e2e.client.wire import Wire
 from tests.e2e.pair import MODEL, Pair
 from tests.fakes.model_server import FakeModelControl, Fault, Reply, ScriptedCall

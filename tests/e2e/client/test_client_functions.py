@@ -7,7 +7,7 @@ import orjson
 import pytest
 from openai import AsyncOpenAI
 
-from tests.e2e.client.shelf import messages_of, new_base, offered, searches, tool_texts
+from tests.e2e.client.knowledge_bases import messages_of, new_base, offered, searches, tool_texts
 from tests.e2e.client.wire import Wire
 from tests.e2e.pair import Pair
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall

@@ -6,7 +6,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from tests.e2e.client.shelf import messages_of
+from tests.e2e.client.knowledge_bases import messages_of
 from tests.e2e.client.wire import Wire
 from tests.fakes.model_server import FakeModelControl, Reply
 

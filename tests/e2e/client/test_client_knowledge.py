@@ -9,7 +9,7 @@ import pytest
 from openai import AsyncOpenAI
 from openai.types.responses import FileSearchToolParam
 
-from tests.e2e.client.shelf import (
+from tests.e2e.client.knowledge_bases import (
     SEARCH,
     Base,
     file_search,

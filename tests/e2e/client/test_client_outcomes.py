@@ -6,7 +6,7 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from tests.e2e.client.shelf import messages_of, new_base, searches, usage
+from tests.e2e.client.knowledge_bases import messages_of, new_base, searches, usage
 from tests.e2e.client.wire import Wire
 from tests.e2e.pair import Pair
 from tests.fakes.model_server import FakeModelControl, Fault, Reply

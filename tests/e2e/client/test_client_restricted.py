@@ -7,7 +7,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from shared.prompts.knowledge_base import CANNOT_ANSWER, SEARCH_SEPARATELY
-from tests.e2e.client.shelf import (
+from tests.e2e.client.knowledge_bases import (
     SEARCH,
     Base,
     file_search,

@@ -9,7 +9,7 @@ from openai.types import FileObject, VectorStore, VectorStoreSearchResponse
 from openai.types.vector_stores import VectorStoreFile, VectorStoreFileBatch
 from pydantic import BaseModel
 
-from tests.e2e.client.shelf import messages_of, searches
+from tests.e2e.client.knowledge_bases import messages_of, searches
 from tests.e2e.pair import MODEL, Pair
 from tests.fakes.model_server import FakeModelControl, Reply
 

@@ -50,10 +50,10 @@ def context_cases() -> tuple[Case, ...]:
 
 def case_texts(base: Base, secrets: Secrets) -> dict[str, str]:
     """Return what stands for each place whose text is known before a case begins."""
-    sentences = [sentence for passage in base.shelf.passages for sentence in passage.sentences]
+    sentences = [sentence for passage in base.content.passages for sentence in passage.sentences]
     fitting = sorted((one for one in sentences if len(one) <= SUMMARY_ROOM), key=len, reverse=True)
     words = fitting[0].split()
-    own = sorted({word for one in base.shelf.passages for word in _WORD.findall(one.text)})
+    own = sorted({word for one in base.content.passages for word in _WORD.findall(one.text)})
     shuffled = random.Random(DOCUMENT).sample(words, len(words))
     half, third = len(words) // 2, -(-len(words) // 3)
     counted = " ".join(map(str, range(1, 401)))

@@ -88,7 +88,7 @@ class _Judge:
             yield from (Fault(case.name, sink, Leak("agent", "words", secret)) for sink, text in seen if secret in text)
 
     def _given(self, people: Sequence[str], *, is_planted: bool) -> Circumstances:
-        shown = frozenset(one.chunk_id for one in self._stage.base.shelf.passages)
+        shown = frozenset(one.chunk_id for one in self._stage.base.content.passages)
         own = [text for who in people for text in self._played.own_texts.get(who, ())]
         return Circumstances(shown, (*own, *(self._planted if is_planted else ())), self._stage.base.owner_texts)
 

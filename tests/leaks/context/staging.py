@@ -73,7 +73,7 @@ async def context_stage(
                     base = await stored_base(
                         owner, pair, {"name": "House rules"}, {name: document_text(DOCUMENT)}, [stored]
                     )
-                    passages = {one.chunk_id: one.text for one in base.shelf.passages}
+                    passages = {one.chunk_id: one.text for one in base.content.passages}
                     texts = case_texts(base, planted)
                     _write_skills(directory, texts)
                     yield ContextStage(

@@ -138,7 +138,7 @@ def number_in(figure: str) -> str:
     return found.replace(",", "").rstrip(".")
 
 
-class Shelf:
+class BaseContent:
     """All passages that a base can show, to know from a request which ones it did."""
 
     def __init__(self, passages: Sequence[Passage], secrets: Mapping[str, Secrets]) -> None:

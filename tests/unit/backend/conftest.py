@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from backend.identity.domain import KeyRole
-from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
+from tests.fakes.http_api import SERVICE_TOKEN, FakeHouse, client_of
 
 BASES = "/v1/knowledge_bases"
 MANUAL = "# Travel\n\nTrains are booked early. 差旅费报销需要发票。\n\n## Hotels\n\nHotels cost at most ninety."

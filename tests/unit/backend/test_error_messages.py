@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 
 Schema = dict[str, Any]
 SAYS_WHAT_IS_RIGHT = re.compile(r"\b(must|use|give|add|leave|choose|take|name|shorten|required)\b")

@@ -14,13 +14,13 @@ SETTINGS = Settings(model="fake-model", instructions="Be brief.", functions=(), 
 BASES, TURNS, EDITED_IN = 10, 16, 5
 
 
-def bindings(edition: int) -> tuple[Binding, ...]:
+def bindings(version: int) -> tuple[Binding, ...]:
     return tuple(
         Binding(
             base=make_base(
                 f"kb_{number}",
-                summary=f"Edition {edition} of what base {number} covers. " + "Trips, rooms and rules. " * 20,
-                version=edition,
+                summary=f"Version {version} of what base {number} covers. " + "Trips, rooms and rules. " * 20,
+                version=version,
             ),
             role=MemberRole.READER,
         )

@@ -41,7 +41,7 @@ def test_ports_of_the_environment_are_followed_everywhere(tmp_path: Path):
     }
 
 
-def test_a_given_door_is_kept(tmp_path: Path):
+def test_a_given_server_is_kept(tmp_path: Path):
     planned = plan({"BACKEND_CHAT_SHELL_URL": "http://127.0.0.1:8001"}, tmp_path, PORTS)
     assert environment_of(planned, "backend")["BACKEND_CHAT_SHELL_URL"] == "http://127.0.0.1:8001"
 

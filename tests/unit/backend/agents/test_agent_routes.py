@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.fakes.http_door import uploaded
+from tests.fakes.http_api import uploaded
 from tests.unit.backend.conftest import Members
 
 AGENT = "/v1/agents/helper"
@@ -71,7 +71,7 @@ async def test_files_are_those_of_who_names_them_or_of_the_agent(crew: Members) 
     assert (too_many.status_code, too_many.json()["error"]["param"]) == (400, "file_ids")
 
 
-async def test_what_an_agent_no_longer_has_leaves_its_shelf(crew: Members) -> None:
+async def test_what_an_agent_no_longer_has_leaves_its_file_index(crew: Members) -> None:
     kept, left = await uploaded(crew.owner, "Tea."), await uploaded(crew.owner, "Coffee.", "coffee.md")
     await crew.owner.put(AGENT, json={"file_ids": [kept, left]})
     for _ in range(2):

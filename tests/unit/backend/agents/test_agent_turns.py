@@ -1,4 +1,4 @@
-"""Turns that name an agent as their model, through both doors."""
+"""Turns that name an agent as their model, through both APIs."""
 
 from typing import Any
 

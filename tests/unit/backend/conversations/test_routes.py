@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 
 from backend.conversations.domain.responses import Item
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 
 UNKNOWN = "/v1/conversations/conv_none"
 

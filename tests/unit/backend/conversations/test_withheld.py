@@ -15,7 +15,7 @@ from shared.models.execution import ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import answer
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 from tests.fakes.openai_house import ADA, TurnHouse, open_house
 
 SECRET_TEXT = "The margin fell to 41 percent."
@@ -110,7 +110,7 @@ async def test_a_branch_off_a_withheld_turn_holds_notices_too(house: TurnHouse) 
 
 
 @pytest.fixture
-async def door(house: TurnHouse) -> AsyncGenerator[httpx2.AsyncClient, None]:
+async def api(house: TurnHouse) -> AsyncGenerator[httpx2.AsyncClient, None]:
     behind = FakeHouse(knowledge=house.knowledge, state=house.state)
     behind.turns = house
     key = await behind.key(ADA.user_id)
@@ -118,41 +118,39 @@ async def door(house: TurnHouse) -> AsyncGenerator[httpx2.AsyncClient, None]:
         yield client
 
 
-async def answers(door: httpx2.AsyncClient, response: StoredResponse) -> list[str]:
+async def answers(api: httpx2.AsyncClient, response: StoredResponse) -> list[str]:
     """Read a response and its items in every way that there is."""
     items = f"/v1/conversations/{response.conversation_id}/items"
-    first = (await door.get(f"{items}?order=asc")).json()["data"]
+    first = (await api.get(f"{items}?order=asc")).json()["data"]
     one = f"/v1/responses/{response.id}"
     ways = [items, f"{items}?include[]=file_search_call.results", *(f"{items}/{item['id']}" for item in first)]
     ways += [one, f"{one}?include[]=file_search_call.results", f"{one}?stream=true", f"{one}/input_items"]
     ways += [f"{one}?stream=true&starting_after=1&include[]=file_search_call.results"]
-    read = [await door.get(way) for way in ways] + [await door.post(f"{one}/cancel")]
+    read = [await api.get(way) for way in ways] + [await api.post(f"{one}/cancel")]
     assert {answer.status_code for answer in read} == {200}
     return [answer.text for answer in read]
 
 
-async def test_what_was_stored_is_withheld_from_its_narrowed_reader(house: TurnHouse, door: httpx2.AsyncClient) -> None:
+async def test_what_was_stored_is_withheld_from_its_narrowed_reader(house: TurnHouse, api: httpx2.AsyncClient) -> None:
     first = await house.ask(input="Margin?", tools=searching("kb_a"))
-    assert any(SECRET_TEXT in text for text in await answers(door, first))
+    assert any(SECRET_TEXT in text for text in await answers(api, first))
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
-    told = await answers(door, first)
+    told = await answers(api, first)
     assert [text for text in told if SECRET_TEXT in text] == []
     assert any(WITHHELD in text for text in told)
-    replayed = (await door.get(f"/v1/responses/{first.id}?stream=true")).text
+    replayed = (await api.get(f"/v1/responses/{first.id}?stream=true")).text
     assert replayed.endswith("data: [DONE]\n\n")
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.READER)
-    assert any(SECRET_TEXT in text for text in await answers(door, first))
+    assert any(SECRET_TEXT in text for text in await answers(api, first))
 
 
-async def test_a_restricted_turn_s_own_answer_is_shown(house: TurnHouse, door: httpx2.AsyncClient) -> None:
+async def test_a_restricted_turn_s_own_answer_is_shown(house: TurnHouse, api: httpx2.AsyncClient) -> None:
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
     first = await house.ask(input="Margin?", tools=searching("kb_a"))
-    assert WITHHELD not in "".join(await answers(door, first))
+    assert WITHHELD not in "".join(await answers(api, first))
 
 
-async def test_results_are_withheld_after_their_conversation_is_gone(
-    house: TurnHouse, door: httpx2.AsyncClient
-) -> None:
+async def test_results_are_withheld_after_their_conversation_is_gone(house: TurnHouse, api: httpx2.AsyncClient) -> None:
     hit = SearchResult(number=1, file_id="doc_1", filename="m.md", score=1.0, text=SECRET_TEXT)
     house.scripted.scripts[0] = [
         SearchStarted(call_id="call_1", queries=("margin",)),
@@ -160,24 +158,22 @@ async def test_results_are_withheld_after_their_conversation_is_gone(
         *SEARCHED,
     ]
     first = await house.ask(input="Margin?", tools=searching("kb_a"))
-    await door.delete(f"/v1/conversations/{first.conversation_id}")
+    await api.delete(f"/v1/conversations/{first.conversation_id}")
     way = f"/v1/responses/{first.id}?include[]=file_search_call.results"
-    assert SECRET_TEXT in (await door.get(way)).text
+    assert SECRET_TEXT in (await api.get(way)).text
     await house.knowledge.remove_member("kb_a", ADA.user_id)
-    assert SECRET_TEXT not in (await door.get(way)).text
+    assert SECRET_TEXT not in (await api.get(way)).text
 
 
-async def test_an_answer_is_withheld_after_its_conversation_is_gone(house: TurnHouse, door: httpx2.AsyncClient) -> None:
+async def test_an_answer_is_withheld_after_its_conversation_is_gone(house: TurnHouse, api: httpx2.AsyncClient) -> None:
     first = await house.ask(input="Margin?", tools=searching("kb_a"))
-    await door.delete(f"/v1/conversations/{first.conversation_id}")
-    assert SECRET_TEXT in (await door.get(f"/v1/responses/{first.id}")).text
+    await api.delete(f"/v1/conversations/{first.conversation_id}")
+    assert SECRET_TEXT in (await api.get(f"/v1/responses/{first.id}")).text
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
-    assert SECRET_TEXT not in (await door.get(f"/v1/responses/{first.id}")).text
+    assert SECRET_TEXT not in (await api.get(f"/v1/responses/{first.id}")).text
 
 
-async def test_who_is_no_member_any_more_loses_what_was_released_too(
-    house: TurnHouse, door: httpx2.AsyncClient
-) -> None:
+async def test_who_is_no_member_any_more_loses_what_was_released_too(house: TurnHouse, api: httpx2.AsyncClient) -> None:
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
     first = await house.ask(input="Margin?", tools=searching("kb_a"))
     await house.ask(input="And?", conversation=first.conversation_id)
@@ -185,28 +181,28 @@ async def test_who_is_no_member_any_more_loses_what_was_released_too(
     await house.knowledge.remove_member("kb_a", ADA.user_id)
     await house.ask(input="And now?", conversation=first.conversation_id)
     assert SECRET_TEXT not in words(house.sent[-1])
-    assert [text for text in await answers(door, first) if SECRET_TEXT in text] == []
+    assert [text for text in await answers(api, first) if SECRET_TEXT in text] == []
 
 
 async def test_a_turn_over_a_restricted_and_a_full_base_holds_text_of_the_full_one(
-    house: TurnHouse, door: httpx2.AsyncClient
+    house: TurnHouse, api: httpx2.AsyncClient
 ) -> None:
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
     first = await house.ask(input="Margin?", tools=searching("kb_a", "kb_b"))
     await house.knowledge.set_member("kb_b", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
     await house.ask(input="And?", conversation=first.conversation_id)
     assert SECRET_TEXT not in words(house.sent[-1])
-    assert [text for text in await answers(door, first) if SECRET_TEXT in text] == []
+    assert [text for text in await answers(api, first) if SECRET_TEXT in text] == []
 
 
 async def test_who_is_narrowed_while_their_turn_runs_follows_it_to_its_end_without_a_word(
-    house: TurnHouse, door: httpx2.AsyncClient
+    house: TurnHouse, api: httpx2.AsyncClient
 ) -> None:
     held = asyncio.Event()
     house.scripted.scripts[0] = [held, *SEARCHED]
     running = await house.start(input="Margin?", tools=searching("kb_a"))
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
-    following = asyncio.create_task(door.get(f"/v1/responses/{running.response.id}?stream=true"))
+    following = asyncio.create_task(api.get(f"/v1/responses/{running.response.id}?stream=true"))
     held.set()
     await running.ended()
     followed = (await following).text

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from backend.embeddings.domain import TextKind, vector_numbers
 from backend.embeddings.services.embeddings import MAX_ALL_CHARACTERS, MAX_INPUT_CHARACTERS, MAX_INPUTS, Embeddings
 from shared.errors import BallastError, InvalidRequest, ModelRequestRejected, Unavailable
-from tests.fakes.http_door import EMBEDDING_MODEL, FakeHouse
+from tests.fakes.http_api import EMBEDDING_MODEL, FakeHouse
 from tests.fakes.meaning import FAKE_DIMENSION, FakeEmbedder
 
 PATH = "/v1/embeddings"

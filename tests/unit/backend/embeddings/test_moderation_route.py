@@ -7,7 +7,7 @@ from openai import AsyncOpenAI
 from openai.types import ModerationCreateResponse
 
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
-from tests.fakes.http_door import BASE_URL, MODERATION_MODEL, FakeHouse
+from tests.fakes.http_api import BASE_URL, MODERATION_MODEL, FakeHouse
 from tests.fakes.meaning import FakeModerator
 
 PATH = "/v1/moderations"

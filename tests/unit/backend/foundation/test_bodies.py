@@ -23,7 +23,7 @@ async def holder_of(presented: str | None) -> str:
     return presented
 
 
-class Door:
+class ServedApi:
     """An application behind the limit, whose answer waits for `go`."""
 
     def __init__(self) -> None:
@@ -79,92 +79,92 @@ class Door:
 
 
 @pytest.fixture
-async def door() -> AsyncIterator[Door]:
-    door = Door()
-    yield door
-    for release in door.kept:
+async def api() -> AsyncIterator[ServedApi]:
+    api = ServedApi()
+    yield api
+    for release in api.kept:
         release()
-    assert door.budget.taken == 0
+    assert api.budget.taken == 0
 
 
-async def test_one_key_never_takes_all_the_room(door: Door) -> None:
+async def test_one_key_never_takes_all_the_room(api: ServedApi) -> None:
     async with asyncio.TaskGroup() as group:
-        held = [group.create_task(door.post(LARGE)) for _ in range(2)]
+        held = [group.create_task(api.post(LARGE)) for _ in range(2)]
         for _ in held:
-            await door.read.get()
-        assert door.budget.taken == 2 * LARGE
-        refused = await door.post(LARGE)
+            await api.read.get()
+        assert api.budget.taken == 2 * LARGE
+        refused = await api.post(LARGE)
         assert refused["status"] == 429
         assert dict(refused["headers"])[b"retry-after"] == b"1"
-        others = [group.create_task(door.post(LARGE, "bob")) for _ in range(2)]
+        others = [group.create_task(api.post(LARGE, "bob")) for _ in range(2)]
         for _ in others:
-            await door.read.get()
-        full = await door.post(10, "cia")
+            await api.read.get()
+        full = await api.post(10, "cia")
         assert full["status"] == 503
         assert dict(full["headers"])[b"retry-after"] == b"1"
-        door.go.set()
+        api.go.set()
     assert [task.result()["status"] for task in (*held, *others)] == [200] * 4
 
 
 @pytest.mark.parametrize("announced", [None, LARGE])
-async def test_a_large_body_of_nobody_is_not_read(door: Door, announced: int | None) -> None:
-    door.go.set()
-    assert (await door.post(LARGE, None, announced=announced))["status"] == 401
-    assert door.read.empty()
-    assert (await door.post(SMALL_BODY_BYTES, None))["status"] == 200
+async def test_a_large_body_of_nobody_is_not_read(api: ServedApi, announced: int | None) -> None:
+    api.go.set()
+    assert (await api.post(LARGE, None, announced=announced))["status"] == 401
+    assert api.read.empty()
+    assert (await api.post(SMALL_BODY_BYTES, None))["status"] == 200
 
 
-async def test_what_is_announced_is_held_before_it_comes(door: Door) -> None:
+async def test_what_is_announced_is_held_before_it_comes(api: ServedApi) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(door.post(10, announced=2 * LARGE))
-        await door.read.get()
-        assert door.budget.taken == 2 * LARGE
-        door.go.set()
+        group.create_task(api.post(10, announced=2 * LARGE))
+        await api.read.get()
+        assert api.budget.taken == 2 * LARGE
+        api.go.set()
 
 
-async def test_a_turn_may_hold_a_body_beyond_its_answer(door: Door) -> None:
-    assert (await door.post(LARGE, path="/keep"))["status"] == 200
-    assert door.budget.taken == LARGE
+async def test_a_turn_may_hold_a_body_beyond_its_answer(api: ServedApi) -> None:
+    assert (await api.post(LARGE, path="/keep"))["status"] == 200
+    assert api.budget.taken == LARGE
 
 
-async def test_a_body_beyond_the_limit_is_too_large(door: Door) -> None:
-    assert (await door.post(2 * LARGE + 2))["status"] == 413
-    assert (await door.post(0, announced=2 * LARGE + 1))["status"] == 413
+async def test_a_body_beyond_the_limit_is_too_large(api: ServedApi) -> None:
+    assert (await api.post(2 * LARGE + 2))["status"] == 413
+    assert (await api.post(0, announced=2 * LARGE + 1))["status"] == 413
 
 
 @pytest.mark.parametrize(("coding", "status"), [(b"gzip", 400), (b"br, gzip", 400), (b"identity", 200), (b"", 200)])
-async def test_a_packed_body_is_refused(door: Door, coding: bytes, status: int) -> None:
-    door.go.set()
-    assert (await door.post(10, coding=coding))["status"] == status
+async def test_a_packed_body_is_refused(api: ServedApi, coding: bytes, status: int) -> None:
+    api.go.set()
+    assert (await api.post(10, coding=coding))["status"] == status
 
 
-async def test_what_a_small_body_announces_takes_no_room(door: Door) -> None:
+async def test_what_a_small_body_announces_takes_no_room(api: ServedApi) -> None:
     async with asyncio.TaskGroup() as group:
-        group.create_task(door.post(10, None, announced=SMALL_BODY_BYTES))
-        await door.read.get()
-        assert door.budget.taken == 10
-        door.go.set()
+        group.create_task(api.post(10, None, announced=SMALL_BODY_BYTES))
+        await api.read.get()
+        assert api.budget.taken == 10
+        api.go.set()
 
 
-async def test_bodies_of_nobody_take_a_quarter_and_leave_the_rest_to_keys(door: Door) -> None:
+async def test_bodies_of_nobody_take_a_quarter_and_leave_the_rest_to_keys(api: ServedApi) -> None:
     async with asyncio.TaskGroup() as group:
-        sent = [group.create_task(door.post(SMALL_BODY_BYTES, None))]
-        await door.read.get()
-        assert (await door.post(2, None))["status"] == 401
-        sent += [group.create_task(door.post(SMALL_BODY_BYTES, key)) for key in ("ann", "ann", "bob")]
+        sent = [group.create_task(api.post(SMALL_BODY_BYTES, None))]
+        await api.read.get()
+        assert (await api.post(2, None))["status"] == 401
+        sent += [group.create_task(api.post(SMALL_BODY_BYTES, key)) for key in ("ann", "ann", "bob")]
         for _ in range(3):
-            await door.read.get()
-        assert (await door.post(4, "ann"))["status"] == 429
-        door.go.set()
+            await api.read.get()
+        assert (await api.post(4, "ann"))["status"] == 429
+        api.go.set()
     assert [task.result()["status"] for task in sent] == [200] * 4
 
 
-async def test_a_small_body_is_its_keys_own_once_the_key_is_known(door: Door) -> None:
-    assert (await door.post(SMALL_BODY_BYTES, path="/own"))["status"] == 200
+async def test_a_small_body_is_its_keys_own_once_the_key_is_known(api: ServedApi) -> None:
+    assert (await api.post(SMALL_BODY_BYTES, path="/own"))["status"] == 200
     async with asyncio.TaskGroup() as group:
-        nobody = group.create_task(door.post(SMALL_BODY_BYTES, None))
-        assert await door.read.get() == SMALL_BODY_BYTES
-        assert (await door.post(LARGE, "ann", path="/own"))["status"] == 200
-        assert (await door.post(LARGE, "ann"))["status"] == 429
-        door.go.set()
+        nobody = group.create_task(api.post(SMALL_BODY_BYTES, None))
+        assert await api.read.get() == SMALL_BODY_BYTES
+        assert (await api.post(LARGE, "ann", path="/own"))["status"] == 200
+        assert (await api.post(LARGE, "ann"))["status"] == 429
+        api.go.set()
     assert nobody.result()["status"] == 200

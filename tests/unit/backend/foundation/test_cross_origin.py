@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from backend.foundation.http.app import create_app
 from backend.routes import ROUTERS
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 
 APP = "https://app.example.com"
 OF_OPENAI = "authorization,content-type,idempotency-key,x-ballast-user,x-stainless-lang,x-stainless-retry-count"

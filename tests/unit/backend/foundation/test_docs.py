@@ -13,7 +13,7 @@ from pydantic_core import CoreSchema
 
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions
-from tests.fakes.http_door import client_of
+from tests.fakes.http_api import client_of
 
 LOADED = re.compile(r"""(?:src|href)=["']([^"']+)["']""")
 SPECIFICATION = re.compile(r"""(?:url: |spec-url=)["']([^"']+)["']""")

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from backend.foundation.http.errors import error_response, install_error_handlers, mark_turn_begun, status_of
 from shared import errors
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 
 EXPECTED = {
     "BallastError": 500,

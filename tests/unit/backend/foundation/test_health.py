@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 
 
 async def test_alive_and_ready_need_no_key(stranger: httpx2.AsyncClient) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 
 JSON = {"content-type": "application/json"}
 NASTY = {

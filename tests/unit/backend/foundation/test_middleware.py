@@ -10,7 +10,7 @@ from starlette.types import Message, Scope
 from structlog.testing import capture_logs
 
 from shared.errors import Unavailable
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 
 
 async def test_each_request_gets_an_id(stranger: httpx2.AsyncClient) -> None:

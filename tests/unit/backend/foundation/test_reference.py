@@ -21,9 +21,9 @@ from backend.foundation.http.reference import (
     read_reference,
 )
 from shared.models.values import JsonObject, JsonValue
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 
-ROOMS = Path(__file__).parents[4] / "backend"
+PACKAGES = Path(__file__).parents[4] / "backend"
 JSON = "application/json"
 
 
@@ -34,7 +34,7 @@ def document() -> JsonObject:
 
 @pytest.fixture(scope="module")
 def reference() -> Reference:
-    return read_reference(sorted(ROOMS.glob(f"*/http/{FILE_NAME}")))
+    return read_reference(sorted(PACKAGES.glob(f"*/http/{FILE_NAME}")))
 
 
 def bodies(document: JsonObject) -> list[tuple[str, JsonObject]]:
@@ -153,7 +153,7 @@ def test_one_thing_is_described_in_one_file(tmp_path: Path, section: str) -> Non
 
 
 def test_the_description_covers_every_router() -> None:
-    """Requests are made from the description, so a hidden route is not tried: only the door of chat_shell is hidden."""
+    """Requests are made from the description, so a hidden route is not tried: only the API for chat_shell is hidden."""
     app = FakeHouse().app()
     described = set(app.openapi()["paths"])
     served = {str(getattr(route, "path", "")) for route in app.routes if getattr(route, "methods", None)}

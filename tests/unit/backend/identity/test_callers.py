@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from backend.identity.domain import KeyRole
 from backend.identity.services import KeyAdministration, hash_of
 from tests.fakes.clock import FakeClock
-from tests.fakes.http_door import SERVICE_TOKEN, FakeHouse, client_of
+from tests.fakes.http_api import SERVICE_TOKEN, FakeHouse, client_of
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_state import StoreState
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from backend.identity.domain import ApiKey, KeyRole
 from backend.identity.services import Authenticate, KeyAdministration, KeyUses
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 from tests.fakes.store_api_keys import FakeApiKeyStore
 
 DAY = 86_400

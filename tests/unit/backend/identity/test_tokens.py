@@ -29,7 +29,7 @@ from backend.identity.tokens.provider_keys import (
 from backend.identity.tokens.verifier import MAX_TOKEN_CHARS, JwtVerifier
 from shared.errors import BallastError, InvalidRequest, PermissionDenied, Unauthenticated, Unavailable
 from tests.fakes.clock import FakeClock
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 from tests.fakes.identity_provider import (
     AUDIENCE,
     ISSUER,
@@ -45,7 +45,7 @@ LONG_AGO, FAR_AHEAD = 1_000_000_000, 4_000_000_000
 
 
 class Lodge:
-    """A door that accepts the tokens of one provider."""
+    """An API that accepts the tokens of one provider."""
 
     def __init__(self, *algorithms: str, names: ClaimNames = NAMES) -> None:
         self.provider, self.clock = IdentityProvider(), FakeClock()

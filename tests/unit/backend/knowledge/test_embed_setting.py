@@ -17,7 +17,7 @@ from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.wiring import build_knowledge
 from tests.contract.store_cases import migrated
 from tests.fakes.clock import FakeClock
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 from tests.fakes.meaning import FakeEmbedder, FakeQuestions, FakeReranker
 
 BASE = "/v1/knowledge_bases"
@@ -25,7 +25,7 @@ Body = dict[str, Any]
 
 
 @dataclass
-class Door:
+class ServedApi:
     """The routes of knowledge over SQLite; `embed` does what the worker does, once."""
 
     house: FakeHouse
@@ -55,17 +55,17 @@ class Door:
 
 
 @pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[Door]:
+async def api(tmp_path: Path) -> AsyncIterator[ServedApi]:
     async with migrated(f"sqlite+aiosqlite:///{tmp_path}/ballast.db") as database:
         embedder, reranker = FakeEmbedder(synonyms={"报销": "reimbursement"}), FakeReranker()
         reranker.is_away = True
         meaning = MeaningPorts(embedder, FakeQuestions(embedder), reranker)
         reader, house = LibraryDocumentReader(), FakeHouse()
-        room = build_knowledge(database, FakeClock(), (), meaning, reader)
+        built = build_knowledge(database, FakeClock(), (), meaning, reader)
         app = house.app()
-        install_services(app, house.options(), *house.services(), room.services)
+        install_services(app, house.options(), *house.services(), built.services)
         async with client_of(app, await house.key("ann")) as ann:
-            made = Door(house, app, SqlChunkVectors(database), embedder, ann)
+            made = ServedApi(house, app, SqlChunkVectors(database), embedder, ann)
             made.base_id = (await ann.post(BASE, json={"name": "Travel"})).json()["id"]
             put = await ann.put(f"{BASE}/{made.base_id}/documents/a.txt", content=b"reimbursement of hotels")
             assert put.status_code == 201
@@ -73,58 +73,58 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
         await reader.close()
 
 
-async def test_progress_is_shown_alone_and_in_lists(door: Door) -> None:
-    before = await door.shown(door.ann)
+async def test_progress_is_shown_alone_and_in_lists(api: ServedApi) -> None:
+    before = await api.shown(api.ann)
     assert (before["embed"], before["embedded_chunks"], before["chunks"]) == (True, 0, 1)
-    assert await door.found() == []
-    assert await door.embed() == 1
-    document = (await door.ann.get(f"{BASE}/{door.base_id}/documents")).json()["data"][0]
+    assert await api.found() == []
+    assert await api.embed() == 1
+    document = (await api.ann.get(f"{BASE}/{api.base_id}/documents")).json()["data"][0]
     assert (document["name"], document["embedded_chunks"], document["chunks"]) == ("a.txt", 1, 1)
-    after = await door.shown(door.ann)
+    after = await api.shown(api.ann)
     assert (after["embedded_chunks"], after["chunks"]) == (1, 1)
-    listed = (await door.ann.get(BASE)).json()["data"]
+    listed = (await api.ann.get(BASE)).json()["data"]
     assert [(each["embedded_chunks"], each["chunks"]) for each in listed] == [(1, 1)]
-    assert await door.found() == ["a.txt"]
+    assert await api.found() == ["a.txt"]
 
 
-async def test_embedding_is_switched_off_and_on(door: Door) -> None:
-    await door.embed()
-    off = (await door.ann.patch(f"{BASE}/{door.base_id}", json={"embed": False})).json()
+async def test_embedding_is_switched_off_and_on(api: ServedApi) -> None:
+    await api.embed()
+    off = (await api.ann.patch(f"{BASE}/{api.base_id}", json={"embed": False})).json()
     assert off["embed"] is False
     assert "embedded_chunks" not in off or off["embedded_chunks"] is None
-    (document,) = (await door.ann.get(f"{BASE}/{door.base_id}/documents")).json()["data"]
+    (document,) = (await api.ann.get(f"{BASE}/{api.base_id}/documents")).json()["data"]
     assert document["embedded_chunks"] is None
-    assert await door.found() == []
-    assert await door.embed() == 0
-    on = (await door.ann.patch(f"{BASE}/{door.base_id}", json={"embed": True})).json()
+    assert await api.found() == []
+    assert await api.embed() == 0
+    on = (await api.ann.patch(f"{BASE}/{api.base_id}", json={"embed": True})).json()
     assert (on["embed"], on["embedded_chunks"], on["chunks"]) == (True, 0, 1), "its vectors have been deleted"
-    assert await door.embed() == 1
-    assert await door.found() == ["a.txt"]
+    assert await api.embed() == 1
+    assert await api.found() == ["a.txt"]
 
 
-async def test_a_base_that_is_made_without_embedding_is_never_read_by_the_embedder(door: Door) -> None:
-    base = (await door.ann.post(BASE, json={"name": "Secret", "embed": False})).json()
+async def test_a_base_that_is_made_without_embedding_is_never_read_by_the_embedder(api: ServedApi) -> None:
+    base = (await api.ann.post(BASE, json={"name": "Secret", "embed": False})).json()
     assert base["embed"] is False
-    await door.ann.put(f"{BASE}/{base['id']}/documents/b.txt", content=b"nobody reads this")
-    await door.embed()
-    assert "nobody reads this" not in door.embedder.texts
+    await api.ann.put(f"{BASE}/{base['id']}/documents/b.txt", content=b"nobody reads this")
+    await api.embed()
+    assert "nobody reads this" not in api.embedder.texts
 
 
-async def test_only_owners_change_it_and_restricted_members_see_nothing_of_it(door: Door) -> None:
+async def test_only_owners_change_it_and_restricted_members_see_nothing_of_it(api: ServedApi) -> None:
     for user, role in (("eve", "editor"), ("rob", "reader"), ("rita", "restricted_analyst")):
-        set_member = await door.ann.put(f"{BASE}/{door.base_id}/members/{user}", json={"role": role})
+        set_member = await api.ann.put(f"{BASE}/{api.base_id}/members/{user}", json={"role": role})
         assert set_member.status_code == 201, set_member.text
-    await door.embed()
+    await api.embed()
     for user, status in (("eve", 403), ("rob", 403), ("rita", 403), ("nobody", 404)):
-        async with client_of(door.app, await door.house.key(user)) as client:
-            refused = await client.patch(f"{BASE}/{door.base_id}", json={"embed": False})
+        async with client_of(api.app, await api.house.key(user)) as client:
+            refused = await client.patch(f"{BASE}/{api.base_id}", json={"embed": False})
             assert refused.status_code == status, user
     for user, sees in (("eve", True), ("rob", True), ("rita", False)):
-        async with client_of(door.app, await door.house.key(user)) as client:
-            shown = await door.shown(client)
+        async with client_of(api.app, await api.house.key(user)) as client:
+            shown = await api.shown(client)
             assert {"embed", "embedded_chunks", "chunks"} & shown.keys() == (
                 {"embed", "embedded_chunks", "chunks"} if sees else set()
             ), user
-    assert (await door.shown(door.ann))["embed"] is True
-    wrong = await door.ann.patch(f"{BASE}/{door.base_id}", json={"embed": "no"})
+    assert (await api.shown(api.ann))["embed"] is True
+    wrong = await api.ann.patch(f"{BASE}/{api.base_id}", json={"embed": "no"})
     assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "embed")

@@ -15,10 +15,10 @@ from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from shared.errors import TooManyRequests, Unavailable
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.clock import FakeClock, Stopwatch
-from tests.fakes.http_door import client_of
+from tests.fakes.http_api import client_of
 from tests.fakes.openai_house import ADA, BOB, open_house
 from tests.fakes.rates import CountedRefusals
-from tests.fakes.served_turns import Door, open_door
+from tests.fakes.served_turns import ServedApi, serve_api
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.backend.limits.refusals import NONE, ask
@@ -55,8 +55,8 @@ def limited(
 
 async def test_a_turn_beyond_the_limit_is_a_429_that_says_when_to_come_back() -> None:
     rates, observer = limited(RateLimits(turns_per_minute=2, tokens_per_minute=1000))
-    async with open_door(answer("One."), answer("Two."), rates=rates) as door:
-        first, second, third = await ask(door.http), await ask(door.http), await ask(door.http)
+    async with serve_api(answer("One."), answer("Two."), rates=rates) as api:
+        first, second, third = await ask(api.http), await ask(api.http), await ask(api.http)
     assert [each.status_code for each in (first, second, third)] == [200, 200, 429]
     assert [each.headers["x-ratelimit-remaining-requests"] for each in (first, second, third)] == ["1", "0", "0"]
     assert {each.headers["x-ratelimit-limit-requests"] for each in (first, second, third)} == {"2"}
@@ -72,44 +72,44 @@ async def test_a_turn_beyond_the_limit_is_a_429_that_says_when_to_come_back() ->
 
 async def test_openais_client_reads_the_refusal() -> None:
     rates, _ = limited(RateLimits(turns_per_minute=1))
-    async with open_door(answer("One."), rates=rates) as door:
-        await door.openai.responses.create(input="Hi")
+    async with serve_api(answer("One."), rates=rates) as api:
+        await api.openai.responses.create(input="Hi")
         with pytest.raises(RateLimitError) as refused:
-            await door.openai.chat.completions.create(model="demo-model", messages=[{"role": "user", "content": "Hi"}])
+            await api.openai.chat.completions.create(model="demo-model", messages=[{"role": "user", "content": "Hi"}])
     assert refused.value.response.headers["x-ratelimit-remaining-requests"] == "0"
 
 
 async def test_wrong_requests_and_streams_carry_the_headers_too() -> None:
     rates, _ = limited(RateLimits(turns_per_minute=5))
-    async with open_door(answer("One."), rates=rates) as door:
-        wrong = await door.http.post("/v1/responses", json={"input": 7})
-        streamed = await door.http.post("/v1/responses", json={"input": "Hi", "stream": True})
+    async with serve_api(answer("One."), rates=rates) as api:
+        wrong = await api.http.post("/v1/responses", json={"input": 7})
+        streamed = await api.http.post("/v1/responses", json={"input": "Hi", "stream": True})
     assert (wrong.status_code, wrong.headers["x-ratelimit-remaining-requests"]) == (400, "5")
     assert streamed.headers["x-ratelimit-remaining-requests"] == "4"
 
 
 async def test_without_limits_no_header_speaks_of_them() -> None:
-    async with open_door(answer("One.")) as door:
-        found = await ask(door.http)
+    async with serve_api(answer("One.")) as api:
+        found = await ask(api.http)
     assert not [name for name in found.headers if name.startswith("x-ratelimit")]
 
 
-async def admin_key(door: Door) -> str:
-    keys = KeyAdministration(FakeApiKeyStore(door.turns.state), door.turns.clock)
+async def admin_key(api: ServedApi) -> str:
+    keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock)
     return (await keys.issue("root", KeyRole.ADMIN))[1]
 
 
 async def test_a_key_has_its_own_limits_in_place_of_the_defaults() -> None:
     rates, _ = limited(RateLimits(turns_per_minute=1))
-    async with open_door(*[answer("One.")] * 4, rates=rates) as door:
-        await ask(door.http)
-        assert (await ask(door.http)).status_code == 429
-        async with client_of(door.app, await admin_key(door)) as admin:
+    async with serve_api(*[answer("One.")] * 4, rates=rates) as api:
+        await ask(api.http)
+        assert (await ask(api.http)).status_code == 429
+        async with client_of(api.app, await admin_key(api)) as admin:
             made = await admin.post("/v1/api_keys", json={"user_id": "ada", "turns_per_minute": 3})
             wrong = await admin.post("/v1/api_keys", json={"user_id": "ada", "turns_per_minute": 0})
         assert (made.status_code, made.json()["turns_per_minute"], made.json()["turns_at_once"]) == (201, 3, None)
         assert (wrong.status_code, wrong.json()["error"]["param"]) == (400, "turns_per_minute")
-        async with client_of(door.app, made.json()["key"]) as other:
+        async with client_of(api.app, made.json()["key"]) as other:
             assert [(await ask(other)).status_code for _ in range(4)] == [200, 200, 200, 429]
 
 
@@ -220,7 +220,7 @@ async def test_a_turn_that_waits_is_counted_once() -> None:
 @pytest.mark.parametrize("store", [StoreAway(), SilentStore()], ids=["away", "silent"])
 async def test_while_the_counts_are_away_turns_begin_and_are_counted_as_uncounted(store: RateStore) -> None:
     rates, observer = limited(RateLimits(turns_per_minute=1), store=store)
-    async with open_door(answer("One."), answer("Two."), rates=rates) as door:
-        found = [await ask(door.http), await ask(door.http)]
+    async with serve_api(answer("One."), answer("Two."), rates=rates) as api:
+        found = [await ask(api.http), await ask(api.http)]
     assert [each.status_code for each in found] == [200, 200]
     assert observer.uncounted == 2

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from backend.identity.domain import KeyRole
-from tests.fakes.http_door import BASE_URL, client_of
+from tests.fakes.http_api import BASE_URL, client_of
 from tests.fakes.mcp_client import HANDSHAKE, message, post
 from tests.unit.backend.conftest import Members
 

@@ -12,7 +12,7 @@ from shared.models.execution import AccessMode
 from shared.models.single_tools import SingleToolResult
 from shared.models.values import JsonObject, JsonValue
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE, RESTRICTED_PASSED_OVER
-from tests.fakes.http_door import client_of
+from tests.fakes.http_api import client_of
 from tests.fakes.mcp_client import Mode, call, mcp_client, refusal_in, said, texts_of
 from tests.unit.backend.conftest import BASES, MANUAL, Members
 
@@ -123,7 +123,7 @@ async def test_the_ticket_opens_the_base_to_chat_shell_for_a_sealed_search(membe
     assert plain.json()["data"] == []
 
 
-async def test_searches_of_a_day_are_of_one_stretch_whatever_the_connection_or_key(members: Members):
+async def test_searches_of_a_day_are_of_one_budget_session_whatever_the_connection_or_key(members: Members):
     service = await members.house.key("any", role=KeyRole.SERVICE)
     async with client_of(members.app, service, **{"X-Ballast-User": "ana"}) as acting:
         for http in (members.restricted, acting):
@@ -135,9 +135,9 @@ async def test_searches_of_a_day_are_of_one_stretch_whatever_the_connection_or_k
     members.house.clock.advance(timedelta(days=1).total_seconds())
     async with mcp_client(members.restricted) as client:
         await call(client, "search_knowledge", query="one")
-    stretches = [asked.turn.conversation_id for asked in members.house.chat_shell.tool_calls]
-    assert stretches[0] == stretches[1]
-    assert len(set(stretches)) == 3
+    sessions = [asked.turn.conversation_id for asked in members.house.chat_shell.tool_calls]
+    assert sessions[0] == sessions[1]
+    assert len(set(sessions)) == 3
     assert len({asked.turn.turn_id for asked in members.house.chat_shell.tool_calls}) == 4
 
 

@@ -12,7 +12,7 @@ from backend.turns.http.event_stream import DONE
 from shared.models.events import TextDelta
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA
-from tests.fakes.served_turns import CHAT, RESPONSES, LeavingClient, idle, open_door, reached
+from tests.fakes.served_turns import CHAT, RESPONSES, LeavingClient, idle, reached, serve_api
 
 CANCEL, CONTINUE = {"on_disconnect": "cancel"}, {"on_disconnect": "continue"}
 SEVERAL = ["demo-model", "vendor/large"]
@@ -51,37 +51,37 @@ CASES = [
 async def test_which_turns_end_with_their_client(case: Left) -> None:
     gate = asyncio.Event()
     count = case.fields.get("n") or len(case.fields.get("models", [None]))
-    async with open_door(*[[TextDelta(text="Half"), gate, *answer("Whole")]] * count) as door:
-        client = LeavingClient(door, case.path, **case.fields)
-        await reached(door, count)
+    async with serve_api(*[[TextDelta(text="Half"), gate, *answer("Whole")]] * count) as api:
+        client = LeavingClient(api, case.path, **case.fields)
+        await reached(api, count)
         leaving = asyncio.create_task(client.leave())
         if case.ends:
-            await idle(door)
+            await idle(api)
         gate.set()
         await leaving
-        await idle(door)
-        assert door.turns.scripted.broken_off == (count if case.ends else 0)
-        statuses = {each.status.value for each in door.turns.state.responses.values()}
+        await idle(api)
+        assert api.turns.scripted.broken_off == (count if case.ends else 0)
+        statuses = {each.status.value for each in api.turns.state.responses.values()}
         is_stored = case.fields.get("store") is not False
         assert statuses == ({"cancelled" if case.ends else "completed"} if is_stored else set())
 
 
 async def test_a_conversation_goes_on_after_a_stream_that_was_closed() -> None:
-    async with open_door([TextDelta(text="Half"), asyncio.Event()], answer("Fine.")) as door:
-        client = LeavingClient(door, CHAT, stream=True)
-        await reached(door, 1)
+    async with serve_api([TextDelta(text="Half"), asyncio.Event()], answer("Fine.")) as api:
+        client = LeavingClient(api, CHAT, stream=True)
+        await reached(api, 1)
         assert b"[DONE]" not in await client.leave()
-        await idle(door)
-        left = await door.openai.responses.retrieve(await client.response_id())
+        await idle(api)
+        left = await api.openai.responses.retrieve(await client.response_id())
         assert (left.status, left.output_text) == ("cancelled", "Half")
-        after = await door.openai.responses.create(input="Go on", previous_response_id=left.id)
+        after = await api.openai.responses.create(input="Go on", previous_response_id=left.id)
         assert after.output_text == "Fine."
 
 
 async def test_a_client_that_closes_as_the_turn_ends_cancels_nothing() -> None:
-    async with open_door(answer("Whole")) as door:
-        client = LeavingClient(door, CHAT, stream=True)
-        store = door.turns.turns
+    async with serve_api(answer("Whole")) as api:
+        client = LeavingClient(api, CHAT, stream=True)
+        store = api.turns.turns
         finish = store.finish
 
         async def finish_late(turn: FinishedTurn) -> bool:
@@ -91,21 +91,21 @@ async def test_a_client_that_closes_as_the_turn_ends_cancels_nothing() -> None:
 
         store.finish = finish_late
         await client.asking
-        await idle(door)
-        assert (await door.openai.responses.retrieve(await client.response_id())).status == "completed"
+        await idle(api)
+        assert (await api.openai.responses.retrieve(await client.response_id())).status == "completed"
 
 
 async def test_a_follower_that_leaves_stops_nothing_and_one_that_stays_hears_the_end() -> None:
-    async with open_door([TextDelta(text="Half"), asyncio.Event()]) as door:
-        client = LeavingClient(door, CHAT, stream=True)
-        await reached(door, 1)
+    async with serve_api([TextDelta(text="Half"), asyncio.Event()]) as api:
+        client = LeavingClient(api, CHAT, stream=True)
+        await reached(api, 1)
         path = f"{RESPONSES}/{await client.response_id()}?stream=true"
-        staying = asyncio.create_task(door.http.get(path))
-        leaving = asyncio.create_task(door.http.get(path))
+        staying = asyncio.create_task(api.http.get(path))
+        leaving = asyncio.create_task(api.http.get(path))
         await asyncio.sleep(0)
         leaving.cancel()
         await asyncio.wait([leaving])
-        assert door.turns.registry.running_count == 1
+        assert api.turns.registry.running_count == 1
         await client.leave()
         followed = (await staying).content
         assert b"event: response.incomplete" in followed
@@ -114,36 +114,36 @@ async def test_a_follower_that_leaves_stops_nothing_and_one_that_stays_hears_the
 
 async def test_a_turn_that_waits_ends_unbegun_when_the_client_of_its_stream_leaves() -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("First")]) as door:
-        first = await door.openai.responses.create(input="Hi", background=True)
-        await reached(door, 1)
+    async with serve_api([gate, *answer("First")]) as api:
+        first = await api.openai.responses.create(input="Hi", background=True)
+        await reached(api, 1)
         assert first.conversation is not None
         fields = {"conversation": first.conversation.id, "if_running": "queue", "stream": True}
-        client = LeavingClient(door, RESPONSES, stream_options=CANCEL, **fields)
+        client = LeavingClient(api, RESPONSES, stream_options=CANCEL, **fields)
         waiting = await client.response_id()
         await client.leave()
         gate.set()
-        await idle(door)
-        assert (await door.openai.responses.retrieve(waiting)).status == "cancelled"
-        assert len(door.turns.sent) == 1
+        await idle(api)
+        assert (await api.openai.responses.retrieve(waiting)).status == "cancelled"
+        assert len(api.turns.sent) == 1
 
 
 @pytest.mark.parametrize("models", [None, SEVERAL], ids=["one", "several"])
 async def test_a_turn_that_is_not_stored_is_cancelled_by_its_id_by_its_user_alone(models: list[str] | None) -> None:
     count = len(models or [None])
-    async with open_door(*[[TextDelta(text="Half"), asyncio.Event()]] * count) as door:
-        client = LeavingClient(door, RESPONSES, store=False, stream=True, models=models)
-        await reached(door, count)
+    async with serve_api(*[[TextDelta(text="Half"), asyncio.Event()]] * count) as api:
+        client = LeavingClient(api, RESPONSES, store=False, stream=True, models=models)
+        await reached(api, count)
         response_id = await client.response_id()
         path = f"{RESPONSES}/{response_id}"
-        assert await door.turns.services.unstored.cancel(EVE, response_id) is None
-        assert (await door.http.get(path)).status_code == 404
-        cancelled = await door.http.post(f"{path}/cancel")
+        assert await api.turns.services.unstored.cancel(EVE, response_id) is None
+        assert (await api.http.get(path)).status_code == 404
+        cancelled = await api.http.post(f"{path}/cancel")
         assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
         assert b"Half" not in cancelled.content
         await client.asking
         assert client.received[-1]["body"] == DONE
-        assert (await door.http.post(f"{path}/cancel")).status_code == 404
+        assert (await api.http.post(f"{path}/cancel")).status_code == 404
 
 
 def test_only_who_has_the_secret_can_tell_whose_an_id_is() -> None:

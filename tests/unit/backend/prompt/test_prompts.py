@@ -27,7 +27,7 @@ from shared.models.events import (
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
-from tests.fakes.http_door import FakeHouse, client_of
+from tests.fakes.http_api import FakeHouse, client_of
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.store_turns import FakeTurnStore
 
@@ -61,7 +61,7 @@ async def add_base(house: TurnHouse) -> Any:
 
 
 @asynccontextmanager
-async def open_door(house: TurnHouse) -> AsyncGenerator[httpx2.AsyncClient]:
+async def serve_api(house: TurnHouse) -> AsyncGenerator[httpx2.AsyncClient]:
     behind = FakeHouse(knowledge=house.knowledge, state=house.state)
     behind.turns = house
     key = await behind.key(ADA.user_id)
@@ -70,8 +70,8 @@ async def open_door(house: TurnHouse) -> AsyncGenerator[httpx2.AsyncClient]:
 
 
 async def prompts(house: TurnHouse, response_id: str) -> list[dict[str, Any]]:
-    async with open_door(house) as door:
-        answered = await door.get(f"/v1/responses/{response_id}/prompts")
+    async with serve_api(house) as api:
+        answered = await api.get(f"/v1/responses/{response_id}/prompts")
     assert answered.status_code == 200, answered.text
     assert answered.json()["object"] == "list"
     return answered.json()["data"]

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
-from tests.fakes.http_door import SECRET
+from tests.fakes.http_api import SECRET
 from tests.unit.backend.conftest import Members
 
 INTERNAL = "/internal/v1/knowledge"

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from backend.identity.domain import KeyRole
-from tests.fakes.http_door import client_of
+from tests.fakes.http_api import client_of
 from tests.unit.backend.conftest import MANUAL, Members
 from tests.unit.backend.restricted.internal_api import (
     RELEASED,

@@ -1,4 +1,4 @@
-"""Retrieval by ticket: chat_shell's door into knowledge."""
+"""Retrieval by ticket: the API that chat_shell reads knowledge by."""
 
 import asyncio
 from datetime import timedelta
@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
-from tests.fakes.http_door import SECRET, uploaded
+from tests.fakes.http_api import SECRET, uploaded
 from tests.unit.backend.conftest import BASES, MANUAL, Members
 from tests.unit.backend.restricted.internal_api import INTERNAL, ask, ticket_for
 

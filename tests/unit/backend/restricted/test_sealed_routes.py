@@ -1,4 +1,4 @@
-"""The sealed room's door: searches that are charged, and outcomes that are written down."""
+"""The API for the sealed room: searches that are charged, and outcomes that are written down."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from backend.restricted.domain.canaries import canaries_in, document_canary
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from tests.fakes.http_door import SECRET
+from tests.fakes.http_api import SECRET
 from tests.unit.backend.conftest import BASES, MANUAL, Members
 from tests.unit.backend.restricted.internal_api import (
     RELEASED,

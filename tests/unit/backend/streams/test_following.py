@@ -15,7 +15,7 @@ from tests.e2e.turns import events_of
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_response
-from tests.fakes.served_turns import open_door
+from tests.fakes.served_turns import serve_api
 from tests.patience import PATIENCE_SECONDS, eventually
 
 KEY = {"Idempotency-Key": "order-17"}
@@ -116,8 +116,8 @@ async def test_many_streams_at_once_under_one_key_are_one_turn_and_each_is_whole
         answered = await http.post("/v1/responses", json={"input": "Hi", "stream": True}, headers=KEY)
         return answered.text
 
-    async with open_door(answer("Hel", "lo."), events=events) as door:
-        streams = asyncio.gather(*(streamed(door.http) for _ in range(10)))
+    async with serve_api(answer("Hel", "lo."), events=events) as api:
+        streams = asyncio.gather(*(streamed(api.http) for _ in range(10)))
         await eventually(lambda: events.looks, lambda looks: looks > 10)
         events.gate.set()
         texts = set(await streams)

@@ -238,7 +238,7 @@ class Twins:
         return ended
 
     async def _request(self, tab: Tab, seen: History, forms: list[Form], fields: Item) -> TurnRequest:
-        """Write a request for one of the doors; at Responses some name earlier answers by ids, as the AI SDK does."""
+        """Write a request for one of the APIs; at Responses some name earlier answers by ids, as the AI SDK does."""
         if self.rng.random() < 0.4:
             pairs = zip(seen, forms, strict=True)
             return chat_request([each for one, form in pairs for each in chat_messages(self.rng, one, form)], fields)

@@ -1,4 +1,4 @@
-"""The ways in which clients write down what they have seen, at both doors.
+"""The ways in which clients write down what they have seen, in both APIs.
 
 Which of them a client takes makes no difference to what is recognised: ids and statuses kept or dropped, a string or
 parts, a refusal as text, messages of one answer joined or apart, nothing or an empty text beside calls.

@@ -93,7 +93,7 @@ async def test_a_switch_of_placement_begins_an_epoch_in_both_directions() -> Non
         assert house.observer.drifts == []
 
 
-async def test_a_pointer_comes_once_for_each_stretch_of_the_conversation() -> None:
+async def test_a_pointer_comes_once_for_each_epoch_of_the_conversation() -> None:
     long = "word " * (FAR_TOKENS * 4 // 5)
     async with agents_house(answer(long), answer("A2"), answer("A3"), answer(long), answer("A5")) as (house, _):
         await put_agent(house)

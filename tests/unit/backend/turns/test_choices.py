@@ -19,14 +19,14 @@ from shared.prompts.message_order import messages_of_request
 from tests.examples import examples
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_types import check_chunk, check_completion
-from tests.fakes.served_turns import CHAT, FAILS, HI, WEATHER, Door, open_door, reached
+from tests.fakes.served_turns import CHAT, FAILS, HI, WEATHER, ServedApi, reached, serve_api
 from tests.unit.backend.openai_api.projecting import chunks_of, joined, whole
 from tests.unit.backend.turns.joining import lanes_of, scripts, streamed
 
 
-async def choices_of(door: Door, **fields: Any) -> list[dict[str, Any]]:
+async def choices_of(api: ServedApi, **fields: Any) -> list[dict[str, Any]]:
     """Ask for a completion, or a stream of one, and return its choices put together, in the order of their indexes."""
-    answered = await door.http.post(CHAT, json={"messages": HI, **fields})
+    answered = await api.http.post(CHAT, json={"messages": HI, **fields})
     if not fields.get("stream"):
         check_completion(answered.json())
         return answered.json()["choices"]
@@ -44,32 +44,32 @@ async def choices_of(door: Door, **fields: Any) -> list[dict[str, Any]]:
 
 
 async def test_each_choice_is_a_call_over_the_same_prompt() -> None:
-    async with open_door(answer("One."), answer("Two."), answer("Three.")) as door:
-        choices = await choices_of(door, model="demo-model", n=3)
+    async with serve_api(answer("One."), answer("Two."), answer("Three.")) as api:
+        choices = await choices_of(api, model="demo-model", n=3)
         assert [(one["index"], one["finish_reason"]) for one in choices] == [(0, "stop"), (1, "stop"), (2, "stop")]
         assert [one["message"]["content"] for one in choices] == ["One.", "Two.", "Three."]
-        sent = door.turns.sent
+        sent = api.turns.sent
         assert [(one.model, one.cache_key) for one in sent] == [("demo-model", sent[0].cache_key)] * 3
         assert [messages_of_request(one) for one in sent] == [messages_of_request(sent[0])] * 3
         assert len({one.turn_id for one in sent}) == 3
 
 
 async def test_choices_of_a_stream_end_each_by_itself() -> None:
-    async with open_door(answer("On", "e."), function_calls("c1", text="Look.")) as door:
+    async with serve_api(answer("On", "e."), function_calls("c1", text="Look.")) as api:
         one, two = await choices_of(
-            door, n=2, stream=True, stream_options={"include_usage": True}, tools=[WEATHER], store=False
+            api, n=2, stream=True, stream_options={"include_usage": True}, tools=[WEATHER], store=False
         )
         assert (one["message"]["content"], one["finish_reason"]) == ("One.", ["stop"])
         assert (two["message"]["content"], two["finish_reason"]) == ("Look.", ["tool_calls"])
         assert [call["id"] for call in two["message"]["tool_calls"]] == ["c1"]
-        assert not door.turns.state.responses
+        assert not api.turns.state.responses
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_usage_is_the_sum(stream: bool) -> None:
-    async with open_door() as door:
+    async with serve_api() as api:
         options = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
-        text = (await door.http.post(CHAT, json={"messages": HI, "n": 2, **options})).content
+        text = (await api.http.post(CHAT, json={"messages": HI, "n": 2, **options})).content
         told = orjson.loads(text.removesuffix(b"\n\n" + DONE).rpartition(b"data: ")[2])
         assert told["usage"]["total_tokens"] == 2 * 18
         assert (told["choices"] == []) is stream
@@ -77,54 +77,54 @@ async def test_the_usage_is_the_sum(stream: bool) -> None:
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 async def test_who_goes_on_with_a_choice_goes_on_in_its_conversation(place: int) -> None:
-    async with open_door(answer("One."), answer("Two."), answer("Three.")) as door:
-        first = await door.openai.chat.completions.create(model="demo-model", messages=HI, n=3)
+    async with serve_api(answer("One."), answer("Two."), answer("Three.")) as api:
+        first = await api.openai.chat.completions.create(model="demo-model", messages=HI, n=3)
         said = first.choices[place].message
-        lane = lanes_in(door.turns.state.responses[first.id].body)[place]
+        lane = lanes_in(api.turns.state.responses[first.id].body)[place]
         resent: Any = [*HI, said.model_dump(), {"role": "user", "content": "More"}]
-        await door.openai.chat.completions.create(model="demo-model", messages=resent)
-        sent = door.turns.sent[-1]
+        await api.openai.chat.completions.create(model="demo-model", messages=resent)
+        sent = api.turns.sent[-1]
         assert sent.conversation_id == lane.conversation_id
-        before = messages_of_request(door.turns.sent[place])
+        before = messages_of_request(api.turns.sent[place])
         assert messages_of_request(sent)[: len(before) + 1] == (*before, AssistantMessage(text=said.content or ""))
-        assert door.turns.observer.drifts == []
+        assert api.turns.observer.drifts == []
 
 
 async def test_choices_behind_a_choice_begin_with_its_bytes() -> None:
-    async with open_door(answer("One."), answer("Two."), answer("A"), answer("B")) as door:
-        await choices_of(door, n=2)
+    async with serve_api(answer("One."), answer("Two."), answer("A"), answer("B")) as api:
+        await choices_of(api, n=2)
         resent = [*HI, {"role": "assistant", "content": "Two."}, {"role": "user", "content": "More"}]
-        await choices_of(door, n=2, messages=resent)
-        _, second, third, fourth = door.turns.sent
+        await choices_of(api, n=2, messages=resent)
+        _, second, third, fourth = api.turns.sent
         before = messages_of_request(second)
         assert third.conversation_id == second.conversation_id != fourth.conversation_id
         assert messages_of_request(third) == messages_of_request(fourth)
         assert messages_of_request(third)[: len(before)] == before
-        assert {one.cache_key for one in door.turns.sent} == {second.cache_key}
+        assert {one.cache_key for one in api.turns.sent} == {second.cache_key}
 
 
 async def test_calls_of_one_choice_are_answered_in_its_lane() -> None:
-    async with open_door(function_calls("c"), function_calls("c", text="Look."), answer("Rain.")) as door:
-        first = await door.openai.chat.completions.create(model="demo-model", messages=HI, tools=[WEATHER], n=2)
-        lane = lanes_in(door.turns.state.responses[first.id].body)[1]
+    async with serve_api(function_calls("c"), function_calls("c", text="Look."), answer("Rain.")) as api:
+        first = await api.openai.chat.completions.create(model="demo-model", messages=HI, tools=[WEATHER], n=2)
+        lane = lanes_in(api.turns.state.responses[first.id].body)[1]
         result = {"role": "tool", "tool_call_id": "c", "content": "wet"}
         resent: Any = [*HI, first.choices[1].message.model_dump(), result]
-        second = await door.openai.chat.completions.create(model="demo-model", messages=resent, tools=[WEATHER])
+        second = await api.openai.chat.completions.create(model="demo-model", messages=resent, tools=[WEATHER])
         assert second.choices[0].message.content == "Rain."
-        assert door.turns.sent[-1].conversation_id == lane.conversation_id
+        assert api.turns.sent[-1].conversation_id == lane.conversation_id
 
 
 @pytest.mark.parametrize("broken", [0, 1])
 async def test_with_one_choice_the_whole_completion_fails(broken: int) -> None:
     scripts: list[Sequence[ExecutionEvent]] = [answer("Fine."), answer("Fine.")]
     scripts[broken] = FAILS
-    async with open_door(*scripts, *scripts) as door:
+    async with serve_api(*scripts, *scripts) as api:
         with pytest.raises(RateLimitError, match="Slow down") as caught:
-            await door.openai.chat.completions.create(model="demo-model", messages=HI, n=2)
+            await api.openai.chat.completions.create(model="demo-model", messages=HI, n=2)
         assert caught.value.response.headers["x-should-retry"] == "false"
         said: dict[int, str] = {}
         with pytest.raises(APIError, match="Slow down"):
-            async for chunk in await door.openai.chat.completions.create(
+            async for chunk in await api.openai.chat.completions.create(
                 model="demo-model", messages=HI, n=2, stream=True
             ):
                 for choice in chunk.choices:
@@ -134,33 +134,33 @@ async def test_with_one_choice_the_whole_completion_fails(broken: int) -> None:
 
 
 async def test_a_request_that_is_sent_again_gets_the_same_choices() -> None:
-    async with open_door(answer("One."), answer("Two.")) as door:
+    async with serve_api(answer("One."), answer("Two.")) as api:
         headers, asked = {"idempotency-key": "k"}, {"messages": HI, "n": 2}
-        first = await door.http.post(CHAT, json=asked, headers=headers)
-        again = await door.http.post(CHAT, json=asked, headers=headers)
+        first = await api.http.post(CHAT, json=asked, headers=headers)
+        again = await api.http.post(CHAT, json=asked, headers=headers)
         assert again.json() == first.json()
-        streamed = await door.http.post(CHAT, json={**asked, "stream": True}, headers=headers)
+        streamed = await api.http.post(CHAT, json={**asked, "stream": True}, headers=headers)
         assert streamed.content.count(b'"finish_reason":"stop"') == 2
-        assert len(door.turns.sent) == 2
+        assert len(api.turns.sent) == 2
 
 
 async def test_too_many_choices_and_a_model_that_is_not_there_are_named() -> None:
-    async with open_door() as door:
+    async with serve_api() as api:
         with pytest.raises(BadRequestError, match="n: must be at most 8") as caught:
-            await door.openai.chat.completions.create(model="demo-model", messages=HI, n=9)
+            await api.openai.chat.completions.create(model="demo-model", messages=HI, n=9)
         assert caught.value.param == "n"
         with pytest.raises(NotFoundError) as missing:
-            await door.openai.chat.completions.create(model="none", messages=HI, n=2)
+            await api.openai.chat.completions.create(model="none", messages=HI, n=2)
         assert missing.value.param == "model"
-        assert not door.turns.sent
+        assert not api.turns.sent
 
 
 async def test_choices_of_one_request_count_each() -> None:
     gates = [asyncio.Event() for _ in range(8)]
-    async with open_door(*[[gate, *answer("Done.")] for gate in gates]) as door:
-        asking = asyncio.create_task(choices_of(door, n=8))
-        await reached(door, 8)
-        assert door.turns.registry.running_count == 9
+    async with serve_api(*[[gate, *answer("Done.")] for gate in gates]) as api:
+        asking = asyncio.create_task(choices_of(api, n=8))
+        await reached(api, 8)
+        assert api.turns.registry.running_count == 9
         for gate in reversed(gates):
             gate.set()
         assert [choice["message"]["content"] for choice in await asking] == ["Done."] * 8

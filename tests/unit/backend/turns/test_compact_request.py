@@ -23,7 +23,7 @@ from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.chat_shell_talking import whole_prompt
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item
-from tests.fakes.served_turns import open_door
+from tests.fakes.served_turns import serve_api
 
 SEARCH = {"type": "file_search", "vector_store_ids": ["kb_a"]}
 GIVEN = [
@@ -51,9 +51,9 @@ def texts_of(output: Any) -> list[str]:
 
 
 async def test_the_official_client_gets_the_users_messages_and_one_item_to_carry() -> None:
-    async with open_door(answer("Both are colours."), answer("Yes.")) as door:
-        made = await door.openai.responses.compact(model="demo-model", input=cast(Any, GIVEN), instructions="Be kind.")
-        (sent,) = door.turns.sent
+    async with serve_api(answer("Both are colours."), answer("Yes.")) as api:
+        made = await api.openai.responses.compact(model="demo-model", input=cast(Any, GIVEN), instructions="Be kind.")
+        (sent,) = api.turns.sent
         assert whole_prompt(sent)[-1] == UserMessage(content=SUMMARY_INSTRUCTION)
         assert sent.purpose is Purpose.SUMMARY
         assert sent.system_prompt.startswith("Be kind.")
@@ -61,9 +61,9 @@ async def test_the_official_client_gets_the_users_messages_and_one_item_to_carry
         output = cast(Any, made.to_dict(warnings=False)["output"])
         assert texts_of(output) == ["What is FACT-one?", "And FACT-two?"]
         check_item(output[-1])
-        assert door.turns.state.entries == {}, "nothing is stored"
-        await door.openai.responses.create(model="demo-model", input=cast(Any, [*output, user("Are they?")]))
-        told = door.turns.sent[1].history
+        assert api.turns.state.entries == {}, "nothing is stored"
+        await api.openai.responses.create(model="demo-model", input=cast(Any, [*output, user("Are they?")]))
+        told = api.turns.sent[1].history
         assert [texts_of_user(each.content)[0] for each in told[:2] if isinstance(each, UserMessage)] == [
             "What is FACT-one?",
             "And FACT-two?",
@@ -182,7 +182,7 @@ async def test_nothing_to_compact_is_said_so() -> None:
 
 
 async def test_a_summary_is_given_to_no_conversation_without_a_turn() -> None:
-    async with open_door() as door:
-        made = await door.openai.responses.compact(model="demo-model", input=cast(Any, GIVEN))
+    async with serve_api() as api:
+        made = await api.openai.responses.compact(model="demo-model", input=cast(Any, GIVEN))
         with pytest.raises(BadRequestError, match="Summaries are read"):
-            await door.openai.conversations.create(items=cast(Any, [made.output[-1].model_dump(exclude_none=True)]))
+            await api.openai.conversations.create(items=cast(Any, [made.output[-1].model_dump(exclude_none=True)]))

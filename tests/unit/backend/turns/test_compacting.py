@@ -239,7 +239,7 @@ async def test_a_result_that_fits_no_window_ends_the_turn_with_the_figures() -> 
         assert house.observer.broken == []
 
 
-async def test_after_a_change_to_a_smaller_model_the_summary_is_made_in_stretches() -> None:
+async def test_after_a_change_to_a_smaller_model_the_summary_is_made_in_parts() -> None:
     async with talking(8_000) as house:
         last = await house.ask(input=f"FACT-0 {LONG}", model="vendor/large")
         for number in range(1, 25):

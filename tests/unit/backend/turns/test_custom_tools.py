@@ -1,4 +1,4 @@
-"""Custom tools through both doors: what the model is offered, and what clients see and send again of its calls."""
+"""Custom tools through both APIs: what the model is offered, and what clients see and send again of its calls."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from tests.examples import examples
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_chunk, check_completion, check_event, check_item, check_response
-from tests.fakes.served_turns import open_door
+from tests.fakes.served_turns import serve_api
 from tests.unit.backend.turns.samples import USAGE, decoded, projection
 
 GRAMMAR: JsonObject = {"type": "grammar", "syntax": "lark", "definition": "start: WORD"}
@@ -157,38 +157,38 @@ def test_chunks_bring_calls_of_both_kinds() -> None:
     ]
 
 
-async def test_the_responses_door_from_the_tool_to_its_result() -> None:
+async def test_the_responses_api_from_the_tool_to_its_result() -> None:
     scripts = function_calls("c1", name="patch", arguments=WRITTEN), answer("Done."), answer("Bye.")
-    async with open_door(*scripts) as door:
+    async with serve_api(*scripts) as api:
         tool: Any = PATCH
-        first = await door.openai.responses.create(
+        first = await api.openai.responses.create(
             model="demo-model", input="Patch it.", tools=[tool], tool_choice={"type": "custom", "name": "patch"}
         )
         call = first.output[0]
         assert (call.type, getattr(call, "input", "")) == ("custom_tool_call", INPUT)
         result: Any = {"type": "custom_tool_call_output", "call_id": "c1"}
         answered: Any = {**result, "output": [{"type": "input_text", "text": "patched"}]}
-        second = await door.openai.responses.create(previous_response_id=first.id, input=[answered])
+        second = await api.openai.responses.create(previous_response_id=first.id, input=[answered])
         assert [tool.type for tool in second.tools] == ["custom"]
-        sent_first, sent = door.turns.sent
+        sent_first, sent = api.turns.sent
         assert sent_first.tools == sent.tools == (custom_tool("patch", "Patches.", GRAMMAR),)
         assert sent_first.parameters.tool_choice == NamedToolChoice(name="patch")
         said = sent.history[1]
         assert isinstance(said, AssistantMessage)
         assert said.tool_calls[0].arguments == WRITTEN
-        listed = await door.openai.responses.input_items.list(second.id)
+        listed = await api.openai.responses.input_items.list(second.id)
         check_item(listed.data[0].to_dict())
         conversation = second.conversation
         assert conversation is not None
-        items = (await door.http.get(f"/v1/conversations/{conversation.id}/items?order=asc")).json()["data"]
+        items = (await api.http.get(f"/v1/conversations/{conversation.id}/items?order=asc")).json()["data"]
         kinds = ["message", "custom_tool_call", "custom_tool_call_output", "message"]
         assert [item["type"] for item in items] == kinds
         for item in items:
             check_item(item)
         other: Any = {**result, "output": "refused"}
-        branch = await door.openai.responses.create(previous_response_id=first.id, input=[other])
+        branch = await api.openai.responses.create(previous_response_id=first.id, input=[other])
         assert [tool.type for tool in branch.tools] == ["custom"]
-        assert door.turns.sent[-1].tools == sent.tools
+        assert api.turns.sent[-1].tools == sent.tools
 
 
 @pytest.mark.parametrize("is_named", [True, False])
@@ -218,14 +218,14 @@ async def test_a_call_from_elsewhere_has_one_form() -> None:
         assert [str(item["id"]).split("_")[0] for item in response.input_items[1:]] == ["ctc", "ctco"]
 
 
-async def test_the_chat_door_from_the_tool_to_its_result() -> None:
+async def test_the_chat_api_from_the_tool_to_its_result() -> None:
     scripts = function_calls("c1", name="patch", arguments=WRITTEN), answer("Done.")
-    async with open_door(*scripts) as door:
+    async with serve_api(*scripts) as api:
         custom: Any = {"name": "patch", "description": "Patches."}
         shape = {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: WORD"}}
         tools: Any = [{"type": "custom", "custom": {**custom, "format": shape}}]
         choice: Any = {"type": "custom", "custom": {"name": "patch"}}
-        client = door.openai.chat.completions
+        client = api.openai.chat.completions
         first = await client.create(model="demo-model", messages=HI, tools=tools, tool_choice=choice)
         said = first.choices[0].message
         check_completion(first.to_dict())
@@ -235,10 +235,10 @@ async def test_the_chat_door_from_the_tool_to_its_result() -> None:
         resent: Any = [*HI, said.model_dump(), {"role": "tool", "tool_call_id": "c1", "content": "patched"}]
         second = await client.create(model="demo-model", messages=resent, tools=tools)
         assert second.choices[0].message.content == "Done."
-        sent_first, sent = door.turns.sent
+        sent_first, sent = api.turns.sent
         assert sent_first.tools == sent.tools == (custom_tool("patch", "Patches.", GRAMMAR),)
         assert sent.conversation_id == sent_first.conversation_id
-        stored = await door.openai.responses.input_items.list(second.id)
+        stored = await api.openai.responses.input_items.list(second.id)
         assert [item.type for item in stored.data] == ["custom_tool_call_output"]
 
 

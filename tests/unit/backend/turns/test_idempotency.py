@@ -22,24 +22,24 @@ from shared.models.events import ModelCallStarted, TurnFailed
 from shared.models.values import JsonObject
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.clock import FakeClock
-from tests.fakes.http_door import client_of
-from tests.fakes.served_turns import REPORT, Door, open_door
+from tests.fakes.http_api import client_of
+from tests.fakes.served_turns import REPORT, ServedApi, serve_api
 from tests.fakes.store_api_keys import FakeApiKeyStore
 
 KEY = {"Idempotency-Key": "order-17"}
 ASKED = {"input": "Hi", "metadata": {"a": "1", "b": "2"}}
 
 
-async def posted(door: Door, body: Any = ASKED, path: str = "/v1/responses", **headers: str) -> httpx2.Response:
-    return await door.http.post(path, json=body, headers={**KEY, **headers})
+async def posted(api: ServedApi, body: Any = ASKED, path: str = "/v1/responses", **headers: str) -> httpx2.Response:
+    return await api.http.post(path, json=body, headers={**KEY, **headers})
 
 
 async def test_a_repeated_request_is_one_turn_and_the_same_answer() -> None:
-    async with open_door(answer("Hel", "lo."), answer("Another.")) as door:
-        first = await posted(door)
-        again = await posted(door, {"metadata": {"b": "2", "a": "1"}, "input": "Hi"})
-        streamed = await posted(door, {**ASKED, "stream": True})
-        other = await door.http.post("/v1/responses", json=ASKED)
+    async with serve_api(answer("Hel", "lo."), answer("Another.")) as api:
+        first = await posted(api)
+        again = await posted(api, {"metadata": {"b": "2", "a": "1"}, "input": "Hi"})
+        streamed = await posted(api, {**ASKED, "stream": True})
+        other = await api.http.post("/v1/responses", json=ASKED)
     assert first.status_code == again.status_code == 200
     assert again.json() == first.json()
     assert ("idempotent-replayed" in first.headers, again.headers["idempotent-replayed"]) == (False, "true")
@@ -50,109 +50,109 @@ async def test_a_repeated_request_is_one_turn_and_the_same_answer() -> None:
 
 
 async def test_a_stream_is_repeated_as_an_answer() -> None:
-    async with open_door(answer("Hel", "lo.")) as door:
-        streamed = await posted(door, {**ASKED, "stream": True, "stream_options": {"include_obfuscation": False}})
-        whole = await posted(door)
+    async with serve_api(answer("Hel", "lo.")) as api:
+        streamed = await posted(api, {**ASKED, "stream": True, "stream_options": {"include_obfuscation": False}})
+        whole = await posted(api)
     assert whole.json()["id"] in streamed.text
     assert whole.json()["status"] == "completed"
 
 
 async def test_many_at_once_are_one_turn() -> None:
-    async with open_door(answer("Hel", "lo."), *(answer("Another.") for _ in range(9))) as door:
-        answers = await asyncio.gather(*(posted(door) for _ in range(10)))
-        assert len(door.turns.state.responses) == 1
+    async with serve_api(answer("Hel", "lo."), *(answer("Another.") for _ in range(9))) as api:
+        answers = await asyncio.gather(*(posted(api) for _ in range(10)))
+        assert len(api.turns.state.responses) == 1
     assert [each.status_code for each in answers] == [200] * 10
     assert len({each.content for each in answers}) == 1
 
 
 @pytest.mark.parametrize("changed", [{"input": "Ho"}, {"temperature": 0.5}, {"background": True}])
 async def test_another_request_under_the_same_key_is_refused(changed: dict[str, Any]) -> None:
-    async with open_door(answer("Hello.")) as door:
-        await posted(door)
-        refused = await posted(door, {**ASKED, **changed})
+    async with serve_api(answer("Hello.")) as api:
+        await posted(api)
+        refused = await posted(api, {**ASKED, **changed})
     error = refused.json()["error"]
     assert (refused.status_code, error["param"], error["code"]) == (422, "Idempotency-Key", "idempotency_key_reused")
 
 
 async def test_another_path_is_another_request() -> None:
-    async with open_door() as door:
-        created = await posted(door, {}, "/v1/conversations")
-        refused = await posted(door, {}, "/v1/knowledge_bases")
+    async with serve_api() as api:
+        created = await posted(api, {}, "/v1/conversations")
+        refused = await posted(api, {}, "/v1/knowledge_bases")
         assert (created.status_code, refused.status_code) == (201, 400)
-        named = await posted(door, {"name": "Base"}, "/v1/knowledge_bases")
+        named = await posted(api, {"name": "Base"}, "/v1/knowledge_bases")
     assert named.status_code == 422
 
 
 async def test_keys_belong_to_their_callers() -> None:
-    async with open_door(answer("To Ada."), answer("To Bob.")) as door:
-        first = await posted(door)
-        house_key = await door_key(door, "bob")
-        async with client_of(door.app, house_key) as bob:
+    async with serve_api(answer("To Ada."), answer("To Bob.")) as api:
+        first = await posted(api)
+        house_key = await api_key(api, "bob")
+        async with client_of(api.app, house_key) as bob:
             second = await bob.post("/v1/responses", json=ASKED, headers=KEY)
     assert first.json()["id"] != second.json()["id"]
 
 
-async def door_key(door: Door, user_id: str) -> str:
-    keys = KeyAdministration(FakeApiKeyStore(door.turns.state), door.turns.clock)
+async def api_key(api: ServedApi, user_id: str) -> str:
+    keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock)
     return (await keys.issue(user_id, KeyRole.USER))[1]
 
 
 async def test_a_failed_turn_is_repeated_as_its_failure() -> None:
     failing = (ModelCallStarted(call=0), TurnFailed(error=REPORT, usage=USAGE))
-    async with open_door(failing, answer("Better.")) as door:
-        first, again = await posted(door), await posted(door)
+    async with serve_api(failing, answer("Better.")) as api:
+        first, again = await posted(api), await posted(api)
     assert first.status_code == again.status_code == 429
     assert first.json() == again.json()
     assert again.headers["x-should-retry"] == "false"
 
 
 async def test_a_refused_request_does_not_use_its_key() -> None:
-    async with open_door(answer("Hello.")) as door:
+    async with serve_api(answer("Hello.")) as api:
         for wrong in ({"input": "Hi", "model": "no-such"}, {"input": "Hi", "conversation": "conv_none"}):
-            assert (await posted(door, wrong)).status_code == 404
-        assert (await posted(door)).status_code == 200
+            assert (await posted(api, wrong)).status_code == 404
+        assert (await posted(api)).status_code == 200
 
 
 async def test_a_key_is_forgotten_after_a_day() -> None:
-    async with open_door(answer("Hello."), answer("Hello again.")) as door:
-        first = await posted(door)
-        door.turns.clock.advance(KEPT_FOR.total_seconds() + 1)
-        second = await posted(door, {"input": "Something else"})
+    async with serve_api(answer("Hello."), answer("Hello again.")) as api:
+        first = await posted(api)
+        api.turns.clock.advance(KEPT_FOR.total_seconds() + 1)
+        second = await posted(api, {"input": "Something else"})
     assert second.status_code == 200
     assert second.json()["id"] != first.json()["id"]
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "x" * 256, "ключ", "a\tb"])
 async def test_a_key_that_is_none_is_refused(key: str) -> None:
-    async with open_door() as door:
+    async with serve_api() as api:
         for path in ("/v1/responses", "/v1/conversations", "/v1/knowledge_bases"):
-            refused = await door.http.post(path, json={"input": "Hi"}, headers=[(b"Idempotency-Key", key.encode())])
+            refused = await api.http.post(path, json={"input": "Hi"}, headers=[(b"Idempotency-Key", key.encode())])
             assert (refused.status_code, refused.json()["error"]["param"]) == (400, "Idempotency-Key")
 
 
 async def test_a_repeated_header_is_refused() -> None:
-    async with open_door() as door:
-        refused = await door.http.post(
+    async with serve_api() as api:
+        refused = await api.http.post(
             "/v1/responses", json=ASKED, headers=[("Idempotency-Key", "a"), ("Idempotency-Key", "a")]
         )
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "Idempotency-Key")
 
 
 async def test_a_turn_that_leaves_nothing_takes_no_key() -> None:
-    async with open_door() as door:
-        refused = await posted(door, {**ASKED, "store": False})
+    async with serve_api() as api:
+        refused = await posted(api, {**ASKED, "store": False})
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "Idempotency-Key")
 
 
 async def test_conversations_items_and_bases_are_made_once() -> None:
     message = {"type": "message", "role": "user", "content": "Hi"}
-    async with open_door() as door:
-        made = [await posted(door, {"metadata": {"a": "b"}}, "/v1/conversations") for _ in range(2)]
+    async with serve_api() as api:
+        made = [await posted(api, {"metadata": {"a": "b"}}, "/v1/conversations") for _ in range(2)]
         conversation = made[0].json()["id"]
         path = f"/v1/conversations/{conversation}/items"
-        added = [await posted(door, {"items": [message, message]}, path, **{"Idempotency-Key": "i"}) for _ in range(2)]
-        bases = [await posted(door, {"name": "B"}, "/v1/knowledge_bases", **{"Idempotency-Key": "b"}) for _ in range(2)]
-        assert len(door.turns.state.items[conversation]) == 2
+        added = [await posted(api, {"items": [message, message]}, path, **{"Idempotency-Key": "i"}) for _ in range(2)]
+        bases = [await posted(api, {"name": "B"}, "/v1/knowledge_bases", **{"Idempotency-Key": "b"}) for _ in range(2)]
+        assert len(api.turns.state.items[conversation]) == 2
     for first, again in (made, added, bases):
         assert (first.status_code, again.status_code) == (201, 201)
         assert first.json() == again.json()

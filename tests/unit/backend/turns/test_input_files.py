@@ -24,7 +24,7 @@ from shared.tokens import estimate_tokens
 from tests.fakes.attached_files import FakeAttachedFiles, FakeText
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, BOB, open_house
-from tests.fakes.served_turns import open_door
+from tests.fakes.served_turns import serve_api
 from tests.unit.backend.turns.attaching import RIVERS, file, files_in, inline, user
 
 WINDOW = 128_000
@@ -234,28 +234,28 @@ async def test_chat_completions_take_files_too() -> None:
     part: Any = {"type": "file", "file": {"filename": "rivers.md", "file_data": inline(RIVERS)}}
     asked: Any = {"type": "text", "text": "Where?"}
     bad: Any = {"type": "file", "file": {"filename": "a.docx", "file_data": inline("x", "")}}
-    async with open_door(answer("One."), answer("Two.")) as door:
-        chat = door.openai.chat.completions
+    async with serve_api(answer("One."), answer("Two.")) as api:
+        chat = api.openai.chat.completions
         first: Any = {"role": "user", "content": [part, asked]}
         await chat.create(model="demo-model", messages=[first])
         more: Any = [first, said("One."), {"role": "user", "content": "And?"}]
         await chat.create(model="demo-model", messages=more)
-        assert RIVERS in files_in(door.turns.sent[0])[0]
-        assert files_in(door.turns.sent[1]) == files_in(door.turns.sent[0])
-        assert door.turns.documents.types == ["text/markdown"]
+        assert RIVERS in files_in(api.turns.sent[0])[0]
+        assert files_in(api.turns.sent[1]) == files_in(api.turns.sent[0])
+        assert api.turns.documents.types == ["text/markdown"]
         with pytest.raises(BadRequestError, match="cannot be read: The file is no DOCX") as caught:
             await chat.create(model="demo-model", messages=[said("x"), {"role": "user", "content": [part, bad]}])  # pyright: ignore[reportArgumentType]
         assert caught.value.param == "messages[1].content[1].file.file_data"
 
 
 async def test_items_of_a_conversation_hold_no_files_without_a_turn() -> None:
-    async with open_door(answer("One.")) as door:
-        conversation = await door.openai.conversations.create()
+    async with serve_api(answer("One.")) as api:
+        conversation = await api.openai.conversations.create()
         with pytest.raises(BadRequestError, match="in the input of a response only") as caught:
-            await door.openai.conversations.items.create(conversation.id, items=[user(file())])  # pyright: ignore[reportArgumentType]
+            await api.openai.conversations.items.create(conversation.id, items=[user(file())])  # pyright: ignore[reportArgumentType]
         assert caught.value.param == "items[0].content[0].type"
-        done = await door.openai.responses.create(input=[user(file())], conversation=conversation.id)  # pyright: ignore[reportArgumentType]
-        shown = await door.openai.responses.input_items.list(done.id)
+        done = await api.openai.responses.create(input=[user(file())], conversation=conversation.id)  # pyright: ignore[reportArgumentType]
+        shown = await api.openai.responses.input_items.list(done.id)
         assert shown.data[0].to_dict()["content"] == [
             {"type": "input_file", "filename": "rivers.md"},
             {"type": "input_text", "text": "Where does it rise?"},

@@ -20,7 +20,7 @@ from shared.models.events import (
 )
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.openai_types import check_chunk, check_completion, check_event, check_response
-from tests.fakes.served_turns import CHAT, HI, open_door
+from tests.fakes.served_turns import CHAT, HI, serve_api
 from tests.unit.backend.restricted.restricted_house import BENIGN, TOOLS, restricted_house
 from tests.unit.backend.turns.samples import projection
 
@@ -45,20 +45,20 @@ TOKENS = [token("Hel"), token("lo"), token("")]
 
 
 async def test_a_completion_tells_them_and_asks_for_alternatives() -> None:
-    async with open_door(weighed("Hel", "lo")) as door:
-        raw = await door.http.post(CHAT, json={"messages": HI, "logprobs": True, "top_logprobs": 3})
+    async with serve_api(weighed("Hel", "lo")) as api:
+        raw = await api.http.post(CHAT, json={"messages": HI, "logprobs": True, "top_logprobs": 3})
         check_completion(raw.json())
         assert raw.json()["choices"][0]["logprobs"] == {"content": TOKENS, "refusal": None}
-        assert door.turns.sent[0].parameters.top_logprobs == 3
-        plain = await door.http.post(CHAT, json={"messages": HI})
+        assert api.turns.sent[0].parameters.top_logprobs == 3
+        plain = await api.http.post(CHAT, json={"messages": HI})
         assert plain.json()["choices"][0]["logprobs"] is None
-        assert door.turns.sent[1].parameters.top_logprobs is None
+        assert api.turns.sent[1].parameters.top_logprobs is None
 
 
 async def test_chunks_tell_them_beside_their_text() -> None:
-    async with open_door(weighed("Hel", "lo"), weighed("A", "B")) as door:
+    async with serve_api(weighed("Hel", "lo"), weighed("A", "B")) as api:
         asked = {"messages": HI, "logprobs": True, "stream": True, "n": 2}
-        content = (await door.http.post(CHAT, json=asked)).content
+        content = (await api.http.post(CHAT, json=asked)).content
         chunks = [check_chunk(frame) for frame in content.removesuffix(DONE).split(b"data: ") if frame]
         told: dict[int, list[tuple[str, list[Any]]]] = {0: [], 1: []}
         for choice in [choice for chunk in chunks for choice in chunk["choices"] if choice["logprobs"]]:
@@ -68,24 +68,24 @@ async def test_chunks_tell_them_beside_their_text() -> None:
 
 
 async def test_a_response_tells_them_and_keeps_them() -> None:
-    async with open_door(weighed("Hel", "lo")) as door:
+    async with serve_api(weighed("Hel", "lo")) as api:
         asked = {"input": "Hi", "include": INCLUDED, "top_logprobs": 1, "stream": True}
-        frames = (await door.http.post("/v1/responses", json=asked)).content.split(b"\n\n")[:-2]
+        frames = (await api.http.post("/v1/responses", json=asked)).content.split(b"\n\n")[:-2]
         events = [check_event(frame.partition(b"data: ")[2]) for frame in frames]
         deltas = [event["logprobs"] for event in events if event["type"] == "response.output_text.delta"]
         assert deltas == [[token("Hel")], [token("lo")]]
         [done] = [event for event in events if event["type"] == "response.output_text.done"]
         assert done["logprobs"] == TOKENS
         response_id = events[-1]["response"]["id"]
-        stored = (await door.http.get(f"/v1/responses/{response_id}")).json()
+        stored = (await api.http.get(f"/v1/responses/{response_id}")).json()
         check_response(stored)
         assert stored["output"][0]["content"][0]["logprobs"] == TOKENS
-        assert (stored["top_logprobs"], door.turns.sent[0].parameters.top_logprobs) == (1, 1)
+        assert (stored["top_logprobs"], api.turns.sent[0].parameters.top_logprobs) == (1, 1)
         resent = [{"role": "user", "content": "Hi"}, stored["output"][0], {"role": "user", "content": "More"}]
-        again = await door.http.post("/v1/responses", json={"input": resent, "include": INCLUDED})
+        again = await api.http.post("/v1/responses", json={"input": resent, "include": INCLUDED})
         assert again.status_code == 200
-        assert door.turns.sent[1].parameters.top_logprobs == 0
-        assert door.turns.sent[1].conversation_id == door.turns.sent[0].conversation_id
+        assert api.turns.sent[1].parameters.top_logprobs == 0
+        assert api.turns.sent[1].conversation_id == api.turns.sent[0].conversation_id
 
 
 def test_who_goes_on_with_a_turn_knows_those_that_were_shown() -> None:
@@ -107,9 +107,9 @@ def test_who_goes_on_with_a_turn_knows_those_that_were_shown() -> None:
 
 
 async def test_alternatives_without_probabilities_are_a_mistake() -> None:
-    async with open_door() as door:
+    async with serve_api() as api:
         with pytest.raises(BadRequestError, match="give that, or leave this field out") as caught:
-            await door.openai.chat.completions.create(model="demo-model", messages=HI, top_logprobs=1)
+            await api.openai.chat.completions.create(model="demo-model", messages=HI, top_logprobs=1)
         assert caught.value.param == "top_logprobs"
 
 

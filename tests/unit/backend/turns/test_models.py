@@ -10,7 +10,7 @@ from backend.turns.services.request.model_catalogue import ModelCatalogue
 from shared.errors import ChatShellUnavailable
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 
 
 async def test_models_are_listed_in_openais_shape(user: httpx2.AsyncClient) -> None:

@@ -17,7 +17,7 @@ from shared.models.events import ModelCard
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA
 from tests.fakes.openai_types import check_completion, check_response
-from tests.fakes.served_turns import open_door
+from tests.fakes.served_turns import serve_api
 
 WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 CODEX: dict[str, Any] = {
@@ -69,8 +69,8 @@ def lenient_chat(body: Any) -> tuple[ChatTurn, str]:
 
 
 async def test_a_coding_client_starts_and_goes_on() -> None:
-    async with open_door(answer("One.")) as door:
-        answered = await door.http.post("/v1/responses", json=CODEX)
+    async with serve_api(answer("One.")) as api:
+        answered = await api.http.post("/v1/responses", json=CODEX)
         assert answered.status_code == 200, answered.text
         named = answered.headers["x-ballast-ignored"].split(", ")
         assert set(named) == {
@@ -81,12 +81,12 @@ async def test_a_coding_client_starts_and_goes_on() -> None:
         }
         check_response(answered.json())
         assert answered.json()["metadata"] == {IGNORED_KEY: ", ".join(named)}
-        assert [tool.name for tool in door.turns.sent[0].tools] == ["weather"]
-        assert [message.role for message in door.turns.sent[0].history] == ["user", "assistant"]
+        assert [tool.name for tool in api.turns.sent[0].tools] == ["weather"]
+        assert [message.role for message in api.turns.sent[0].history] == ["user", "assistant"]
 
 
 async def test_chat_completions_name_what_they_pass_over() -> None:
-    async with open_door(answer("One.")) as door:
+    async with serve_api(answer("One.")) as api:
         said = {"role": "assistant", "content": "a", "thoughts": "b"}
         function = {"name": "f", "parameters": {"type": "object", "x": 1}, "deferred": True}
         body = {
@@ -97,19 +97,19 @@ async def test_chat_completions_name_what_they_pass_over() -> None:
             "top_a": 4,
             "logit_bias": {},
         }
-        answered = await door.http.post("/v1/chat/completions", json={**body, "user": "u"})
+        answered = await api.http.post("/v1/chat/completions", json={**body, "user": "u"})
         names = "stream_options.y, tools[0].function.deferred, tools[1], tool_choice, top_a, messages[1].thoughts"
         assert sorted(answered.headers["x-ballast-ignored"].split(", ")) == sorted(names.split(", "))
         check_completion(answered.json())
         assert answered.json()["metadata"][IGNORED_KEY] == answered.headers["x-ballast-ignored"]
-        assert door.turns.sent[0].parameters.tool_choice == "auto"
-        stored = await door.http.get(f"/v1/responses/{answered.json()['id']}")
+        assert api.turns.sent[0].parameters.tool_choice == "auto"
+        stored = await api.http.get(f"/v1/responses/{answered.json()['id']}")
         assert stored.json()["user"] == "u"
 
 
 async def test_nothing_is_said_where_nothing_is_passed_over() -> None:
-    async with open_door(answer("One.")) as door:
-        answered = await door.http.post("/v1/responses", json={"input": "Hi", "foo": None})
+    async with serve_api(answer("One.")) as api:
+        answered = await api.http.post("/v1/responses", json={"input": "Hi", "foo": None})
         assert "x-ballast-ignored" not in answered.headers
         assert answered.json()["metadata"] == {}
 
@@ -171,30 +171,30 @@ def test_other_tools_keep_the_numbers_of_those_behind_them() -> None:
 
 async def test_a_request_that_waits_keeps_what_was_said_of_it() -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("One.")], answer("Two.")) as door:
-        first = await door.turns.start(ADA, input="Hi")
+    async with serve_api([gate, *answer("One.")], answer("Two.")) as api:
+        first = await api.turns.start(ADA, input="Hi")
         asked: Any = {"input": "Go on", "conversation": first.response.conversation_id, "background": True}
         more: Any = {"if_running": "queue", "tools": [{"type": "x"}], "new": 1}
-        answered = (await door.http.post("/v1/responses", json={**asked, **more})).json()
+        answered = (await api.http.post("/v1/responses", json={**asked, **more})).json()
         assert (answered["status"], answered["metadata"]) == ("queued", {IGNORED_KEY: "tools[0], new"})
         gate.set()
         await first.ended()
-        while door.turns.state.waiting:
-            await door.turns.services.waiting.step()
-        found = await door.turns.services.responses.find(ADA, answered["id"])
-        ended = await door.turns.services.responses.ended(found)
+        while api.turns.state.waiting:
+            await api.turns.services.waiting.step()
+        found = await api.turns.services.responses.find(ADA, answered["id"])
+        ended = await api.turns.services.responses.ended(found)
         assert (ended.status, ended.body["metadata"]) == ("completed", answered["metadata"])
 
 
 EXTRA: Any = {"top_k": 5, "chat_template_kwargs": {"enable_thinking": None, "x": [1, {"y": 2.5}]}, "min_p": "a"}
 
 
-@pytest.mark.parametrize("door", ["/v1/responses", "/v1/chat/completions"])
-async def test_what_the_model_takes_goes_to_it_and_the_rest_is_named(door: str) -> None:
-    hi: Any = {"input": "Hi"} if door.endswith("responses") else {"messages": [{"role": "user", "content": "Hi"}]}
-    async with open_door(answer("One.")) as opened:
+@pytest.mark.parametrize("api", ["/v1/responses", "/v1/chat/completions"])
+async def test_what_the_model_takes_goes_to_it_and_the_rest_is_named(api: str) -> None:
+    hi: Any = {"input": "Hi"} if api.endswith("responses") else {"messages": [{"role": "user", "content": "Hi"}]}
+    async with serve_api(answer("One.")) as opened:
         cast(Any, opened.turns.chat_shell).extra_parameters = ("top_k", "chat_template_kwargs", "logit_bias")
-        answered = await opened.http.post(door, json={**hi, **EXTRA, "logit_bias": {"5": 1}, "input_x": 1})
+        answered = await opened.http.post(api, json={**hi, **EXTRA, "logit_bias": {"5": 1}, "input_x": 1})
         assert answered.status_code == 200, answered.text
         assert answered.headers["x-ballast-ignored"] == "min_p, input_x"
         assert answered.json()["metadata"] == {IGNORED_KEY: "min_p, input_x"}
@@ -231,28 +231,28 @@ def test_what_nobody_checks_is_bounded() -> None:
 
 
 async def test_several_models_name_together_what_one_of_them_does_not_take() -> None:
-    async with open_door(answer("One."), answer("Two.")) as door:
-        cast(Any, door.turns.chat_shell).extra_parameters = ("top_k",)
+    async with serve_api(answer("One."), answer("Two.")) as api:
+        cast(Any, api.turns.chat_shell).extra_parameters = ("top_k",)
         body = {"input": "Hi", "models": ["demo-model", "vendor/large"], "top_k": 5, "top_a": 1}
-        answered = await door.http.post("/v1/responses", json=body)
+        answered = await api.http.post("/v1/responses", json=body)
         assert answered.headers["x-ballast-ignored"] == "top_a"
         assert answered.json()["metadata"] == {IGNORED_KEY: "top_a"}
-        assert [request.parameters.extra for request in door.turns.sent] == [{"top_k": 5}] * 2
+        assert [request.parameters.extra for request in api.turns.sent] == [{"top_k": 5}] * 2
 
 
 async def test_a_request_that_waits_keeps_what_its_model_takes() -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("One.")], answer("Two.")) as door:
-        cast(Any, door.turns.chat_shell).extra_parameters = ("top_k", "chat_template_kwargs")
-        first = await door.turns.start(ADA, input="Hi")
+    async with serve_api([gate, *answer("One.")], answer("Two.")) as api:
+        cast(Any, api.turns.chat_shell).extra_parameters = ("top_k", "chat_template_kwargs")
+        first = await api.turns.start(ADA, input="Hi")
         asked: Any = {"input": "Go on", "conversation": first.response.conversation_id, "background": True}
-        answered = (await door.http.post("/v1/responses", json={**asked, **EXTRA, "if_running": "queue"})).json()
+        answered = (await api.http.post("/v1/responses", json={**asked, **EXTRA, "if_running": "queue"})).json()
         assert (answered["status"], answered["metadata"]) == ("queued", {IGNORED_KEY: "min_p"})
         gate.set()
         await first.ended()
-        while door.turns.state.waiting:
-            await door.turns.services.waiting.step()
-        found = await door.turns.services.responses.find(ADA, answered["id"])
-        ended = await door.turns.services.responses.ended(found)
+        while api.turns.state.waiting:
+            await api.turns.services.waiting.step()
+        found = await api.turns.services.responses.find(ADA, answered["id"])
+        ended = await api.turns.services.responses.ended(found)
         assert ended.body["metadata"] == {IGNORED_KEY: "min_p"}
-        assert door.turns.sent[1].parameters.extra == {name: EXTRA[name] for name in ("top_k", "chat_template_kwargs")}
+        assert api.turns.sent[1].parameters.extra == {name: EXTRA[name] for name in ("top_k", "chat_template_kwargs")}

@@ -23,9 +23,9 @@ from shared.http_server.connection import CLIENT_LEFT
 from shared.models.events import ModelCallStarted, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, answer
 from tests.fakes.clock import FakeClock, Stopwatch
-from tests.fakes.http_door import client_of
+from tests.fakes.http_api import client_of
 from tests.fakes.rates import CountedRefusals
-from tests.fakes.served_turns import REPORT, Door, open_door
+from tests.fakes.served_turns import REPORT, ServedApi, serve_api
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.unit.backend.limits.refusals import NONE, ask
 
@@ -74,21 +74,23 @@ class Patient(RefusalPace):
         return self.seconds
 
 
-class LimitedDoor:
-    """A door with a limit, and what is asked behind it."""
+class LimitedApi:
+    """An API with a limit, and what is asked behind it."""
 
-    def __init__(self, door: Door, rates: TurnRates, store: AskedStore, watch: Stopwatch, observer: CountedRefusals):
+    def __init__(
+        self, api: ServedApi, rates: TurnRates, store: AskedStore, watch: Stopwatch, observer: CountedRefusals
+    ):
         self.rates = rates
-        self.door = door
-        self.http = door.http
+        self.api = api
+        self.http = api.http
         self.store = store
         self.watch = watch
         self.observer = observer
-        self.keys = KeyAdministration(FakeApiKeyStore(door.turns.state), door.turns.clock)
+        self.keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock)
 
     def pace(self, pace: RefusalPace) -> None:
         """Let refusals leave as another pace says."""
-        services = self.door.app.state.services
+        services = self.api.app.state.services
         services[HttpOptions] = replace(services[HttpOptions], refusals=pace)
 
     def pass_a_minute(self) -> None:
@@ -99,17 +101,15 @@ class LimitedDoor:
     async def other(self, user_id: str = "bob") -> httpx2.AsyncClient:
         """Open a client with a key of its own in the same tenant."""
         _, key = await self.keys.issue(user_id, KeyRole.USER)
-        return client_of(self.door.app, key)
+        return client_of(self.api.app, key)
 
 
 @asynccontextmanager
-async def limited_door(
-    *scripts: Sequence[Any], tenant: RateLimits = NONE, **limits: int
-) -> AsyncGenerator[LimitedDoor]:
+async def limited_api(*scripts: Sequence[Any], tenant: RateLimits = NONE, **limits: int) -> AsyncGenerator[LimitedApi]:
     store, watch, observer = AskedStore(), Stopwatch(), CountedRefusals()
     rates = TurnRates(store, observer, DefaultLimits(RateLimits(**limits), tenant), watch, HOURS)
-    async with open_door(*scripts, rates=rates) as door:
-        yield LimitedDoor(door, rates, store, watch, observer)
+    async with serve_api(*scripts, rates=rates) as api:
+        yield LimitedApi(api, rates, store, watch, observer)
 
 
 class SlowBody:
@@ -155,10 +155,10 @@ def told(response: httpx2.Response) -> tuple[int, object, dict[str, str]]:
 
 
 async def test_a_second_refusal_is_that_of_the_first_and_reads_and_asks_nothing() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1, tokens_per_minute=1000) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1, tokens_per_minute=1000) as limited:
         assert (await ask(limited.http)).status_code == 200
         first, asked = told(await ask(limited.http)), limited.store.asked
-        limited.door.turns.state.api_keys.clear()  # a look into it would refuse the key
+        limited.api.turns.state.api_keys.clear()  # a look into it would refuse the key
         for body in (Unread(), Unread(b"{" * 1000)):
             assert told(await send(limited.http, body)) == first
             assert not body.is_read
@@ -168,7 +168,7 @@ async def test_a_second_refusal_is_that_of_the_first_and_reads_and_asks_nothing(
 
 
 async def test_chat_completions_are_refused_for_what_responses_have_used() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1) as limited:
         await ask(limited.http)
         await ask(limited.http)
         body, asked = Unread(), limited.store.asked
@@ -177,7 +177,7 @@ async def test_chat_completions_are_refused_for_what_responses_have_used() -> No
 
 
 async def test_another_key_and_other_routes_are_served_meanwhile() -> None:
-    async with limited_door(answer("One."), answer("Two."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), answer("Two."), turns_per_minute=1) as limited:
         found = (await ask(limited.http)).json()
         await ask(limited.http)
         assert (await limited.http.get(f"/v1/responses/{found['id']}")).status_code == 200
@@ -186,7 +186,7 @@ async def test_another_key_and_other_routes_are_served_meanwhile() -> None:
 
 
 async def test_no_key_of_a_tenant_at_its_limit_is_read_and_all_of_them_wait_in_one_line() -> None:
-    async with limited_door(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
+    async with limited_api(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
         limited.pace(patient := Patient(limited.watch))
         await ask(limited.http)
         for number in range(5):
@@ -199,11 +199,11 @@ async def test_no_key_of_a_tenant_at_its_limit_is_read_and_all_of_them_wait_in_o
 
 
 async def test_a_key_of_a_refused_tenant_that_is_revoked_is_told_so_whatever_the_others_ask() -> None:
-    async with limited_door(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
+    async with limited_api(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
         limited.pace(Patient(limited.watch))
         await ask(limited.http)
         key, secret = await limited.keys.issue("bob", KeyRole.USER)
-        async with client_of(limited.door.app, secret) as revoked, await limited.other() as other:
+        async with client_of(limited.api.app, secret) as revoked, await limited.other() as other:
             assert (await ask(revoked)).status_code == 429
             await limited.keys.revoke(key.id)
             limited.watch.seconds += LOOK_AGAIN_SECONDS
@@ -213,7 +213,7 @@ async def test_a_key_of_a_refused_tenant_that_is_revoked_is_told_so_whatever_the
 
 async def test_a_tenants_limit_is_known_although_each_key_has_one_of_its_own() -> None:
     tenant = RateLimits(turns_per_minute=1)
-    async with limited_door(answer("One."), tenant=tenant, tokens_per_minute=1000) as limited:
+    async with limited_api(answer("One."), tenant=tenant, tokens_per_minute=1000) as limited:
         await ask(limited.http)
         body = Unread()
         async with await limited.other() as client:
@@ -223,8 +223,8 @@ async def test_a_tenants_limit_is_known_although_each_key_has_one_of_its_own() -
 
 
 async def test_nothing_is_read_of_who_has_all_their_turns_running_until_one_of_them_ends() -> None:
-    async with limited_door(answer("One."), turns_at_once=1) as limited:
-        key = limited.door.turns.state.api_keys[_only_key(limited)]
+    async with limited_api(answer("One."), turns_at_once=1) as limited:
+        key = limited.api.turns.state.api_keys[_only_key(limited)]
         with await limited.rates.take(Caller(user_id="ada", tenant=key.tenant, role=key.role, key_id=key.id)):
             for _ in range(3):
                 body = Unread()
@@ -234,7 +234,7 @@ async def test_nothing_is_read_of_who_has_all_their_turns_running_until_one_of_t
 
 
 async def test_a_key_that_is_revoked_is_told_so_within_a_second() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1) as limited:
         await ask(limited.http)
         await ask(limited.http)
         await limited.keys.revoke(_only_key(limited))
@@ -244,7 +244,7 @@ async def test_a_key_that_is_revoked_is_told_so_within_a_second() -> None:
 
 
 async def test_what_was_done_under_an_idempotency_key_is_answered_again() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1) as limited:
         named = {"Idempotency-Key": "order-17"}
         first = await send(limited.http, Unread(), **named)
         assert (await ask(limited.http)).status_code == 429
@@ -254,17 +254,17 @@ async def test_what_was_done_under_an_idempotency_key_is_answered_again() -> Non
 
 
 async def test_what_a_service_did_for_a_user_is_answered_again_to_that_user_alone() -> None:
-    async with limited_door(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
+    async with limited_api(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
         _, secret = await limited.keys.issue("gateway", KeyRole.SERVICE)
         named, ada, bob = {"Idempotency-Key": "order-17"}, {"X-Ballast-User": "ada"}, {"X-Ballast-User": "bob"}
-        async with client_of(limited.door.app, secret) as service:
+        async with client_of(limited.api.app, secret) as service:
             first = await send(service, Unread(), **named, **ada)
             again, others = await send(service, Unread(), **named, **ada), await send(service, Unread(), **named, **bob)
         assert (again.status_code, again.json()["id"], others.status_code) == (200, first.json()["id"], 429)
 
 
 async def test_a_key_that_was_never_used_is_no_way_to_have_a_body_read() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1) as limited:
         limited.pace(Patient(limited.watch))
         await send(limited.http, Unread(), **{"Idempotency-Key": "order-17"})
         for key in ("order-18", "a b", "x" * 300):
@@ -274,7 +274,7 @@ async def test_a_key_that_was_never_used_is_no_way_to_have_a_body_read() -> None
 
 
 async def test_an_idempotency_key_of_another_user_is_none_of_this_one() -> None:
-    async with limited_door(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
+    async with limited_api(answer("One."), tenant=RateLimits(turns_per_minute=1)) as limited:
         named = {"Idempotency-Key": "order-17"}
         await send(limited.http, Unread(), **named)
         body = Unread()
@@ -284,7 +284,7 @@ async def test_an_idempotency_key_of_another_user_is_none_of_this_one() -> None:
 
 
 async def test_one_request_at_a_time_of_a_refused_key_is_read_to_be_answered_again() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1) as limited:
         limited.pace(Patient(limited.watch))
         named = {"Idempotency-Key": "order-17"}
         first = await send(limited.http, Unread(), **named)
@@ -302,7 +302,7 @@ async def test_one_request_at_a_time_of_a_refused_key_is_read_to_be_answered_aga
 async def test_an_answer_that_is_followed_again_keeps_nobody_from_being_read() -> None:
     gate, streamed = asyncio.Event(), b'{"input": "Hi", "stream": true}'
     named, following = {"Idempotency-Key": "order-17"}, list[asyncio.Task[httpx2.Response]]()
-    async with limited_door([gate, *answer("One.")], turns_per_minute=1) as limited:
+    async with limited_api([gate, *answer("One.")], turns_per_minute=1) as limited:
         limited.pace(Patient(limited.watch))
         async with asyncio.TaskGroup() as group:
             for _ in range(3):
@@ -314,7 +314,7 @@ async def test_an_answer_that_is_followed_again_keeps_nobody_from_being_read() -
 
 async def test_no_more_than_the_limit_of_parallel_requests_is_granted() -> None:
     limit, parallel = 17, 60
-    async with limited_door(*[answer("One.")] * limit, turns_per_minute=limit) as limited:
+    async with limited_api(*[answer("One.")] * limit, turns_per_minute=limit) as limited:
         found = await asyncio.gather(*(ask(limited.http) for _ in range(parallel)))
         statuses = [each.status_code for each in found]
         assert (statuses.count(200), statuses.count(429)) == (limit, parallel - limit)
@@ -322,7 +322,7 @@ async def test_no_more_than_the_limit_of_parallel_requests_is_granted() -> None:
 
 
 async def test_of_requests_that_come_together_when_one_turn_is_free_one_is_read() -> None:
-    async with limited_door(*[answer("One.")] * 2, turns_per_minute=1) as limited:
+    async with limited_api(*[answer("One.")] * 2, turns_per_minute=1) as limited:
         limited.pace(Patient(limited.watch))
         await ask(limited.http)
         limited.pass_a_minute()
@@ -340,7 +340,7 @@ async def test_of_requests_that_come_together_when_one_turn_is_free_one_is_read(
 
 
 async def test_a_request_that_waits_is_read_when_the_one_before_it_is_refused_for_what_it_says() -> None:
-    async with limited_door(*[answer("One.")] * 2, turns_per_minute=1) as limited:
+    async with limited_api(*[answer("One.")] * 2, turns_per_minute=1) as limited:
         await ask(limited.http)
         limited.pass_a_minute()
         wrong, right = SlowBody(b"7}"), SlowBody()
@@ -358,17 +358,17 @@ async def test_a_request_that_waits_is_read_when_the_one_before_it_is_refused_fo
 
 
 async def test_a_key_is_known_however_the_scheme_before_it_is_written() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1) as limited:
         await ask(limited.http)
         await ask(limited.http)
         for scheme in ("bearer", "BEARER", "Bearer ", "bEaReR  "):
             body = Unread()
-            refused = await send(limited.http, body, authorization=f"{scheme} {limited.door.key}")
+            refused = await send(limited.http, body, authorization=f"{scheme} {limited.api.key}")
             assert (refused.status_code, body.is_read) == (429, False)
 
 
 async def test_no_body_is_kept_while_its_refusal_is_held_back() -> None:
-    async with limited_door(*[answer("One.")] * 4, turns_per_minute=4) as limited:
+    async with limited_api(*[answer("One.")] * 4, turns_per_minute=4) as limited:
         limited.pace(callers := BodiesAtRefusals(limited.watch))
         body = LONG[1:-2] + 45_000 * b"a" + b'"}'
         models = b'{"models": ["demo-model", "vendor/large"], ' + body  # one more turn would be granted
@@ -386,7 +386,7 @@ async def test_no_body_is_kept_while_its_refusal_is_held_back() -> None:
 
 
 async def test_nothing_is_held_back_for_a_client_that_has_left() -> None:
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1) as limited:
         await ask(limited.http)
         limited.pace(patient := Patient(limited.watch))
         patient.seconds = HOURS
@@ -399,7 +399,7 @@ async def test_nothing_is_held_back_for_a_client_that_has_left() -> None:
             sent.append(message)
 
         async with asyncio.TaskGroup() as group:
-            group.create_task(limited.door.app(request_for(limited.door.key, left), receive, send_on))
+            group.create_task(limited.api.app(request_for(limited.api.key, left), receive, send_on))
             await patient.is_asked.wait()
             left.set()
         assert sent == []
@@ -414,7 +414,7 @@ def request_for(key: str, left: asyncio.Event) -> Scope:
 
 async def test_many_refusals_are_held_back() -> None:
     held_back = 5
-    async with limited_door(answer("One."), turns_per_minute=1) as limited:
+    async with limited_api(answer("One."), turns_per_minute=1) as limited:
         await ask(limited.http)
         began_at = asyncio.get_running_loop().time()
         many = [ask(limited.http) for _ in range(REFUSALS_AT_ONCE + 1 + held_back)]
@@ -422,14 +422,14 @@ async def test_many_refusals_are_held_back() -> None:
         assert asyncio.get_running_loop().time() - began_at >= held_back / REFUSALS_A_SECOND
 
 
-def _only_key(limited: LimitedDoor) -> str:
-    (key_id,) = limited.door.turns.state.api_keys
+def _only_key(limited: LimitedApi) -> str:
+    (key_id,) = limited.api.turns.state.api_keys
     return key_id
 
 
 async def test_a_refusal_by_the_provider_of_a_model_is_none_of_the_key() -> None:
     script = [ModelCallStarted(call=1), TurnFailed(error=REPORT, usage=USAGE)]
-    async with limited_door(script, answer("Two."), turns_per_minute=9) as limited:
+    async with limited_api(script, answer("Two."), turns_per_minute=9) as limited:
         limited.pace(patient := Patient(limited.watch))
         patient.seconds = HOURS
         assert (await ask(limited.http)).status_code == 429
@@ -439,9 +439,9 @@ async def test_a_refusal_by_the_provider_of_a_model_is_none_of_the_key() -> None
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions", "/v1/knowledge_bases"])
 async def test_wrong_keys_wait_in_one_line_whatever_they_ask_for(path: str) -> None:
-    async with limited_door() as limited:
+    async with limited_api() as limited:
         limited.pace(patient := Patient(limited.watch))
-        async with client_of(limited.door.app) as client:
+        async with client_of(limited.api.app) as client:
             for number in range(3):
                 refused = await client.post(path, headers={"authorization": f"Bearer wrong-{number}"}, json={})
                 assert refused.status_code == 401

@@ -15,15 +15,15 @@ from backend.turns.http.routes import ResponsesFormat
 from shared.models.events import ModelCallStarted, TextDelta, TurnFailed
 from tests.fakes.chat_shell_scripted import USAGE, answer, function_calls
 from tests.fakes.openai_types import check_event, check_item, check_response
-from tests.fakes.served_turns import REPORT, open_door
+from tests.fakes.served_turns import REPORT, serve_api
 from tests.patience import PATIENCE_SECONDS
 
 WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
 
 
 async def test_a_plain_answer() -> None:
-    async with open_door(answer("Hel", "lo.")) as door:
-        raw = await door.openai.responses.with_raw_response.create(model="demo-model", input="Hi")
+    async with serve_api(answer("Hel", "lo.")) as api:
+        raw = await api.openai.responses.with_raw_response.create(model="demo-model", input="Hi")
         body = orjson.loads(raw.content)
         check_response(body)
         assert raw.parse().output_text == "Hello."
@@ -31,22 +31,22 @@ async def test_a_plain_answer() -> None:
 
 
 async def test_the_official_client_counts_what_a_turn_would_send() -> None:
-    async with open_door(answer("Yes.")) as door:
-        first = await door.openai.responses.create(model="demo-model", input="Hi " * 1000)
-        counted = await door.openai.responses.input_tokens.count(input="Hi", previous_response_id=first.id)
-        fresh = await door.openai.responses.input_tokens.count(model="demo-model", tools=[WEATHER])
+    async with serve_api(answer("Yes.")) as api:
+        first = await api.openai.responses.create(model="demo-model", input="Hi " * 1000)
+        counted = await api.openai.responses.input_tokens.count(input="Hi", previous_response_id=first.id)
+        fresh = await api.openai.responses.input_tokens.count(model="demo-model", tools=[WEATHER])
         assert (counted.object, fresh.object) == ("response.input_tokens", "response.input_tokens")
         assert counted.input_tokens - fresh.input_tokens > 700
-        assert len(door.turns.state.responses) == 1
+        assert len(api.turns.state.responses) == 1
         with pytest.raises(NotFoundError, match="previous_response_id: There is no response"):
-            await door.openai.responses.input_tokens.count(input="Hi", previous_response_id="resp_1")
-        refused = await door.http.post("/v1/responses/input_tokens", json={"input": "Hi", "temperature": 9})
+            await api.openai.responses.input_tokens.count(input="Hi", previous_response_id="resp_1")
+        refused = await api.http.post("/v1/responses/input_tokens", json={"input": "Hi", "temperature": 9})
         assert refused.json()["error"]["param"] == "temperature"
 
 
 async def test_frames_follow_the_open_responses_rules() -> None:
-    async with open_door(answer("Hel", "lo.")) as door:
-        answered = await door.http.post("/v1/responses", json={"input": "Hi", "stream": True})
+    async with serve_api(answer("Hel", "lo.")) as api:
+        answered = await api.http.post("/v1/responses", json={"input": "Hi", "stream": True})
         assert answered.headers["content-type"].startswith("text/event-stream")
         frames = answered.content.removesuffix(b"\n\n").split(b"\n\n")
         assert frames[-1] == b"data: [DONE]"
@@ -60,8 +60,8 @@ async def test_frames_follow_the_open_responses_rules() -> None:
 
 async def test_the_stream_helper_gets_the_final_response() -> None:
     async with (
-        open_door(answer("Hel", "lo.")) as door,
-        door.openai.responses.stream(model="demo-model", input="Hi") as events,
+        serve_api(answer("Hel", "lo.")) as api,
+        api.openai.responses.stream(model="demo-model", input="Hi") as events,
     ):
         said = [event.delta async for event in events if event.type == "response.output_text.delta"]
         assert "".join(said) == "Hello."
@@ -70,39 +70,39 @@ async def test_the_stream_helper_gets_the_final_response() -> None:
 
 async def test_a_background_turn_returns_at_once_and_can_be_followed() -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("Later.")]) as door:
-        begun = await door.openai.responses.create(model="demo-model", input="Hi", background=True)
+    async with serve_api([gate, *answer("Later.")]) as api:
+        begun = await api.openai.responses.create(model="demo-model", input="Hi", background=True)
         assert begun.status == "in_progress"
-        assert (await door.openai.responses.retrieve(begun.id)).status == "in_progress"
+        assert (await api.openai.responses.retrieve(begun.id)).status == "in_progress"
         gate.set()
-        followed = await door.openai.responses.retrieve(begun.id, stream=True, starting_after=1)
+        followed = await api.openai.responses.retrieve(begun.id, stream=True, starting_after=1)
         numbers = [event.sequence_number async for event in followed]
         assert numbers == list(range(2, 2 + len(numbers)))
-        assert (await door.openai.responses.retrieve(begun.id)).output_text == "Later."
+        assert (await api.openai.responses.retrieve(begun.id)).output_text == "Later."
 
 
 async def test_a_failed_turn_is_an_error_that_nobody_repeats() -> None:
     script = [ModelCallStarted(call=1), TextDelta(text="Half"), TurnFailed(error=REPORT, usage=USAGE)]
-    async with open_door(script, script) as door:
-        answered = await door.http.post("/v1/responses", json={"input": "Hi"})
+    async with serve_api(script, script) as api:
+        answered = await api.http.post("/v1/responses", json={"input": "Hi"})
         assert answered.status_code == 429
         assert answered.headers["x-should-retry"] == "false"
         assert answered.json()["error"]["message"] == "Slow down."
-        stored = next(iter(door.turns.state.responses.values()))
+        stored = next(iter(api.turns.state.responses.values()))
         assert stored.status == "failed"
         with pytest.raises(APIError, match="Slow down"):
-            _ = [event async for event in await door.openai.responses.retrieve(stored.id, stream=True)]
-        replayed = (await door.http.get(f"/v1/responses/{stored.id}?stream=true")).content
+            _ = [event async for event in await api.openai.responses.retrieve(stored.id, stream=True)]
+        replayed = (await api.http.get(f"/v1/responses/{stored.id}?stream=true")).content
         assert replayed.index(b"event: error\n") < replayed.index(b"event: response.failed\n")
-        assert (await door.http.get(f"/v1/responses/{stored.id}")).json()["output"][0]["status"] == "incomplete"
+        assert (await api.http.get(f"/v1/responses/{stored.id}")).json()["output"][0]["status"] == "incomplete"
 
 
 async def test_functions_of_the_client_go_out_and_their_outputs_come_in() -> None:
-    async with open_door(function_calls("c1"), answer("Rain.")) as door:
-        first = await door.openai.responses.create(model="demo-model", input="Weather?", tools=[WEATHER])
+    async with serve_api(function_calls("c1"), answer("Rain.")) as api:
+        first = await api.openai.responses.create(model="demo-model", input="Weather?", tools=[WEATHER])
         call = first.output[0]
         assert call.type == "function_call"
-        second = await door.openai.responses.create(
+        second = await api.openai.responses.create(
             previous_response_id=first.id,
             input=[{"type": "function_call_output", "call_id": call.call_id, "output": "wet"}],
         )
@@ -111,9 +111,9 @@ async def test_functions_of_the_client_go_out_and_their_outputs_come_in() -> Non
 
 async def test_a_second_turn_at_once_is_a_conflict_not_to_be_repeated() -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("x")]) as door:
-        begun = await door.openai.responses.create(model="demo-model", input="Hi", background=True)
-        answered = await door.http.post("/v1/responses", json={"input": "Hi", "previous_response_id": begun.id})
+    async with serve_api([gate, *answer("x")]) as api:
+        begun = await api.openai.responses.create(model="demo-model", input="Hi", background=True)
+        answered = await api.http.post("/v1/responses", json={"input": "Hi", "previous_response_id": begun.id})
         assert (answered.status_code, answered.headers["x-should-retry"]) == (409, "false")
         gate.set()
 
@@ -129,62 +129,62 @@ async def test_a_second_turn_at_once_is_a_conflict_not_to_be_repeated() -> None:
     ],
 )
 async def test_refusals_name_the_field(body: dict[str, Any], status: int, param: str | None) -> None:
-    async with open_door(strict_requests=True) as door:
-        answered = await door.http.post("/v1/responses", json=body)
+    async with serve_api(strict_requests=True) as api:
+        answered = await api.http.post("/v1/responses", json=body)
         assert answered.status_code == status
         assert answered.json()["error"]["param"] == (param or "input[0].content[0].image_url")
         assert "x-should-retry" not in answered.headers
 
 
 async def test_a_body_of_another_type_is_refused() -> None:
-    async with open_door() as door:
+    async with serve_api() as api:
         headers = {"content-type": "text/plain"}
-        answered = await door.http.post("/v1/responses", content=b'{"input": "Hi"}', headers=headers)
+        answered = await api.http.post("/v1/responses", content=b'{"input": "Hi"}', headers=headers)
         assert answered.status_code == 400
 
 
 async def test_cancelling_answers_the_same_twice() -> None:
-    async with open_door([TextDelta(text="Half"), asyncio.Event()]) as door:
-        begun = await door.openai.responses.create(model="demo-model", input="Hi", background=True)
-        cancelled = await door.openai.responses.cancel(begun.id)
+    async with serve_api([TextDelta(text="Half"), asyncio.Event()]) as api:
+        begun = await api.openai.responses.create(model="demo-model", input="Hi", background=True)
+        cancelled = await api.openai.responses.cancel(begun.id)
         assert cancelled.status == "cancelled"
-        assert await door.openai.responses.cancel(begun.id) == cancelled
+        assert await api.openai.responses.cancel(begun.id) == cancelled
 
 
 async def test_input_items_are_paged() -> None:
     given: Any = [{"role": "user", "content": str(number)} for number in range(5)]
-    async with open_door() as door:
-        made = await door.openai.responses.create(model="demo-model", input=given)
-        pages = door.openai.responses.input_items.list(made.id, limit=2)
+    async with serve_api() as api:
+        made = await api.openai.responses.create(model="demo-model", input=given)
+        pages = api.openai.responses.input_items.list(made.id, limit=2)
         shown = [item.to_dict() async for item in pages]
         assert [item["content"][0]["text"] for item in cast("list[Any]", shown)] == ["4", "3", "2", "1", "0"]
-        raw = (await door.http.get(f"/v1/responses/{made.id}/input_items?order=asc&limit=2")).json()
+        raw = (await api.http.get(f"/v1/responses/{made.id}/input_items?order=asc&limit=2")).json()
         assert raw["has_more"]
         for item in raw["data"]:
             check_item(item)
-        missing = await door.http.get(f"/v1/responses/{made.id}/input_items?after=msg_x")
+        missing = await api.http.get(f"/v1/responses/{made.id}/input_items?after=msg_x")
         assert (missing.status_code, missing.json()["error"]["param"]) == (404, "after")
 
 
 async def test_a_deleted_response_is_gone() -> None:
-    async with open_door() as door:
-        made = await door.openai.responses.create(model="demo-model", input="Hi")
-        await door.openai.responses.delete(made.id)
+    async with serve_api() as api:
+        made = await api.openai.responses.create(model="demo-model", input="Hi")
+        await api.openai.responses.delete(made.id)
         with pytest.raises(NotFoundError):
-            await door.openai.responses.retrieve(made.id)
+            await api.openai.responses.retrieve(made.id)
 
 
 async def test_nothing_is_left_of_a_stream_that_is_not_stored() -> None:
-    async with open_door() as door:
-        stream = await door.openai.responses.create(model="demo-model", input="Hi", store=False, stream=True)
+    async with serve_api() as api:
+        stream = await api.openai.responses.create(model="demo-model", input="Hi", store=False, stream=True)
         events = [event async for event in stream]
         last = events[-1]
         assert last.type == "response.completed"
         assert last.response.output_text == "Hello."
-        while await door.turns.events.exists(last.response.id):  # noqa: ASYNC110 -- the turn's task ends by itself
+        while await api.turns.events.exists(last.response.id):  # noqa: ASYNC110 -- the turn's task ends by itself
             await asyncio.sleep(0)
         with pytest.raises(APIStatusError):
-            await door.openai.responses.retrieve(last.response.id)
+            await api.openai.responses.retrieve(last.response.id)
 
 
 async def test_silence_is_filled_with_comments() -> None:
@@ -217,8 +217,8 @@ async def test_silence_is_filled_with_comments() -> None:
 
 
 async def test_the_description_holds_the_request_whole() -> None:
-    async with open_door() as door:
-        described = (await door.http.get("/openapi.json")).json()
+    async with serve_api() as api:
+        described = (await api.http.get("/openapi.json")).json()
         operation = described["paths"]["/v1/responses"]["post"]
         schema = operation["requestBody"]["content"]["application/json"]["schema"]
         assert "previous_response_id" in schema["properties"]

@@ -19,7 +19,7 @@ from shared.errors import BallastError, Unavailable
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_chunk, check_event
-from tests.fakes.served_turns import CHAT, LeavingClient, idle, open_door, reached
+from tests.fakes.served_turns import CHAT, LeavingClient, idle, reached, serve_api
 
 SAID = '{"messages": [{"role": "user", "content": "Hi"}]}'
 SECRET = "what nobody may read"
@@ -110,32 +110,32 @@ class BrokenLog(MemoryEventLog):
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 async def test_each_error_of_the_log_behind_a_stream_ends_it_rightly(error: Exception) -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("Hello.")], events=BrokenLog(error)) as door:
-        streaming = asyncio.create_task(door.http.post("/v1/responses", json={"input": "Hi", "stream": True}))
-        chunks = asyncio.create_task(door.http.post(CHAT, json=orjson.loads(SAID) | {"stream": True}))
+    async with serve_api([gate, *answer("Hello.")], events=BrokenLog(error)) as api:
+        streaming = asyncio.create_task(api.http.post("/v1/responses", json={"input": "Hi", "stream": True}))
+        chunks = asyncio.create_task(api.http.post(CHAT, json=orjson.loads(SAID) | {"stream": True}))
         codes = {
             checked(each.content, api_format)["error"]["code"]
             for each, api_format in zip(await asyncio.gather(streaming, chunks), api_formats(), strict=True)
         }
         assert codes == {"events_lost" if isinstance(error, Unavailable) else cast(BallastError, error).code}
         gate.set()
-        await idle(door)
+        await idle(api)
 
 
 async def test_a_stream_whose_waiting_turn_is_deleted_ends_as_cancelled() -> None:
     gate = asyncio.Event()
-    async with open_door([gate, *answer("First")]) as door:
-        first = await door.openai.responses.create(input="Hi", background=True)
-        await reached(door, 1)
+    async with serve_api([gate, *answer("First")]) as api:
+        first = await api.openai.responses.create(input="Hi", background=True)
+        await reached(api, 1)
         assert first.conversation is not None
         client = LeavingClient(
-            door, "/v1/responses", conversation=first.conversation.id, if_running="queue", stream=True
+            api, "/v1/responses", conversation=first.conversation.id, if_running="queue", stream=True
         )
         waiting = await client.response_id()
-        assert (await door.http.delete(f"/v1/responses/{waiting}")).status_code == 200
+        assert (await api.http.delete(f"/v1/responses/{waiting}")).status_code == 200
         await client.asking
         stream = b"".join(message.get("body", b"") for message in client.received)
         last = checked(stream, ResponsesFormat())
         assert (last["type"], last["response"]["status"]) == ("response.incomplete", "cancelled")
         gate.set()
-        await idle(door)
+        await idle(api)

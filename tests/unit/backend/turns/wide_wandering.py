@@ -156,7 +156,7 @@ class WideWalk(Walk):
         await self._ended(house, await house.start(who, input=results, previous_response_id=ended.id))
 
     async def _resend(self, house: TurnHouse) -> None:
-        """Ask as a client does that sends all it has seen, by one door or the other."""
+        """Ask as a client does that sends all it has seen, by one API or the other."""
         if not self.tabs or self.drawn.random() < 0.2:
             self.tabs.append(Tab(ADA, self.drawn.choice(("helper", "mover", "demo-model"))))
         tab = self.drawn.choice(self.tabs)

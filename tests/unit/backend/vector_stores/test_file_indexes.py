@@ -34,7 +34,7 @@ from tests.patience import PATIENCE_SECONDS
 ADA = Caller(user_id="ada", tenant="default", role=KeyRole.USER)
 BOB = Caller(user_id="bob", tenant="default", role=KeyRole.USER)
 RIVERS = b"# Rivers\n\nThe Rhine rises in the Alps."
-SHELF = FileIndex("shelf_one", "default")
+FILE_INDEX = FileIndex("shelf_one", "default")
 
 
 @dataclass
@@ -53,7 +53,13 @@ class Library:
 
 
 def new_library() -> Library:
-    clock, bell, knowledge, store, reader = FakeClock(), WakeSignal(), FakeKnowledge(), FakeFiles(), NotingReader()
+    clock, wake_signal, knowledge, store, reader = (
+        FakeClock(),
+        WakeSignal(),
+        FakeKnowledge(),
+        FakeFiles(),
+        NotingReader(),
+    )
     attachments = FakeAttachments(knowledge, clock)
     return Library(
         knowledge,
@@ -61,8 +67,8 @@ def new_library() -> Library:
         store,
         Files(store, clock, FileQuota()),
         reader,
-        AttachedFileReading(attachments, store, knowledge, reader, bell, ReadingTerms(is_only_replica=False)),
-        FileIndexes(knowledge, attachments, store, bell, clock),
+        AttachedFileReading(attachments, store, knowledge, reader, wake_signal, ReadingTerms(is_only_replica=False)),
+        FileIndexes(knowledge, attachments, store, wake_signal, clock),
     )
 
 
@@ -84,9 +90,9 @@ async def open_library() -> AsyncGenerator[Library]:
 async def test_a_file_is_read_once_however_often_and_by_how_many_it_is_asked_for() -> None:
     async with open_library() as library:
         file_id = await library.upload()
-        asked = [library.file_indexes.files(SHELF, [file_id]) for _ in range(5)]
+        asked = [library.file_indexes.files(FILE_INDEX, [file_id]) for _ in range(5)]
         found = [file for files in await asyncio.gather(*asked) for file in files]
-        (again,) = await library.file_indexes.files(SHELF, [file_id])
+        (again,) = await library.file_indexes.files(FILE_INDEX, [file_id])
         assert {file.state for file in (*found, again)} == {FileIndexState.READ}
         assert again.document is not None
         assert (again.name, again.tokens > 5) == ("rivers.md", True)
@@ -97,7 +103,7 @@ async def test_a_file_is_read_once_however_often_and_by_how_many_it_is_asked_for
 async def test_files_come_in_the_order_of_their_ids_with_their_states() -> None:
     async with open_library() as library:
         good, bad = await library.upload(), await library.upload(name="a.docx", body=b"no archive")
-        found = await library.file_indexes.files(SHELF, [bad, "file-none", good])
+        found = await library.file_indexes.files(FILE_INDEX, [bad, "file-none", good])
         assert [file.state for file in found] == [
             FileIndexState.UNREADABLE,
             FileIndexState.DELETED,
@@ -110,28 +116,28 @@ async def test_files_come_in_the_order_of_their_ids_with_their_states() -> None:
 async def test_a_turn_does_not_wait_for_ever() -> None:
     library = new_library()
     file_id = await library.upload()
-    (file,) = await library.file_indexes.files(SHELF, [file_id], wait_seconds=0.05)
+    (file,) = await library.file_indexes.files(FILE_INDEX, [file_id], wait_seconds=0.05)
     assert (file.state, file.name) == (FileIndexState.BEING_READ, "rivers.md")
     await library.reading.step()
-    (file,) = await library.file_indexes.files(SHELF, [file_id], wait_seconds=0.05)
+    (file,) = await library.file_indexes.files(FILE_INDEX, [file_id], wait_seconds=0.05)
     assert file.state is FileIndexState.READ
 
 
-async def test_a_shelf_stands_in_nobodys_list() -> None:
+async def test_a_file_index_stands_in_nobodys_list() -> None:
     async with open_library() as library:
-        await library.file_indexes.files(SHELF, [await library.upload()])
+        await library.file_indexes.files(FILE_INDEX, [await library.upload()])
         assert await library.knowledge.bindings("default", ADA.user_id, None) == ()
-        assert list(await library.knowledge.members(SHELF.id)) == [SHELF_OWNER]
+        assert list(await library.knowledge.members(FILE_INDEX.id)) == [SHELF_OWNER]
         assert not SHELF_OWNER.isprintable()
 
 
 async def test_with_a_file_its_text_is_deleted() -> None:
     async with open_library() as library:
         file_id = await library.upload()
-        (file,) = await library.file_indexes.files(SHELF, [file_id])
+        (file,) = await library.file_indexes.files(FILE_INDEX, [file_id])
         await library.files.delete(ADA, file_id)
         await library.knowledge.withdraw_file(file_id)
-        (gone,) = await library.file_indexes.files(SHELF, [file_id])
+        (gone,) = await library.file_indexes.files(FILE_INDEX, [file_id])
         assert gone.state is FileIndexState.DELETED
         assert file.document is not None
         with pytest.raises(NotFound):
@@ -141,13 +147,13 @@ async def test_with_a_file_its_text_is_deleted() -> None:
 async def test_what_an_agent_has_no_more_is_found_no_more() -> None:
     async with open_library() as library:
         kept, left = await library.upload(), await library.upload(name="lakes.md")
-        await library.file_indexes.files(SHELF, [kept, left])
+        await library.file_indexes.files(FILE_INDEX, [kept, left])
         waiting = await library.upload(name="seas.md")
-        await library.file_indexes.put(SHELF, [waiting])
-        await library.file_indexes.keep_only(SHELF, [kept])
-        found = await library.attachments.attached(AttachedQuery(SHELF.id, 10, descending=False))
+        await library.file_indexes.put(FILE_INDEX, [waiting])
+        await library.file_indexes.keep_only(FILE_INDEX, [kept])
+        found = await library.attachments.attached(AttachedQuery(FILE_INDEX.id, 10, descending=False))
         assert [file.id for file in found] == [kept]
-        await library.file_indexes.clear(SHELF)
+        await library.file_indexes.clear(FILE_INDEX)
         assert library.knowledge.base_ids == []
 
 
@@ -161,6 +167,6 @@ async def test_two_peoples_files_never_mix() -> None:
         assert library.knowledge.base_ids == [file_index_of_user("default", "ada").id]
 
 
-def test_each_user_and_agent_has_a_shelf_of_their_own() -> None:
+def test_each_user_and_agent_has_a_file_index_of_their_own() -> None:
     users = [("a", "b"), ("a b", ""), ("", "a b"), ("b", "a")]
     assert len({file_index_of_user(*user).id for user in users} | {file_index_of_agent("a", "agent_b").id}) == 5

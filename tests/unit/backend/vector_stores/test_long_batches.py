@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from pydantic import TypeAdapter, ValidationError
 
 from backend.vector_stores.http.shapes import NarrowCreateBatch
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 from tests.unit.backend.conftest import Members
 
 STORE = "/v1/vector_stores/{}"

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.fakes.http_door import FILES, uploaded
+from tests.fakes.http_api import FILES, uploaded
 from tests.unit.backend.conftest import Members
 
 STORES = "/v1/vector_stores"

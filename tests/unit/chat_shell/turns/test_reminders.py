@@ -13,7 +13,7 @@ from shared.prompts.knowledge_base import KNOWLEDGE_BASE_READ_DOCUMENT, KNOWLEDG
 from shared.prompts.read_file import READ_FILE
 from shared.prompts.reminders import CITATIONS, LAST_CALL, reminder_text
 from tests.fakes.chat_shell_requests import PLAIN
-from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.knowledge_in_memory import KnowledgeInMemory
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, ScriptLine, call, calls, says
 from tests.unit.chat_shell.turns.turn_cases import DOCUMENTS, FunctionTool, Stage, only
@@ -26,8 +26,8 @@ def search(call_id: str) -> list[ScriptLine]:
 
 
 def staged(*scripts: list[ScriptLine], text: str = "Thirty days.") -> Stage:
-    shelf = KnowledgeShelf({"kb_a": {"leave.md": text} if text else {}})
-    return Stage(ScriptedModel(*scripts), shelf, tools=[FunctionTool("clock")])
+    stored = KnowledgeInMemory({"kb_a": {"leave.md": text} if text else {}})
+    return Stage(ScriptedModel(*scripts), stored, tools=[FunctionTool("clock")])
 
 
 def asks(calls_at_most: int | None = None, **changes: Any) -> ExecutionRequest:

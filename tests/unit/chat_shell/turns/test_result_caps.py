@@ -16,7 +16,7 @@ from shared.prompts.knowledge_base import KNOWLEDGE_BASE_LIST_DOCUMENTS, KNOWLED
 from shared.prompts.tool_results import documents_left_out, within_tokens
 from shared.tokens import estimate_tokens
 from tests.examples import examples
-from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.knowledge_in_memory import KnowledgeInMemory
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, says
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Stage, only, results
@@ -50,8 +50,8 @@ async def test_a_long_text_is_cut_at_once_and_for_good(window_tokens: int, setti
 
 
 async def test_documents_are_dropped_whole_from_the_end():
-    shelf = KnowledgeShelf({"kb_a": {f"{number}.md": "word " * 4_000 for number in range(5)}})  # 5,000 tokens each
-    stage = Stage(ScriptedModel(calls(SEARCH), calls(SEARCH), says("Done")), shelf)
+    stored = KnowledgeInMemory({"kb_a": {f"{number}.md": "word " * 4_000 for number in range(5)}})  # 5,000 tokens each
+    stage = Stage(ScriptedModel(calls(SEARCH), calls(SEARCH), says("Done")), stored)
     events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
     first, second = results(stage.model.calls[2])
     assert [one["title"] for one in documents_in(first)] == ["0.md", "1.md"]
@@ -61,8 +61,8 @@ async def test_documents_are_dropped_whole_from_the_end():
 
 
 async def test_the_one_document_that_is_too_long_keeps_its_form():
-    shelf = KnowledgeShelf({"kb_a": {"big.md": '"知"\n' * 20_000, "small.md": "text"}})
-    stage = Stage(ScriptedModel(calls(SEARCH), says("Done")), shelf)
+    stored = KnowledgeInMemory({"kb_a": {"big.md": '"知"\n' * 20_000, "small.md": "text"}})
+    stage = Stage(ScriptedModel(calls(SEARCH), says("Done")), stored)
     await stage.run(execution_request(knowledge=knowledge("kb_a")))
     (text,) = results(stage.model.calls[1])
     (only_one,) = documents_in(text)
@@ -93,7 +93,7 @@ async def test_a_page_of_a_document_ends_where_the_next_begins():
     book = "知识" * 20_000
     stage = Stage(
         ScriptedModel(calls(call(KNOWLEDGE_BASE_READ_DOCUMENT, '{"document": "book.md"}', "a")), says("Done")),
-        KnowledgeShelf({"kb_a": {"book.md": book}}),
+        KnowledgeInMemory({"kb_a": {"book.md": book}}),
         window_tokens=400_000,
     )
     await stage.run(execution_request(knowledge=knowledge("kb_a")))
@@ -103,8 +103,8 @@ async def test_a_page_of_a_document_ends_where_the_next_begins():
 
 
 async def test_a_listing_ends_with_a_whole_entry():
-    shelf = KnowledgeShelf({"kb_a": {f"{number:03d} {'long name ' * 20}.md": "x" for number in range(150)}})
-    stage = Stage(ScriptedModel(calls(call(KNOWLEDGE_BASE_LIST_DOCUMENTS, "{}", "a")), says("Done")), shelf)
+    stored = KnowledgeInMemory({"kb_a": {f"{number:03d} {'long name ' * 20}.md": "x" for number in range(150)}})
+    stage = Stage(ScriptedModel(calls(call(KNOWLEDGE_BASE_LIST_DOCUMENTS, "{}", "a")), says("Done")), stored)
     await stage.run(execution_request(knowledge=knowledge("kb_a")))
     (text,) = results(stage.model.calls[1])
     listing = json.loads(text.partition("\n\n")[0])
@@ -115,7 +115,7 @@ async def test_a_listing_ends_with_a_whole_entry():
 
 async def test_a_base_that_comes_whole_fits_a_result():
     stage = Stage(
-        ScriptedModel(calls(SEARCH), says("Done")), KnowledgeShelf({"kb_a": {"a.md": "x"}}), window_tokens=1_000_000
+        ScriptedModel(calls(SEARCH), says("Done")), KnowledgeInMemory({"kb_a": {"a.md": "x"}}), window_tokens=1_000_000
     )
     await stage.run(execution_request(knowledge=knowledge("kb_a")))
-    assert [search[4] for search in stage.shelf.searches] == [10_000]
+    assert [search[4] for search in stage.stored.searches] == [10_000]

@@ -12,7 +12,7 @@ from shared.models.single_tools import SingleToolCall
 from shared.models.values import JsonObject
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
 from tests.fakes.clock import FakeClock
-from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.knowledge_in_memory import KnowledgeInMemory
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel
 from tests.fakes.safe_summaries import ScriptedSummaries, released
@@ -27,10 +27,10 @@ async def nothing_offered() -> OfferedTools:
 
 class House:
     def __init__(self, summaries: ScriptedSummaries | None = None) -> None:
-        self.shelf = KnowledgeShelf({"kb_1": {"rules.md": "Be kind."}})
+        self.stored = KnowledgeInMemory({"kb_1": {"rules.md": "Be kind."}})
         self.summaries = summaries or ScriptedSummaries()
         self.observer, self.model = RecordingObserver(), ScriptedModel()
-        tools = (*build_knowledge_tools(self.shelf, self.summaries), FunctionTool("read_mail"))
+        tools = (*build_knowledge_tools(self.stored, self.summaries), FunctionTool("read_mail"))
         toolbox = Toolbox(tools, FakeClock(), self.observer, 30.0)
         self.run = SingleTools(toolbox, OneModelDirectory(self.model), nothing_offered)
 
@@ -54,7 +54,7 @@ async def test_a_restricted_search_gives_the_released_summary_as_text_and_as_an_
     (asked,) = house.summaries.asked
     assert (asked.query, asked.last_message, asked.user_words) == ("kindness", "What is kind?", "What is kind?")
     assert (asked.ticket, asked.knowledge_base_ids) == ("ticket_1", ("kb_1",))
-    assert house.shelf.searches == []
+    assert house.stored.searches == []
 
 
 async def test_without_a_summary_there_is_the_constant_text_alone():
@@ -77,7 +77,7 @@ async def test_a_restricted_turn_runs_the_search_alone(tool: str):
     result = await house(AccessMode.RESTRICTED, tool)
     assert result.failed
     assert "Be kind." not in result.text
-    assert house.shelf.reads == []
+    assert house.stored.reads == []
 
 
 async def test_wrong_arguments_are_told_in_a_turn_that_may_be_told():

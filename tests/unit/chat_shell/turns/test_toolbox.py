@@ -13,13 +13,13 @@ from shared.prompts import knowledge_tools as definitions
 from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
 from shared.prompts.read_file import READ_FILE_TOOL
 from tests.fakes.clock import FakeClock
-from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.knowledge_in_memory import KnowledgeInMemory
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import RecordingObserver
 from tests.fakes.safe_summaries import ScriptedSummaries
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool
 
-OURS = build_knowledge_tools(KnowledgeShelf(), ScriptedSummaries())
+OURS = build_knowledge_tools(KnowledgeInMemory(), ScriptedSummaries())
 
 
 def function(name: str) -> ToolDefinition:
@@ -76,7 +76,7 @@ def test_a_function_of_the_client_may_have_the_name_of_the_tool_that_reads_files
 
 def test_a_name_given_twice_is_refused():
     with pytest.raises(ValueError, match="two tools have the name knowledge_base_search"):
-        toolbox(*OURS, KnowledgeBaseSearch(KnowledgeShelf(), ScriptedSummaries()))
+        toolbox(*OURS, KnowledgeBaseSearch(KnowledgeInMemory(), ScriptedSummaries()))
 
 
 def test_a_missing_knowledge_tool_is_refused():

@@ -21,7 +21,7 @@ from shared.prompts import knowledge_base as texts
 from shared.prompts import tool_results
 from tests.fakes.chat_shell_requests import PLAIN
 from tests.fakes.json_paths import at
-from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.knowledge_in_memory import KnowledgeInMemory
 from tests.fakes.model_requests import execution_request, knowledge
 from tests.fakes.model_scripted import ScriptedModel, call, calls, says
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Hanging, Stage, only, results
@@ -33,8 +33,8 @@ def search(query: str, call_id: str = "") -> tuple[str, str, str]:
     return SEARCH, json.dumps({"query": query}), call_id
 
 
-def shelf() -> KnowledgeShelf:
-    return KnowledgeShelf({"kb_a": {"leave.md": "Thirty days.", "notice.md": "Three months."}})
+def stored() -> KnowledgeInMemory:
+    return KnowledgeInMemory({"kb_a": {"leave.md": "Thirty days.", "notice.md": "Three months."}})
 
 
 class Meeting(FunctionTool):
@@ -80,9 +80,9 @@ async def test_equal_searches_of_one_answer_run_once():
         *(call("clock", "{}", f"t{n}") for n in range(2)), *(call(*search("leave", f"c{n}")) for n in range(2))
     )
     clock = FunctionTool("clock")
-    stage = Stage(ScriptedModel(script, says("Done")), shelf(), [clock])
+    stage = Stage(ScriptedModel(script, says("Done")), stored(), [clock])
     await stage.run(execution_request(knowledge=knowledge("kb_a")))
-    assert len(stage.shelf.searches) == 1
+    assert len(stage.stored.searches) == 1
     assert len(clock.calls) == 2
     assert all("Thirty days." in text for text in results(stage.model.calls[1])[2:])
 
@@ -99,12 +99,12 @@ async def test_equal_searches_of_one_answer_run_once():
     ],
 )
 async def test_what_is_wrong_with_a_call_is_told_to_the_model(name: str, arguments: str, told: str):
-    stage = Stage(ScriptedModel(calls(call(name, arguments)), says("Sorry")), shelf(), [FunctionTool("clock")])
+    stage = Stage(ScriptedModel(calls(call(name, arguments)), says("Sorry")), stored(), [FunctionTool("clock")])
     events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
     assert results(stage.model.calls[1])[0].startswith(told)
     assert isinstance(events[-1], TurnFinished)
     assert stage.observer.failures == []
-    assert stage.shelf.searches == []
+    assert stage.stored.searches == []
 
 
 async def test_arguments_that_were_encoded_twice_are_understood():
@@ -138,8 +138,8 @@ async def test_an_exception_is_a_text_and_is_reported():
     ],
 )
 async def test_an_error_of_the_backend_is_a_text(error: BallastError, told: str):
-    stage = Stage(ScriptedModel(calls(call(*search("leave", "c"))), says("Sorry")), shelf())
-    stage.shelf.failure = error
+    stage = Stage(ScriptedModel(calls(call(*search("leave", "c"))), says("Sorry")), stored())
+    stage.stored.failure = error
     events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
     assert results(stage.model.calls[1]) == [told]
     assert only(SearchFinished, events) == [SearchFinished(call_id="c", failed=True, results=())]
@@ -171,9 +171,9 @@ async def test_cancelling_the_consumer_cancels_the_tools():
 
 async def test_a_search_and_the_answer_that_cites_it():
     script = calls(call(*search("notice period", "c")))
-    stage = Stage(ScriptedModel(script, says("Three months [", "2].")), shelf())
+    stage = Stage(ScriptedModel(script, says("Three months [", "2].")), stored())
     events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
-    assert stage.shelf.searches == [("ticket_1", "notice period", ("kb_a",), 10, 10_000)]
+    assert stage.stored.searches == [("ticket_1", "notice period", ("kb_a",), 10, 10_000)]
     assert only(SearchStarted, events) == [SearchStarted(call_id="c", queries=("notice period",))]
     finished = only(SearchFinished, events)[0]
     assert [(hit.number, hit.filename, hit.text) for hit in finished.results] == [
@@ -192,19 +192,19 @@ async def test_a_search_and_the_answer_that_cites_it():
 async def test_json_that_the_client_asked_for_holds_no_citations(kind: str, marks: int):
     parameters = PLAIN.model_copy(update={"text_format": {"type": kind}})
     written = '["leave", [1]]'
-    stage = Stage(ScriptedModel(calls(call(*search("a", "c"))), says(written)), shelf())
+    stage = Stage(ScriptedModel(calls(call(*search("a", "c"))), says(written)), stored())
     events = await stage.run(execution_request(knowledge=knowledge("kb_a"), parameters=parameters))
     assert "".join(event.text for event in only(TextDelta, events)) == written
     assert len(only(CitationAdded, events)) == marks
 
 
 async def test_the_log_keeps_the_models_own_words_and_numbers_go_on_in_the_next_turn():
-    stage = Stage(ScriptedModel(calls(call(*search("a", "c"))), says("See 【1】")), shelf())
+    stage = Stage(ScriptedModel(calls(call(*search("a", "c"))), says("See 【1】")), stored())
     events = await stage.run(execution_request(knowledge=knowledge("kb_a")))
     history = tuple(message for added in only(MessagesAdded, events) for message in added.messages)
     assert history[-1].model_dump()["text"] == "See 【1】"
 
-    later = Stage(ScriptedModel(calls(call(*search("b", "c")), text="As in [1], "), says("and [3].")), shelf())
+    later = Stage(ScriptedModel(calls(call(*search("b", "c")), text="As in [1], "), says("and [3].")), stored())
     events = await later.run(execution_request(knowledge=knowledge("kb_a"), history=history))
     assert [hit.number for hit in only(SearchFinished, events)[0].results] == [3, 4]
     assert [(mark.number, mark.index) for mark in only(CitationAdded, events)] == [(1, 6), (3, 4)]

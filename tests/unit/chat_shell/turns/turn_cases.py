@@ -24,7 +24,7 @@ from shared.models.messages import ToolCall, ToolMessage
 from shared.models.values import JsonObject
 from shared.retries import RetryPolicy
 from tests.fakes.clock import FakeClock
-from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.knowledge_in_memory import KnowledgeInMemory
 from tests.fakes.model_scripted import OneModelDirectory, RecordingObserver, ScriptedModel
 from tests.fakes.safe_summaries import ScriptedSummaries
 
@@ -94,7 +94,7 @@ class Stage:
     """A service and the fakes that it stands on."""
 
     model: ScriptedModel
-    shelf: KnowledgeShelf = field(default_factory=KnowledgeShelf)
+    stored: KnowledgeInMemory = field(default_factory=KnowledgeInMemory)
     tools: Sequence[Tool] = ()
     window_tokens: int = 100_000
     tool_timeout_seconds: float = 30.0
@@ -106,7 +106,7 @@ class Stage:
     summaries: ScriptedSummaries = field(default_factory=ScriptedSummaries)
 
     def service(self) -> RunTurn:
-        tools = (*build_knowledge_tools(self.shelf, self.summaries), *self.tools)
+        tools = (*build_knowledge_tools(self.stored, self.summaries), *self.tools)
         toolbox = Toolbox(tools, self.clock, self.observer, self.tool_timeout_seconds, self.providers)
         return self.service_with(partial(TurnToolbox, toolbox, self.result_tokens), reminder_of_call)
 

@@ -1,4 +1,4 @@
-"""The HTTP door over in-memory stores, with a client that calls it inside the process."""
+"""The HTTP API over in-memory stores, with a client that calls it inside the process."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -75,7 +75,7 @@ LIMITS = RestrictedLimits(conversation=8, day=20, month=60)
 
 @dataclass
 class FakeHouse:
-    """All that stands behind the door."""
+    """All that the API is built of."""
 
     state: StoreState = field(default_factory=StoreState)
     chat_shell: FakeModelLister = field(default_factory=lambda: FakeModelLister("demo-model", "vendor/large"))
@@ -114,16 +114,18 @@ class FakeHouse:
         active = ActiveBases(self.attachments, self.clock)
         retrieval = NotedRetrieval(self.knowledge, active)
         knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
-        files, bell = Files(self.files, self.clock, self.quota), WakeSignal()
+        files, wake_signal = Files(self.files, self.clock, self.quota), WakeSignal()
         of_knowledge = build_knowledge_services(
             knowledge,
             self.turns.descriptions,
             KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None, EmbeddingPace()),
         )
-        store_files = StoreFiles(self.knowledge, self.attachments, files, bell, self.clock)
+        store_files = StoreFiles(self.knowledge, self.attachments, files, wake_signal, self.clock)
         terms = ReadingTerms(is_only_replica=False)
-        self.reading = AttachedFileReading(self.attachments, self.files, self.knowledge, knowledge.reader, bell, terms)
-        file_indexes = FileIndexes(self.knowledge, self.attachments, self.files, bell, self.clock)
+        self.reading = AttachedFileReading(
+            self.attachments, self.files, self.knowledge, knowledge.reader, wake_signal, terms
+        )
+        file_indexes = FileIndexes(self.knowledge, self.attachments, self.files, wake_signal, self.clock)
         agent_files = AgentFiles(files, file_indexes)
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
         policy = LookupPolicy(SECRET, timedelta(minutes=10), "Europe/Berlin")
@@ -172,7 +174,7 @@ class FakeHouse:
         return erasure, PersonExport(people, conversations, responses, files, agents, self.knowledge)
 
     def options(self) -> HttpOptions:
-        """Build the figures of the door."""
+        """Build the figures of the API."""
         return HttpOptions(SERVICE_TOKEN, self.max_body_bytes, cors_origins=self.origins, before_bodies=BEFORE_BODIES)
 
     def app(self) -> FastAPI:

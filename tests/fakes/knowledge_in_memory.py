@@ -6,11 +6,11 @@ from shared.models.execution import AccessMode
 from shared.models.knowledge_api import KnowledgeChunk, KnowledgeDocument, KnowledgePage
 
 
-class KnowledgeShelf:
+class KnowledgeInMemory:
     """Documents by base and name; `failure` is raised instead of an answer, `mode` is what every search says."""
 
-    def __init__(self, shelf: dict[str, dict[str, str]] | None = None):
-        self.shelf = shelf or {}
+    def __init__(self, stored: dict[str, dict[str, str]] | None = None):
+        self.stored = stored or {}
         self.mode = AccessMode.FULL
         self.failure: BallastError | None = None
         self.searches: list[tuple[str, str, tuple[str, ...], int, int]] = []
@@ -39,7 +39,7 @@ class KnowledgeShelf:
                 score=1.0,
             )
             for base_id in base_ids
-            for name, text in self.shelf[base_id].items()
+            for name, text in self.stored[base_id].items()
         ]
         return KnowledgeAnswer(access_mode=self.mode, chunks=tuple(chunks[:limit]))
 
@@ -56,16 +56,16 @@ class KnowledgeShelf:
                 chunk_count=1,
             )
             for base_id in base_ids
-            for name, text in sorted(self.shelf[base_id].items())
+            for name, text in sorted(self.stored[base_id].items())
         )
 
     async def read_document(
         self, credentials: TurnCredentials, file_id: str, *, offset: int, limit: int
     ) -> KnowledgePage:
         self.reads.append((file_id, offset, limit))
-        for document in await self.list_documents(credentials, tuple(self.shelf)):
+        for document in await self.list_documents(credentials, tuple(self.stored)):
             if document.file_id == file_id:
-                text = self.shelf[document.knowledge_base_id][document.filename]
+                text = self.stored[document.knowledge_base_id][document.filename]
                 stop = offset + limit
                 return KnowledgePage(
                     file_id=file_id,
@@ -84,5 +84,5 @@ class KnowledgeShelf:
     def _check(self, base_ids: tuple[str, ...]) -> None:
         if self.failure is not None:
             raise self.failure
-        if not set(base_ids) <= set(self.shelf):
+        if not set(base_ids) <= set(self.stored):
             raise PermissionDenied("a base that is not in the ticket")

@@ -1,4 +1,4 @@
-"""Handshakes that do not end: every door that speaks TLS gives them up, and serves others meanwhile."""
+"""Handshakes that do not end: every server that speaks TLS gives them up, and serves others meanwhile."""
 
 import asyncio
 import ssl
@@ -18,7 +18,7 @@ from tests.fakes.certificates import HeardCertificates
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying
 from tests.fakes.chat_shell_servers import shell_with
-from tests.fakes.http_door import FakeHouse
+from tests.fakes.http_api import FakeHouse
 from tests.patience import PATIENCE_SECONDS
 from tests.servers.certificates import Authority, MountedSecret
 
@@ -26,8 +26,8 @@ LIMITS = HandshakeLimits(seconds=0.5, at_a_time=3)
 Address = tuple[str, int]
 
 
-class Door:
-    """A door that serves, and what it said of connections that were not made."""
+class Listener:
+    """A server that runs, and what it said of connections that were not made."""
 
     def __init__(self, address: Address, heard: HeardCertificates, trusted: ssl.SSLContext) -> None:
         self.address = address
@@ -44,7 +44,7 @@ class Door:
 
 
 @asynccontextmanager
-async def door_of(service: str, folder: Path) -> AsyncGenerator[Door]:
+async def listener_of(service: str, folder: Path) -> AsyncGenerator[Listener]:
     authority, heard = Authority(), HeardCertificates()
     secret = MountedSecret(folder / "tls", authority.issue(), authority.certificate)
     certificates = Certificates(CertificateFiles(secret.certificate, secret.key, secret.authority), heard)
@@ -58,7 +58,7 @@ async def door_of(service: str, folder: Path) -> AsyncGenerator[Door]:
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))
         trusted = ssl.create_default_context(cadata=authority.certificate.decode())
-        yield Door(listening.getsockname(), heard, trusted)
+        yield Listener(listening.getsockname(), heard, trusted)
         server.should_exit = True
 
 
@@ -72,29 +72,29 @@ async def closed(reader: asyncio.StreamReader) -> None:
 @pytest.mark.parametrize("service", ["backend", "chat_shell"])
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"], ids=["silent", "half"])
 async def test_a_handshake_that_does_not_end_is_given_up(service: str, sent: bytes, tmp_path: Path) -> None:
-    async with door_of(service, tmp_path) as door:
-        reader, writer = await asyncio.open_connection(*door.address)
+    async with listener_of(service, tmp_path) as listener:
+        reader, writer = await asyncio.open_connection(*listener.address)
         writer.write(sent)
-        assert await door.is_alive()
+        assert await listener.is_alive()
         await closed(reader)
         writer.close()
-        assert door.heard == [f"server, by us: {TOO_SLOW}"]
-        assert await door.is_alive()
+        assert listener.heard == [f"server, by us: {TOO_SLOW}"]
+        assert await listener.is_alive()
 
 
 @pytest.mark.parametrize("service", ["backend", "chat_shell"])
 async def test_of_too_many_handshakes_the_oldest_is_given_up(service: str, tmp_path: Path) -> None:
-    async with door_of(service, tmp_path) as door:
-        opened = [await asyncio.open_connection(*door.address) for _ in range(LIMITS.at_a_time + 2)]
-        assert await door.is_alive()
+    async with listener_of(service, tmp_path) as listener:
+        opened = [await asyncio.open_connection(*listener.address) for _ in range(LIMITS.at_a_time + 2)]
+        assert await listener.is_alive()
         for reader, writer in opened:
             await closed(reader)
             writer.close()
-        assert door.heard.count(f"server, by us: {TOO_MANY}") >= 2
+        assert listener.heard.count(f"server, by us: {TOO_MANY}") >= 2
 
 
 async def test_an_open_connection_is_no_handshake(tmp_path: Path) -> None:
-    async with door_of("backend", tmp_path) as door:
+    async with listener_of("backend", tmp_path) as listener:
         for _ in range(LIMITS.at_a_time + 2):
-            assert await door.is_alive()
-        assert door.heard == []
+            assert await listener.is_alive()
+        assert listener.heard == []

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.room`: what the sealed room adds to the secondary model's own time, on real text.
+"""`python -m tests.bench.sealed_room`: what the sealed room adds to the secondary model's own time, on real text.
 
 The backend is a fake that has 24 chunks and 96 siblings at hand; searching is measured by `make bench`. Each search has
 other chunks, so that nothing of theirs has been read before, and is made again for what is remembered.
@@ -26,7 +26,7 @@ from tests.bench.figures import Figure, percentile, render_table, write_json
 from tests.bench.gate import CHUNK_CHARACTERS, CHUNKS, CORPORA, ROOT, chunks_of, protected, reply, rows
 from tests.fakes.sealed_room import FakeSealedBackend, RecordingRoomObserver, sealed_search
 
-RESULTS: Path = ROOT / "var" / "bench" / "room.json"
+RESULTS: Path = ROOT / "var" / "bench" / "sealed_room.json"
 SEARCHES, SIBLINGS, MODEL_SECONDS = 40, 96, 0.3
 BAR_MS = 50
 SUMMARY = "Ownership of the reviews is unclear, and the practice differs between teams, so that weaknesses show late."
@@ -69,7 +69,7 @@ async def measure(language: str, texts: Sequence[str], bar: float | None) -> lis
 
 def main() -> None:
     if not CORPORA.exists():
-        sys.stdout.write(f"room: no corpora in {CORPORA}; nothing was measured (set BALLAST_CORPORA).\n")
+        sys.stdout.write(f"sealed_room: no corpora in {CORPORA}; nothing was measured (set BALLAST_CORPORA).\n")
         return
     english = [chunk for text in rows("handbook-en.jsonl.gz", "text") for chunk in chunks_of(text)]
     chinese = [text[:CHUNK_CHARACTERS] for text in rows("cmrc-zh.jsonl.gz", "context")]

@@ -1,6 +1,6 @@
-"""What the libraries on the way of a delta cost by themselves: the floor of the CPU that the pair needs for it.
+"""What the libraries on the way of a delta cost by themselves: the least CPU that the pair can need for it.
 
-    python -m tests.bench.floor
+    python -m tests.bench.libraries_alone
 
 Each row is a process that does one thing only, for fifty streams paced as in the section `paced` of the bench: wait for
 the next delta, read server-sent events with aiohttp, write or read messages of one delta with `grpc.aio`, write a body
@@ -27,7 +27,7 @@ STREAMS, DELTAS, RATE = 50, 250, 50
 MICROSECONDS = 1_000_000
 MESSAGE = b"\n\x08 ballast"
 FRAME = b"event: response.output_text.delta\ndata: " + b"x" * 220 + b"\n\n"
-SERVICE, METHOD = "bench.Floor", "Stream"
+SERVICE, METHOD = "bench.Libraries", "Stream"
 CONNECT_SECONDS = 0.5
 """How long what reads waits for its server."""
 
@@ -147,7 +147,7 @@ def microseconds_a_delta(parts: Sequence[str], *, with_model: bool = False) -> l
     model = [sys.executable, "-m", "tests.bench.fake_model", "--port", str(port)]
     beside = [subprocess.Popen(model)] if with_model else []
     try:
-        command = [sys.executable, "-m", "tests.bench.floor", str(port)]
+        command = [sys.executable, "-m", "tests.bench.libraries_alone", str(port)]
         running = [subprocess.Popen([*command, part], stdout=subprocess.PIPE, text=True) for part in parts]
         used = [json.loads(each.communicate()[0]) for each in running]
     finally:

@@ -1,4 +1,4 @@
-"""Rooms of meaning over servers of the tests."""
+"""The embeddings package over servers of the tests."""
 
 from contextlib import AsyncExitStack
 
@@ -42,13 +42,13 @@ def embedder_options(
     )
 
 
-def room_over(
+def embeddings_over(
     stack: AsyncExitStack,
     embedder: EmbedderOptions | None = None,
     reranker: RerankerOptions | None = None,
     moderation: ModerationOptions | None = None,
 ) -> EmbeddingPackage:
-    """Build a room whose connections close with the stack."""
+    """Build the package, whose connections close with the stack."""
     return build_embeddings(embedder, reranker, moderation, Admission(), SystemClock(), stack)
 
 

@@ -1,4 +1,4 @@
-"""Calls of chat_shell at both of its doors, as the backend makes them."""
+"""Calls of chat_shell at both of its servers, as the backend makes them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ ERROR_TRAILER = "ballast-error-bin"
 
 @dataclass(frozen=True)
 class Told:
-    """What a door told: events, and the class and field of the refusal that ended them or stands in their place."""
+    """What a server told: events, and the class and field of the refusal that ended them or stands in their place."""
 
     events: tuple[ExecutionEvent, ...] = ()
     refusal: tuple[str, str | None] | None = None
@@ -45,7 +45,7 @@ def bearer(token: str | None = SERVICE_TOKEN) -> dict[str, str]:
 
 
 async def through_grpc(pair: Pair, request: ExecutionRequest, timeout_seconds: float = PATIENCE_SECONDS) -> Told:
-    """Run a turn through the gRPC door."""
+    """Run a turn through the gRPC server."""
     async with grpc.aio.insecure_channel(pair.chat_shell_grpc_target) as channel:
         call = chat_shell_pb2_grpc.ChatShellStub(channel).Execute(
             request_to_proto(request), metadata=(*bearer().items(), (NEWER_EVENTS_HEADER, "1")), timeout=timeout_seconds
@@ -62,7 +62,7 @@ async def through_grpc(pair: Pair, request: ExecutionRequest, timeout_seconds: f
 
 
 async def through_http(pair: Pair, request: ExecutionRequest, *, is_newest: bool = True) -> Told:
-    """Run a turn through the HTTP door."""
+    """Run a turn through the HTTP server."""
     known = dict.fromkeys((REMINDERS_HEADER, NEWER_EVENTS_HEADER) if is_newest else (), "1")
     answer = await post(pair, encode_json(OpenAIRequestConverter.from_execution_request(request)), **known)
     if answer.status_code != 200:
@@ -74,7 +74,7 @@ async def through_http(pair: Pair, request: ExecutionRequest, *, is_newest: bool
 
 
 async def post(pair: Pair, body: bytes, token: str | None = SERVICE_TOKEN, **headers: str) -> httpx2.Response:
-    """Post a body to the HTTP door."""
+    """Post a body to the HTTP server."""
     async with httpx2.AsyncClient(
         base_url=pair.chat_shell_http_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
     ) as client:
@@ -99,7 +99,7 @@ async def grpc_refusal(pair: Pair, method: str, body: bytes, token: str | None) 
 
 
 async def models_through_grpc(pair: Pair) -> list[str]:
-    """List the models through the gRPC door."""
+    """List the models through the gRPC server."""
     async with grpc.aio.insecure_channel(pair.chat_shell_grpc_target) as channel:
         stub = chat_shell_pb2_grpc.ChatShellStub(channel)
         answer = await stub.ListModels(chat_shell_pb2.ListModelsRequest(), metadata=tuple(bearer().items()), timeout=60)
@@ -107,7 +107,7 @@ async def models_through_grpc(pair: Pair) -> list[str]:
 
 
 def http_body(request: ExecutionRequest, **metadata: Any) -> bytes:
-    """Write the HTTP door's body with changed metadata; None leaves a key out."""
+    """Write the body of an HTTP request with changed metadata; None leaves a key out."""
     body = OpenAIRequestConverter.from_execution_request(request)
     body["metadata"] = {
         name: value for name, value in {**at(body, "metadata"), **metadata}.items() if value is not None

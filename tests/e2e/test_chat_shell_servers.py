@@ -1,4 +1,4 @@
-"""The two doors of one running chat_shell: the same turn behind both, closed to strangers."""
+"""The two servers of one running chat_shell: both run the same turn, and refuse strangers."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.prompts.knowledge_base import CANNOT_ANSWER
 from shared.wire import request_to_proto
-from tests.e2e.doors import (
+from tests.e2e.chat_shell_calls import (
     FULL,
     bearer,
     grpc_refusal,
@@ -49,7 +49,7 @@ from tests.strategies import execution_requests
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-async def test_one_value_makes_the_same_bytes_through_both_doors(small_pair: Pair, drawn: ExecutionRequest) -> None:
+async def test_one_value_makes_the_same_bytes_through_both_servers(small_pair: Pair, drawn: ExecutionRequest) -> None:
     request = runnable(drawn)
     async with small_pair.control() as model:
         await model.reset()
@@ -74,7 +74,7 @@ async def test_context_and_suffix_come_from_the_request_alone(small_pair: Pair, 
 
 
 @pytest.mark.parametrize("token", [None, "wrong", "Service-Token-Of-The-Tests"])
-async def test_both_doors_are_closed_to_strangers(
+async def test_both_servers_are_closed_to_strangers(
     small_pair: Pair, small_model: FakeModelControl, token: str | None
 ) -> None:
     request = plain_request()
@@ -110,15 +110,15 @@ async def test_health_reflection_and_models_answer(small_pair: Pair) -> None:
     assert await models_through_grpc(small_pair) == [model["id"] for model in listed["data"]] == [MODEL]
 
 
-async def test_the_deadline_ends_a_turn_at_both_doors(small_pair: Pair, small_model: FakeModelControl) -> None:
+async def test_the_deadline_ends_a_turn_at_both_servers(small_pair: Pair, small_model: FakeModelControl) -> None:
     await small_model.script(Reply(text=("So ",), fault=Fault.STALL, repeat=True))
-    doors = (through_grpc, through_http)
+    servers = (through_grpc, through_http)
     late = plain_request(deadline=datetime.now(UTC) - timedelta(seconds=1))
-    for told in await asyncio.gather(*(door(small_pair, late) for door in doors)):
+    for told in await asyncio.gather(*(server(small_pair, late) for server in servers)):
         assert told.refusal == ("DeadlineExceeded", None)
     for seconds in (2, 8, 30):  # a busy machine may need longer to begin both turns
         soon = plain_request(deadline=datetime.now(UTC) + timedelta(seconds=seconds))
-        both = await asyncio.gather(*(door(small_pair, soon) for door in doors))
+        both = await asyncio.gather(*(server(small_pair, soon) for server in servers))
         if all("text_delta" in {event.type for event in told.events} for told in both):
             break
     for told in both:
@@ -139,7 +139,7 @@ async def test_the_deadline_of_the_call_itself_counts_too(small_pair: Pair, smal
     await small_model.wait_closed()
 
 
-async def test_who_leaves_a_door_cancels_the_turn(small_pair: Pair, small_model: FakeModelControl) -> None:
+async def test_who_leaves_a_server_cancels_the_turn(small_pair: Pair, small_model: FakeModelControl) -> None:
     request = plain_request()
     await small_model.script(Reply(text=("on ",), fault=Fault.ENDLESS, repeat=True))
     async with grpc.aio.insecure_channel(small_pair.chat_shell_grpc_target) as channel:
@@ -249,5 +249,5 @@ async def test_what_is_no_json_object_is_refused(small_pair: Pair, raw: bytes) -
 
 @pytest.mark.parametrize("raw", [b"\xff\xff", b"", b"\x0a\x02\xff\xff"])
 async def test_what_is_no_request_message_is_refused(small_pair: Pair, raw: bytes) -> None:
-    from_door = await grpc_refusal(small_pair, "Execute", raw, bearer()["authorization"].removeprefix("Bearer "))
-    assert from_door == ("INVALID_ARGUMENT", "InvalidRequest")
+    from_server = await grpc_refusal(small_pair, "Execute", raw, bearer()["authorization"].removeprefix("Bearer "))
+    assert from_server == ("INVALID_ARGUMENT", "InvalidRequest")
