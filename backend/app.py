@@ -28,6 +28,7 @@ from backend.foundation.http.listening import http_server
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
+from backend.foundation.services.parts import Part
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor, result_or_error
 from backend.foundation.sql.chosen import trace_database
@@ -37,7 +38,7 @@ from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
 from backend.identity.services import Authenticate, KeyAdministration
-from backend.identity.wiring import RefreshKeys, build_identity
+from backend.identity.wiring import build_identity
 from backend.knowledge.wiring import KnowledgePackage, build_knowledge
 from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, TurnRates
@@ -209,25 +210,24 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
         documents=knowledge.reader,
-        withheld=conversations.services.withheld,
+        withheld=conversations.withheld,
         files=uploads,
         agent_files=file_indexes,
         rates=_rates(settings, rate_counts, supervisor, stack),
     )
-    authenticate, api_keys, refresh_token_keys = _identity(settings, database, clock)
+    authenticate, api_keys, identity = _identity(settings, database, clock)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
         once=OncePerKey(SqlClaimStore(database), clock, secret),
         authenticate=authenticate,
         api_keys=api_keys,
-        refresh_token_keys=refresh_token_keys,
-        conversations=conversations.services,
+        conversations=conversations,
         prompts=_prompts(conversations, agents.presets),
         meaning=meaning,
         knowledge=knowledge,
         files=files,
-        parts=(vector_stores.part, restricted, build_lookups(ports, knowledge.services, policy, admission)),
+        parts=(identity, vector_stores.part, restricted, build_lookups(ports, knowledge.services, policy, admission)),
         turns=(turns := turn_services(ports, _sources(ports, knowledge, agents), policy, admission)),
         agents=agents,
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
@@ -238,7 +238,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
 
 
 def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompts:
-    access, withheld = conversations.access, conversations.services.withheld
+    access, withheld = conversations.access, conversations.withheld
     return ReadPrompts(conversations.turns, conversations.store, access, withheld, agents)
 
 
@@ -247,9 +247,7 @@ def _sources(ports: TurnPorts, knowledge: KnowledgePackage, agents: AgentPackage
     return TurnSources(context, agents.models, ports.withheld, CitedDocuments(knowledge.store))
 
 
-def _identity(
-    settings: Settings, database: Database, clock: Clock
-) -> tuple[Authenticate, KeyAdministration, RefreshKeys | None]:
+def _identity(settings: Settings, database: Database, clock: Clock) -> tuple[Authenticate, KeyAdministration, Part]:
     trust = settings.token_trust
     proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
     return build_identity(database, clock, trust, proxy)

@@ -10,6 +10,7 @@ from backend.agents.services.agent_presets import AgentPresets
 from backend.agents.services.agents import AgentCatalogue
 from backend.agents.sql.store import SqlAgentStore
 from backend.chat_shell_client.ports.chat_shell import ChatShell
+from backend.foundation.services.parts import Part
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
 from backend.knowledge.services.knowledge_access import LabelAccess
@@ -21,12 +22,12 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class AgentPackage:
-    """The use cases of agents, the names of models with those of agents among them, and who may use their files."""
+    """What the package adds to the process, the names of models and agents, and who may read what agents have."""
 
+    part: Part
     models: ModelNames
     presets: AgentPresets
     agents: AgentCatalogue
-    members: AgentMembers
     labelled: LabelAccess
     open_files: OpenFileIndexes
 
@@ -40,4 +41,5 @@ def build_agents(
     models = ModelNames(ModelCatalogue(chat_shell, clock), presets)
     agents = AgentCatalogue(store, knowledge, models, ToolCatalogue(chat_shell, clock), files, clock)
     open_files = partial(open_agent_files, store)
-    return AgentPackage(models, presets, agents, AgentMembers(store), LabelAccess(knowledge, open_files), open_files)
+    part = Part((agents, AgentMembers(store)))
+    return AgentPackage(part, models, presets, agents, LabelAccess(knowledge, open_files), open_files)

@@ -6,11 +6,12 @@ from backend.conversations.ports.conversations import ConversationStore, TurnSto
 from backend.conversations.ports.waiting_turns import WaitingTurnStore
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.conversations.services.conversation_members import ConversationMembers
-from backend.conversations.services.conversations import CallerConversations, ConversationServices
+from backend.conversations.services.conversations import CallerConversations
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.conversations.sql.conversations import SqlConversationStore
 from backend.conversations.sql.turns import SqlTurnStore
 from backend.conversations.sql.waiting_turns import SqlWaitingTurnStore
+from backend.foundation.services.parts import Part
 from backend.foundation.sql.database import Database
 from backend.knowledge.services.knowledge_access import LabelAccess
 from shared.clock import Clock
@@ -18,22 +19,21 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class ConversationPackage:
-    """The use cases of conversations, and the stores over which turns build its own."""
+    """What the package adds to the process, and what the packages above build their use cases over."""
 
+    part: Part
     store: ConversationStore
     turns: TurnStore
     waiting: WaitingTurnStore
     access: ConversationAccess
-    services: ConversationServices
+    withheld: WithheldText
+    own: CallerConversations
 
 
 def build_conversations(database: Database, labelled: LabelAccess, clock: Clock, secret: str) -> ConversationPackage:
     """Build the package; `secret` keys the cache keys that providers see."""
     store, turns = SqlConversationStore(database), SqlTurnStore(database)
     withheld, access = WithheldText(store, labelled), ConversationAccess(store, turns)
-    services = ConversationServices(
-        conversations=CallerConversations(store, clock, secret),
-        members=ConversationMembers(store, access),
-        withheld=withheld,
-    )
-    return ConversationPackage(store, turns, SqlWaitingTurnStore(database), access, services)
+    own = CallerConversations(store, clock, secret)
+    part = Part((own, ConversationMembers(store, access), withheld))
+    return ConversationPackage(part, store, turns, SqlWaitingTurnStore(database), access, withheld, own)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from backend.files.domain import FileQuota
 from backend.files.ports import FileStore
-from backend.files.services import FileClearing, Files, Withdrawal
+from backend.files.services import CLEAR_FILES_SECONDS, FileClearing, Files, Withdrawal
 from backend.files.sql.files import SqlFileStore
+from backend.foundation.services.parts import Loop, Part
 from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.database import Database
 from shared.clock import Clock
@@ -14,11 +15,11 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class FilePackage:
-    """The use cases of files, and what the packages above need to build theirs."""
+    """What the package adds to the process, and what the packages above need to build their use cases."""
 
+    part: Part
     store: FileStore
     services: Files
-    clearing: FileClearing
 
 
 def build_files(
@@ -29,5 +30,5 @@ def build_files(
     Each of `withdrawals` deletes what another package has made of a deleted file.
     """
     store = SqlFileStore(database, clock)
-    clearing = FileClearing(store, clock, withdrawals, supervisor)
-    return FilePackage(store, Files(store, clock, FileQuota(max_files)), clearing)
+    files, clearing = Files(store, clock, FileQuota(max_files)), FileClearing(store, clock, withdrawals, supervisor)
+    return FilePackage(Part((files,), (Loop("clear_files", clearing.clear, CLEAR_FILES_SECONDS),)), store, files)

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 
 from backend.agents.services.agents import AgentCatalogue
 from backend.conversations.ports.conversations import ConversationStore
-from backend.conversations.services.conversations import ConversationServices
-from backend.files.services import Files
+from backend.foundation.services.parts import Loop, Part
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.retention.domain import RetentionTerms
 from backend.retention.ports import PersonStore
-from backend.retention.services.exporting import PersonExport
-from backend.retention.services.sweeping import Retention
+from backend.retention.services.exporting import PersonExport, PersonTexts
+from backend.retention.services.sweeping import SWEEP_SECONDS, Retention
 from backend.retention.services.user_erasure import UserErasure
 from backend.retention.sql.expiry import SqlExpiryStore
 from backend.retention.sql.people import SqlPersonStore
@@ -22,19 +21,18 @@ from shared.clock import Clock
 
 @dataclass(frozen=True)
 class RetentionPackage:
-    """What sweeps, and the stores beneath the routes about persons."""
+    """What sweeps, and the stores beneath what is done about persons."""
 
     retention: Retention
     people: PersonStore
     conversations: ConversationStore
     knowledge: KnowledgeStore
 
-    def services(
-        self, agents: AgentCatalogue, conversations: ConversationServices, responses: Responses, files: Files
-    ) -> tuple[UserErasure, PersonExport]:
-        """Build what the routes call, over the use cases of callers."""
+    def part(self, agents: AgentCatalogue, responses: Responses, texts: PersonTexts) -> Part:
+        """Return what the package adds to the process, over the use cases of callers."""
         erasure = UserErasure(self.people, self.conversations, self.knowledge, agents, responses)
-        return erasure, PersonExport(self.people, conversations, responses, files, agents, self.knowledge)
+        export = PersonExport(self.people, texts, agents, self.knowledge)
+        return Part((erasure, export), (Loop("retention", self.retention.sweep, SWEEP_SECONDS),))
 
 
 def build_retention(

@@ -40,7 +40,7 @@ from backend.restricted.services.sealed_search import SealedSearches
 from backend.restricted.services.ticket_access import TicketAccess
 from backend.restricted.services.ticketed_files import TicketedFiles
 from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
-from backend.retention.services.exporting import PersonExport
+from backend.retention.services.exporting import PersonExport, PersonTexts
 from backend.retention.services.user_erasure import UserErasure
 from backend.routes import BEFORE_BODIES, METRICS_ROUTERS, ROUTERS
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
@@ -140,7 +140,9 @@ class FakeHouse:
             KeyAdministration(keys, self.clock),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
             Readiness(self.admission, self.probe),
-            self.turns.conversation_services,
+            self.turns.caller_conversations,
+            self.turns.members,
+            self.turns.ports.withheld,
             self.turns.read_prompts,
             self.turns.services,
             agents,
@@ -170,8 +172,8 @@ class FakeHouse:
     def _people(self, agents: AgentCatalogue, files: Files) -> tuple[UserErasure, PersonExport]:
         people, responses = FakePeople(), self.turns.services.responses
         erasure = UserErasure(people, self.turns.ports.conversations, self.knowledge, agents, responses)
-        conversations = self.turns.conversation_services
-        return erasure, PersonExport(people, conversations, responses, files, agents, self.knowledge)
+        texts = PersonTexts(self.turns.caller_conversations, self.turns.ports.withheld, responses, files)
+        return erasure, PersonExport(people, texts, agents, self.knowledge)
 
     def options(self) -> HttpOptions:
         """Build the figures of the API."""

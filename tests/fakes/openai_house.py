@@ -21,7 +21,7 @@ from backend.conversations.ports.conversations import ConversationStore, TurnSto
 from backend.conversations.ports.waiting_turns import WaitingTurnStore
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.conversations.services.conversation_members import ConversationMembers
-from backend.conversations.services.conversations import CallerConversations, ConversationServices
+from backend.conversations.services.conversations import CallerConversations
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller, KeyRole
@@ -241,11 +241,8 @@ class TurnHouse:
         withheld = self.ports.withheld
         access = ConversationAccess(self.conversations, self.turns)
         self.read_prompts = ReadPrompts(self.turns, self.conversations, access, withheld, AgentPresets(self.agents))
-        self.conversation_services = ConversationServices(
-            conversations=CallerConversations(self.conversations, self.clock, SECRET),
-            members=ConversationMembers(self.conversations, access),
-            withheld=withheld,
-        )
+        self.caller_conversations = CallerConversations(self.conversations, self.clock, SECRET)
+        self.members = ConversationMembers(self.conversations, access)
         prepare = self.prepare = PrepareTurn(drafting)
         start = start_turn(self.ports, drafting, self.registry, self.admission, policy.timeout)
         return TurnServices(

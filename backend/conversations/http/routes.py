@@ -10,7 +10,8 @@ from backend.conversations.domain.item_bodies import RESPONSE_ID, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_cooperatively
 from backend.conversations.domain.responses import Conversation, Item
-from backend.conversations.services.conversations import ConversationServices, ItemQuery
+from backend.conversations.services.conversations import CallerConversations, ItemQuery
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.inline_schema import describe_body
@@ -21,7 +22,8 @@ from backend.foundation.services.steps import run_cooperatively
 from backend.identity.http.caller import CallerDep, OnceDep
 from shared.models.values import JsonObject
 
-ServicesDep = Annotated[ConversationServices, Depends(service_of(ConversationServices))]
+ConversationsDep = Annotated[CallerConversations, Depends(service_of(CallerConversations))]
+WithheldDep = Annotated[WithheldText, Depends(service_of(WithheldText))]
 router = new_router("Conversations")
 
 
@@ -68,7 +70,7 @@ IncludeParam = Annotated[list[Include], Query(alias="include[]")]
     openapi_extra=describe_body(CreateConversation, required=False),
 )
 async def create_conversation(
-    request: Request, services: ServicesDep, caller: CallerDep, once: OnceDep
+    request: Request, conversations: ConversationsDep, caller: CallerDep, once: OnceDep
 ) -> ShownConversation:
     """Begin a conversation, empty or with a history of the caller's own."""
     text = await read_json(request)
@@ -76,53 +78,59 @@ async def create_conversation(
     body = await run_cooperatively(steps) if text.raw else CreateConversation()
 
     async def create(claim: KeyClaim | None) -> Conversation:
-        return await services.conversations.create(caller, body.items or (), body.metadata or {}, claim)
+        return await conversations.create(caller, body.items or (), body.metadata or {}, claim)
 
     async def again(conversation_id: str) -> Conversation:
-        return await services.conversations.find(caller, conversation_id)
+        return await conversations.find(caller, conversation_id)
 
     return _shown(await once(create, again))
 
 
 @router.get("/v1/conversations", summary="List conversations")
 async def list_conversations(
-    services: ServicesDep, caller: CallerDep, page: Annotated[PageQuery, Query()]
+    conversations: ConversationsDep, caller: CallerDep, page: Annotated[PageQuery, Query()]
 ) -> ConversationList:
     """Return a page of the conversations that the caller may read, the newest first unless asked otherwise."""
-    found = await services.conversations.page(caller, page)
+    found = await conversations.page(caller, page)
     shown = [_shown(each) for each in found.conversations]
     return ConversationList.of(shown, [each.id for each in shown], has_more=found.has_more)
 
 
 @router.get("/v1/conversations/{conversation_id}", summary="Retrieve a conversation")
-async def retrieve_conversation(conversation_id: str, services: ServicesDep, caller: CallerDep) -> ShownConversation:
+async def retrieve_conversation(
+    conversation_id: str, conversations: ConversationsDep, caller: CallerDep
+) -> ShownConversation:
     """Return a conversation."""
-    return _shown(await services.conversations.find(caller, conversation_id))
+    return _shown(await conversations.find(caller, conversation_id))
 
 
 @router.post("/v1/conversations/{conversation_id}", summary="Update a conversation")
 async def update_conversation(
-    conversation_id: str, body: UpdateConversation, services: ServicesDep, caller: CallerDep
+    conversation_id: str, body: UpdateConversation, conversations: ConversationsDep, caller: CallerDep
 ) -> ShownConversation:
     """Replace the metadata."""
-    return _shown(await services.conversations.set_metadata(caller, conversation_id, body.metadata or {}))
+    return _shown(await conversations.set_metadata(caller, conversation_id, body.metadata or {}))
 
 
 @router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation")
-async def delete_conversation(conversation_id: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+async def delete_conversation(conversation_id: str, conversations: ConversationsDep, caller: CallerDep) -> Deleted:
     """Delete a conversation with its items; 409 while a turn runs on it."""
-    await services.conversations.delete(caller, conversation_id)
+    await conversations.delete(caller, conversation_id)
     return Deleted(id=conversation_id, object="conversation.deleted")
 
 
 @router.get("/v1/conversations/{conversation_id}/items", summary="List items")
 async def list_items(
-    conversation_id: str, services: ServicesDep, caller: CallerDep, page: Annotated[ItemPageQuery, Query()]
+    conversation_id: str,
+    conversations: ConversationsDep,
+    withheld: WithheldDep,
+    caller: CallerDep,
+    page: Annotated[ItemPageQuery, Query()],
 ) -> ItemList:
     """Return a page of items, the newest first unless asked otherwise."""
     query = ItemQuery(limit=page.limit, descending=page.descending, after=page.after)
-    found = await services.conversations.items(caller, conversation_id, query)
-    bodies = await services.withheld.shown_items(caller, conversation_id, found.items)
+    found = await conversations.items(caller, conversation_id, query)
+    bodies = await withheld.shown_items(caller, conversation_id, found.items)
     if RESPONSE_ID in page.include:
         bodies = [{**body, "response_id": item.response_id} for body, item in zip(bodies, found.items, strict=True)]
     return item_list(bodies, page.include, has_more=found.has_more)
@@ -137,7 +145,7 @@ async def list_items(
 async def create_items(
     conversation_id: str,
     request: Request,
-    services: ServicesDep,
+    conversations: ConversationsDep,
     caller: CallerDep,
     once: OnceDep,
     include: IncludeParam = NOTHING_MORE,
@@ -146,10 +154,10 @@ async def create_items(
     body = await run_cooperatively(body_cooperatively(CreateItems, await read_json(request), "items", INPUT_ITEM))
 
     async def create(claim: KeyClaim | None) -> tuple[Item, ...]:
-        return await services.conversations.add_items(caller, conversation_id, body.items, claim)
+        return await conversations.add_items(caller, conversation_id, body.items, claim)
 
     async def again(created: str) -> tuple[Item, ...]:
-        return await services.conversations.items_added(caller, conversation_id, created)
+        return await conversations.items_added(caller, conversation_id, created)
 
     created = await once(create, again)
     return item_list([item.body for item in created], include, has_more=False)
@@ -159,22 +167,23 @@ async def create_items(
 async def retrieve_item(
     conversation_id: str,
     item_id: str,
-    services: ServicesDep,
+    conversations: ConversationsDep,
+    withheld: WithheldDep,
     caller: CallerDep,
     include: IncludeParam = NOTHING_MORE,
 ) -> JsonObject:
     """Return one item."""
-    found = await services.conversations.item(caller, conversation_id, item_id)
-    (body,) = await services.withheld.shown_items(caller, conversation_id, [found])
+    found = await conversations.item(caller, conversation_id, item_id)
+    (body,) = await withheld.shown_items(caller, conversation_id, [found])
     return shown_item(body, include)
 
 
 @router.delete("/v1/conversations/{conversation_id}/items/{item_id}", summary="Delete the last item")
 async def delete_item(
-    conversation_id: str, item_id: str, services: ServicesDep, caller: CallerDep
+    conversation_id: str, item_id: str, conversations: ConversationsDep, caller: CallerDep
 ) -> ShownConversation:
     """Take the last item out and return the conversation; 405 for any other item, 409 while a turn runs."""
-    return _shown(await services.conversations.remove_item(caller, conversation_id, item_id))
+    return _shown(await conversations.remove_item(caller, conversation_id, item_id))
 
 
 def _shown(conversation: Conversation) -> ShownConversation:

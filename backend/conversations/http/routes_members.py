@@ -6,13 +6,13 @@ from fastapi import Depends, Path, Response
 from pydantic import BaseModel
 
 from backend.conversations.domain.members import ConversationRole
-from backend.conversations.services.conversations import ConversationServices
+from backend.conversations.services.conversation_members import ConversationMembers
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody
 from backend.identity.http.caller import CallerDep
 
-ServicesDep = Annotated[ConversationServices, Depends(service_of(ConversationServices))]
+MembersDep = Annotated[ConversationMembers, Depends(service_of(ConversationMembers))]
 router = new_router("Conversations")
 
 MEMBERS = "/v1/conversations/{conversation_id}/members"
@@ -45,12 +45,12 @@ _CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", 
 
 @router.get(MEMBERS, summary="List members of a conversation")
 async def list_conversation_members(
-    conversation_id: str, services: ServicesDep, caller: CallerDep
+    conversation_id: str, members: MembersDep, caller: CallerDep
 ) -> ConversationMemberList:
     """Return all members by user id; for members."""
-    members = await services.members.all(caller, conversation_id)
-    shown = [ShownConversationMember(user_id=user_id, role=role) for user_id, role in members.items()]
-    return ConversationMemberList.of(shown, list(members))
+    roles = await members.all(caller, conversation_id)
+    shown = [ShownConversationMember(user_id=user_id, role=role) for user_id, role in roles.items()]
+    return ConversationMemberList.of(shown, list(roles))
 
 
 @router.put(MEMBER, summary="Set a member of a conversation", responses=_CREATED)
@@ -59,29 +59,29 @@ async def set_conversation_member(
     user_id: ConversationUserId,
     body: SetConversationMember,
     response: Response,
-    services: ServicesDep,
+    members: MembersDep,
     caller: CallerDep,
 ) -> ShownConversationMember:
     """Add a member (201) or change their role (200); for owners. Who created the conversation stays its owner."""
     role = ConversationRole(body.role)
-    is_new = await services.members.set(caller, conversation_id, user_id, role)
+    is_new = await members.set(caller, conversation_id, user_id, role)
     response.status_code = 201 if is_new else 200
     return ShownConversationMember(user_id=user_id, role=role)
 
 
 @router.get(MEMBER, summary="Retrieve a member of a conversation")
 async def retrieve_conversation_member(
-    conversation_id: str, user_id: ConversationUserId, services: ServicesDep, caller: CallerDep
+    conversation_id: str, user_id: ConversationUserId, members: MembersDep, caller: CallerDep
 ) -> ShownConversationMember:
     """Return a member's role; for members."""
-    role = await services.members.find(caller, conversation_id, user_id)
+    role = await members.find(caller, conversation_id, user_id)
     return ShownConversationMember(user_id=user_id, role=role)
 
 
 @router.delete(MEMBER, summary="Remove a member of a conversation")
 async def remove_conversation_member(
-    conversation_id: str, user_id: ConversationUserId, services: ServicesDep, caller: CallerDep
+    conversation_id: str, user_id: ConversationUserId, members: MembersDep, caller: CallerDep
 ) -> Deleted:
     """Remove a member; for owners. What they have said stays."""
-    await services.members.remove(caller, conversation_id, user_id)
+    await members.remove(caller, conversation_id, user_id)
     return Deleted(id=user_id, object="conversation.member.deleted")

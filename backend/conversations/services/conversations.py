@@ -21,8 +21,6 @@ from backend.conversations.domain.responses import (
 from backend.conversations.domain.seeded_log import check_no_instructions, seeded_entries
 from backend.conversations.domain.turn_input import read_given_history
 from backend.conversations.ports.conversations import ConversationStore
-from backend.conversations.services.conversation_members import ConversationMembers
-from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.services.steps import run_in_thread_if_large
@@ -264,12 +262,3 @@ class CallerConversations:
 
 def _unknown(conversation_id: str) -> NotFound:
     return NotFound(f"There is no conversation '{conversation_id}'.", param="conversation_id")
-
-
-@dataclass(frozen=True)
-class ConversationServices:
-    """The use cases that the routes of conversations call."""
-
-    conversations: CallerConversations
-    members: ConversationMembers
-    withheld: WithheldText

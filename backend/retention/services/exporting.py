@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from backend.agents.services.agents import AgentCatalogue
-from backend.conversations.services.conversations import ConversationServices, ItemQuery
+from backend.conversations.services.conversations import CallerConversations, ItemQuery
+from backend.conversations.services.withheld_turns import WithheldText
 from backend.files.services import Files
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.retention.domain import Kept, Person
@@ -20,22 +21,65 @@ DOCUMENTS_READ_AT_ONCE = 20
 BYTES_IN_A_LINE = 512 * 1024
 
 
-class PersonExport:
-    """Exports persons. Texts come through the reads of users, which withhold what a reader may not see."""
+class PersonTexts:
+    """Reads what a person has said and stored as they may read it: what a reader may not see is withheld."""
 
     def __init__(
-        self,
-        people: PersonStore,
-        conversations: ConversationServices,
-        responses: Responses,
-        files: Files,
-        agents: AgentCatalogue,
-        knowledge: KnowledgeStore,
+        self, conversations: CallerConversations, withheld: WithheldText, responses: Responses, files: Files
     ) -> None:
-        self._people = people
         self._conversations = conversations
+        self._withheld = withheld
         self._responses = responses
         self._files = files
+        self._reads = {
+            Kept.CONVERSATIONS: self._conversation,
+            Kept.RESPONSES: self._response,
+            Kept.FILES: self._file,
+        }
+
+    def of(self, kind: Kept, person: Person, kept_id: str) -> AsyncGenerator[JsonObject]:
+        """Yield a conversation, a response or a file.
+
+        Raises:
+            NotFound: it is gone.
+        """
+        return self._reads[kind](person, kept_id)
+
+    async def _conversation(self, person: Person, conversation_id: str) -> AsyncGenerator[JsonObject]:
+        caller = caller_as(person)
+        found = await self._conversations.find(caller, conversation_id)
+        made = int(found.created_at.timestamp())
+        yield {"type": "conversation", "id": found.id, "created_at": made, "metadata": dict(found.metadata)}
+        after, has_more = None, True
+        while has_more:
+            query = ItemQuery(limit=ITEMS_READ_AT_ONCE, descending=False, after=after)
+            page = await self._conversations.items(caller, conversation_id, query)
+            for body in await self._withheld.shown_items(caller, conversation_id, page.items):
+                yield {"type": "item", "conversation_id": conversation_id, "item": body}
+            after, has_more = (page.items[-1].id if page.items else None), page.has_more
+
+    async def _response(self, person: Person, response_id: str) -> AsyncGenerator[JsonObject]:
+        caller, withheld = caller_as(person), self._withheld
+        found = await self._responses.find(caller, response_id)
+        shown = await withheld.shown(caller, found)
+        given = await withheld.shown_input(caller, found, found.input_items)
+        yield {"type": "response", "response": shown.body, "input_items": given}
+
+    async def _file(self, person: Person, file_id: str) -> AsyncGenerator[JsonObject]:
+        file = await self._files.find(caller_as(person), file_id)
+        yield {"type": "file", **file.model_dump(mode="json", exclude={"tenant", "user_id"})}
+        async for piece in self._files.pieces(file):
+            yield _content("file", file_id, piece)
+
+
+class PersonExport:
+    """Exports persons."""
+
+    def __init__(
+        self, people: PersonStore, texts: PersonTexts, agents: AgentCatalogue, knowledge: KnowledgeStore
+    ) -> None:
+        self._people = people
+        self._texts = texts
         self._agents = agents
         self._knowledge = knowledge
 
@@ -46,7 +90,7 @@ class PersonExport:
             Unavailable: the database is away; then no `end` comes.
         """
         yield {"type": "user", "id": person.user_id, "tenant": person.tenant}
-        for part in (self._roles(person), self._people.records(person), self._owned(person), self._texts(person)):
+        for part in (self._roles(person), self._people.records(person), self._owned(person), self._kept(person)):
             async for line in part:
                 yield line
         yield {"type": "end"}
@@ -59,15 +103,11 @@ class PersonExport:
         for conversation_id in await self._people.shared_with(person):
             yield {"type": "conversation_membership", "conversation_id": conversation_id}
 
-    async def _texts(self, person: Person) -> AsyncGenerator[JsonObject]:
-        for kind, read in (
-            (Kept.CONVERSATIONS, self._conversation),
-            (Kept.RESPONSES, self._response),
-            (Kept.FILES, self._file),
-        ):
+    async def _kept(self, person: Person) -> AsyncGenerator[JsonObject]:
+        for kind in (Kept.CONVERSATIONS, Kept.RESPONSES, Kept.FILES):
             async for each in self._people.ids(kind, person):
                 with suppress(NotFound):
-                    async for line in read(person, each):
+                    async for line in self._texts.of(kind, person, each):
                         yield line
 
     async def _owned(self, person: Person) -> AsyncGenerator[JsonObject]:
@@ -93,32 +133,6 @@ class PersonExport:
                     body = await knowledge.document_body(document.id)
                     for start in range(0, len(body), BYTES_IN_A_LINE):
                         yield _content("document", document.id, body[start : start + BYTES_IN_A_LINE])
-
-    async def _conversation(self, person: Person, conversation_id: str) -> AsyncGenerator[JsonObject]:
-        caller, services = caller_as(person), self._conversations
-        found = await services.conversations.find(caller, conversation_id)
-        made = int(found.created_at.timestamp())
-        yield {"type": "conversation", "id": found.id, "created_at": made, "metadata": dict(found.metadata)}
-        after, has_more = None, True
-        while has_more:
-            query = ItemQuery(limit=ITEMS_READ_AT_ONCE, descending=False, after=after)
-            page = await services.conversations.items(caller, conversation_id, query)
-            for body in await services.withheld.shown_items(caller, conversation_id, page.items):
-                yield {"type": "item", "conversation_id": conversation_id, "item": body}
-            after, has_more = (page.items[-1].id if page.items else None), page.has_more
-
-    async def _response(self, person: Person, response_id: str) -> AsyncGenerator[JsonObject]:
-        caller, withheld = caller_as(person), self._conversations.withheld
-        found = await self._responses.find(caller, response_id)
-        shown = await withheld.shown(caller, found)
-        given = await withheld.shown_input(caller, found, found.input_items)
-        yield {"type": "response", "response": shown.body, "input_items": given}
-
-    async def _file(self, person: Person, file_id: str) -> AsyncGenerator[JsonObject]:
-        file = await self._files.find(caller_as(person), file_id)
-        yield {"type": "file", **file.model_dump(mode="json", exclude={"tenant", "user_id"})}
-        async for piece in self._files.pieces(file):
-            yield _content("file", file_id, piece)
 
 
 def _content(kind: str, of_id: str, piece: bytes) -> JsonObject:

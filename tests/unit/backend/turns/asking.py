@@ -44,7 +44,7 @@ async def add_base(house: TurnHouse, base_id: str, role: MemberRole = MemberRole
 
 
 async def share(house: TurnHouse, conversation_id: str, user: Caller, role: str = "writer") -> bool:
-    members = house.conversation_services.members
+    members = house.members
     return await members.set(ADA, conversation_id, user.user_id, ConversationRole(role))
 
 
@@ -62,7 +62,7 @@ async def run_waiting(house: TurnHouse) -> None:
 
 async def items_of(house: TurnHouse, conversation_id: str) -> tuple[Item, ...]:
     query = ItemQuery(limit=1000, descending=False, after=None)
-    return (await house.conversation_services.conversations.items(ADA, conversation_id, query)).items
+    return (await house.caller_conversations.items(ADA, conversation_id, query)).items
 
 
 async def pop(house: TurnHouse, conversation_id: str, count: int = 1) -> list[str]:
@@ -70,6 +70,6 @@ async def pop(house: TurnHouse, conversation_id: str, count: int = 1) -> list[st
     taken: list[str] = []
     for _ in range(count):
         newest = (await items_of(house, conversation_id))[-1]
-        await house.conversation_services.conversations.remove_item(ADA, conversation_id, newest.id)
+        await house.caller_conversations.remove_item(ADA, conversation_id, newest.id)
         taken.append(str(newest.body["type"]))
     return taken

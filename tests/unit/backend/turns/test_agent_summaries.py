@@ -35,7 +35,7 @@ async def shared_with_bob(house: TurnHouse, agent: dict[str, str]) -> StoredResp
     fields: dict[str, Any] = {**agent}
     await put_agent(house, **fields)
     last = await asked_until_compacted(house, model="helper")
-    await house.conversation_services.members.set(ADA, last.conversation_id, BOB.user_id, ConversationRole("writer"))
+    await house.members.set(ADA, last.conversation_id, BOB.user_id, ConversationRole("writer"))
     assert {WORDS, SAID} <= set(facts_in(shell_of(house).answers[-1].history))
     return last
 
@@ -83,9 +83,7 @@ async def test_a_summary_without_words_of_an_agent_is_everybodys() -> None:
     async with talking(talk=repeating) as house:
         await put_agent(house, instructions=WORDS, placement="classic")
         last = await asked_until_compacted(house, model="helper")
-        await house.conversation_services.members.set(
-            ADA, last.conversation_id, BOB.user_id, ConversationRole("writer")
-        )
+        await house.members.set(ADA, last.conversation_id, BOB.user_id, ConversationRole("writer"))
         await house.ask(BOB, input="U", conversation=last.conversation_id, model="demo-model")
         assert SAID in facts_sent(house)
         assert WORDS not in facts_sent(house)

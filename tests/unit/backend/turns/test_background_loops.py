@@ -11,10 +11,12 @@ import pytest
 
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.domain.responses import Checkpoint, Hold
-from backend.files.services import FileClearing
+from backend.files.wiring import build_files
 from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.idempotency import OncePerKey
+from backend.foundation.services.parts import Part
 from backend.identity.services import KeyUses
+from backend.identity.wiring import identity_part
 from backend.knowledge.services.active_bases import ActiveBases
 from backend.knowledge.services.embedding_worker import ChangedBases, EmbeddingWorker
 from backend.knowledge.services.use_cases import KnowledgePorts
@@ -112,30 +114,30 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     active_bases = ActiveBases(broken, clock)
     active_bases.note(["kb_a"])
     embedding = EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock)
+    authenticate = cast(Any, SimpleNamespace(uses=KeyUses(broken)))
+    sweeping = Retention(broken, broken, RetentionTerms(timedelta(days=1), None), clock, broken)
     return Backend(
         admission=house.admission,
         readiness=broken,
         once=OncePerKey(broken, clock, "secret"),
-        authenticate=cast(Any, SimpleNamespace(uses=KeyUses(broken))),
+        authenticate=authenticate,
         api_keys=broken,
-        refresh_token_keys=broken.fail,
-        conversations=broken,
         prompts=broken,
         knowledge=cast(Any, SimpleNamespace(active=active_bases, embedding=embedding)),
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
-        agents=broken,
         meaning=broken,
-        files=cast(Any, SimpleNamespace(clearing=FileClearing(broken, clock, (), make_supervisor(failures)))),
+        conversations=cast(Any, SimpleNamespace(part=Part(()), own=broken, withheld=broken)),
+        files=build_files(broken, clock, 1, (), make_supervisor(failures)),
+        agents=cast(Any, SimpleNamespace(part=Part(()), agents=broken)),
+        retention=RetentionPackage(sweeping, broken, broken, broken),
         parts=(
+            identity_part(authenticate, broken, broken.fail),
             build_vector_stores(lower, is_only_replica=False).part,
             build_restricted(broken, knowledge, broken, broken, terms),
         ),
         recovery=Recovery(ports, RecoverTurn(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
         maintenance=broken.fail,
-        retention=RetentionPackage(
-            Retention(broken, broken, RetentionTerms(timedelta(days=1), None), clock, broken), broken, broken, broken
-        ),
     )
 
 

@@ -296,10 +296,10 @@ async def test_no_summary_tells_of_an_item_that_is_taken_out() -> None:
             for kind in ("assistant", "user"):
                 (newest,) = await house.conversations.items(there, after=None, limit=1, descending=True)
                 if newest.body["type"] == "compaction":
-                    await house.conversation_services.conversations.remove_item(ADA, there, newest.id)
+                    await house.caller_conversations.remove_item(ADA, there, newest.id)
                     (newest,) = await house.conversations.items(there, after=None, limit=1, descending=True)
                 assert newest.body.get("role") == kind
-                await house.conversation_services.conversations.remove_item(ADA, there, newest.id)
+                await house.caller_conversations.remove_item(ADA, there, newest.id)
             kept.pop()
             sent = history(await house.conversations.log(there))
             assert facts_in(sent) == kept

@@ -58,7 +58,7 @@ def searching(*call_ids: str, text: str = "", client_calls: Sequence[str] = ()) 
 
 async def give(house: TurnHouse, conversation_id: str, *items: dict[str, Any]) -> None:
     given = parse_items(list(items), "items")
-    await house.conversation_services.conversations.add_items(ADA, conversation_id, given)
+    await house.caller_conversations.add_items(ADA, conversation_id, given)
 
 
 async def test_the_next_turn_begins_where_the_item_was() -> None:
@@ -122,7 +122,7 @@ async def test_a_search_goes_with_what_it_found() -> None:
 async def test_only_the_last_item_can_be_taken_out_and_only_by_its_owner() -> None:
     async with open_house(answer("One.")) as house:
         first = await house.ask(input="A")
-        remove = house.conversation_services.conversations.remove_item
+        remove = house.caller_conversations.remove_item
         question, said_ = await items_of(house, first.conversation_id)
         with pytest.raises(MethodNotAllowed, match="Only the last item"):
             await remove(ADA, first.conversation_id, question.id)
@@ -135,7 +135,7 @@ async def test_only_the_last_item_can_be_taken_out_and_only_by_its_owner() -> No
         with pytest.raises(NotFound):
             await remove(ADA, first.conversation_id, said_.id)
         with pytest.raises(NotFound):
-            await house.conversation_services.conversations.item(ADA, first.conversation_id, said_.id)
+            await house.caller_conversations.item(ADA, first.conversation_id, said_.id)
         with pytest.raises(InvalidRequest):
             await house.ask(input=[user("A"), {"type": "item_reference", "id": said_.id}, user("B")])
 
@@ -279,7 +279,7 @@ class Session:
 async def played(seed: int) -> int:
     async with open_house() as house:
         await house.knowledge.create_base(binding("kb_a", tenant=ADA.tenant).base, ADA.user_id)
-        conversation = await house.conversation_services.conversations.create(ADA, (), {})
+        conversation = await house.caller_conversations.create(ADA, (), {})
         session = Session(house, random.Random(seed), conversation.id)
         for _ in range(8):
             for _ in range(session.rng.randrange(1, 4)):

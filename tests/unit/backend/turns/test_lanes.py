@@ -394,7 +394,7 @@ async def test_in_a_shared_conversation_a_branch_is_its_askers_and_the_joined_re
         await share(house, there, BOB)
         ended = await house.ask(BOB, input="Two", conversation=there, models=BOTH)
         branch = lanes_in(ended.body)[1].conversation_id or ""
-        members, find = house.conversation_services.members, house.services.responses.find
+        members, find = house.members, house.services.responses.find
         assert await members.all(BOB, branch) == {"bob": "owner"}
         with pytest.raises(NotFound):
             await members.all(ADA, branch)

@@ -284,7 +284,7 @@ async def test_two_at_once_both_run() -> None:
 async def test_items_that_the_client_did_not_resend_are_left_behind() -> None:
     async with open_house(answer("One.")) as house:
         first = await ask(house, user("A"))
-        conversations = house.conversation_services.conversations
+        conversations = house.caller_conversations
         given = parse_items([user("Aside"), said("Noted")], "items")
         await conversations.add_items(ADA, first.conversation_id, given)
         second = await ask(house, user("A"), said("One."), user("B"))
@@ -305,7 +305,7 @@ async def test_a_deleted_conversation_or_response_is_forgotten() -> None:
         third = await ask(house, user("A"), said("One."), user("B"), said("Two."), user("C"))
         assert texts(house) == [f"A{SUFFIX}", "One.", "B", "Two."]
         assert third.conversation_id != first.conversation_id
-        await house.conversation_services.conversations.delete(ADA, first.conversation_id)
+        await house.caller_conversations.delete(ADA, first.conversation_id)
         fourth = await ask(house, user("A"), said("One."), user("D"))
         assert texts(house) == ["A", "One."]
         assert fourth.conversation_id not in (first.conversation_id, third.conversation_id)

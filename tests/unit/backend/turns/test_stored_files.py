@@ -159,7 +159,7 @@ async def test_a_file_whose_message_was_taken_out_is_not_listed() -> None:
         there = first.conversation_id
         for _ in range(2):
             (newest,) = await house.conversations.items(first.conversation_id, after=None, limit=1, descending=True)
-            await house.conversation_services.conversations.remove_item(ADA, first.conversation_id, newest.id)
+            await house.caller_conversations.remove_item(ADA, first.conversation_id, newest.id)
         await house.ask(input=[user(part("file_2"))], conversation=there)
         await house.ask(input="word " * 40_000, conversation=there)
         await house.ask(input="word " * 40_000, conversation=there)

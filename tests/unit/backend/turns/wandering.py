@@ -253,7 +253,7 @@ class Walk:
         conversation_id = self.ended[-1].conversation_id if self.ended else ""
         found = self.world.state.conversations.get(conversation_id)
         if found is not None and found.user_id == ADA.user_id:
-            members = house.conversation_services.members
+            members = house.members
             await members.set(ADA, conversation_id, BOB.user_id, ConversationRole.WRITER)
             self.shared.add(conversation_id)
 
