@@ -22,7 +22,8 @@ from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import ConversationPackage, build_conversations
 from backend.embeddings.wiring import EmbeddingPackage, build_embeddings
 from backend.extraction.formats.reader import LibraryDocumentReader
-from backend.files.wiring import FilePackage, build_files
+from backend.files.services import FilePackage
+from backend.files.wiring import build_files
 from backend.foundation.http.app import create_admin_app, create_app
 from backend.foundation.http.listening import http_server
 from backend.foundation.http.services import HttpOptions
@@ -65,7 +66,7 @@ from backend.turns.services.turn_ports import TurnPorts
 from backend.turns.telemetry.observer import LoggingTurnObserver
 from backend.turns.wiring import TurnSources, turn_context, turn_services
 from backend.use_cases import Backend
-from backend.vector_stores.wiring import LowerPackages, VectorStorePackage, build_vector_stores
+from backend.vector_stores.wiring import VectorStorePackage, build_vector_stores
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, shown_address
@@ -303,9 +304,8 @@ def _uploads(
     settings: Settings, database: Database, knowledge: KnowledgePackage, clock: Clock, supervisor: Supervisor
 ) -> tuple[FilePackage, VectorStorePackage]:
     files = build_files(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
-    bases, attachments, active = knowledge.services.bases, knowledge.attachments, knowledge.active
-    lower = LowerPackages(knowledge.ports, bases, attachments, active, files.store, files.services)
-    return files, build_vector_stores(lower, is_only_replica=not settings.redis_url)
+    taken = knowledge.ports, knowledge.services.bases, knowledge.attachments, knowledge.active
+    return files, build_vector_stores(*taken, files, is_only_replica=not settings.redis_url)
 
 
 def _turn_policy(settings: Settings) -> TurnPolicy:

@@ -7,7 +7,7 @@ from functools import partial
 from backend.agents.wiring import AgentPackage
 from backend.conversations.wiring import ConversationPackage
 from backend.embeddings.wiring import EmbeddingPackage
-from backend.files.wiring import FilePackage
+from backend.files.services import FilePackage
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
 from backend.foundation.services.parts import Part

@@ -11,6 +11,7 @@ from backend.files.domain import FilePurpose, FileQuery, FileQuota, StoredFile, 
 from backend.files.ports import FileStore
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
+from backend.foundation.services.parts import Part
 from backend.foundation.services.supervision import Supervisor
 from backend.identity.domain import Caller
 from shared.clock import Clock
@@ -137,6 +138,14 @@ class Files:
         await self.find(caller, file_id)
         if not await self._store.remove(file_id):
             raise NotFound("There is no such file.", param="file_id")
+
+
+class FilePackage(NamedTuple):
+    """What the package adds to the process, and what the packages above need to build their use cases."""
+
+    part: Part
+    store: FileStore
+    services: Files
 
 
 class FileClearing:

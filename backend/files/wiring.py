@@ -1,25 +1,14 @@
 """The services of files, built over the database."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from backend.files.domain import FileQuota
-from backend.files.ports import FileStore
-from backend.files.services import CLEAR_FILES_SECONDS, FileClearing, Files, Withdrawal
+from backend.files.services import CLEAR_FILES_SECONDS, FileClearing, FilePackage, Files, Withdrawal
 from backend.files.sql.files import SqlFileStore
 from backend.foundation.services.parts import Loop, Part
 from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.database import Database
 from shared.clock import Clock
-
-
-@dataclass(frozen=True)
-class FilePackage:
-    """What the package adds to the process, and what the packages above need to build their use cases."""
-
-    part: Part
-    store: FileStore
-    services: Files
 
 
 def build_files(

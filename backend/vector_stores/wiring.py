@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from backend.files.ports import FileStore
-from backend.files.services import Files
+from backend.files.services import FilePackage
 from backend.foundation.services.parts import Loop, Part
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.services.active_bases import ActiveBases
@@ -17,17 +16,6 @@ from backend.vector_stores.services.stores import VectorStores
 from backend.vector_stores.services.uploads_by_id import UploadsById
 
 
-class LowerPackages(NamedTuple):
-    """What the package takes of knowledge and of files."""
-
-    knowledge: KnowledgePorts
-    bases: KnowledgeCatalogue
-    attachments: AttachmentStore
-    active: ActiveBases
-    file_store: FileStore
-    files: Files
-
-
 class VectorStorePackage(NamedTuple):
     """What the package adds to the process, and the texts of uploaded files for the packages above."""
 
@@ -36,15 +24,22 @@ class VectorStorePackage(NamedTuple):
     uploads: UploadsById
 
 
-def build_vector_stores(lower: LowerPackages, *, is_only_replica: bool) -> VectorStorePackage:
+def build_vector_stores(
+    knowledge: KnowledgePorts,
+    bases: KnowledgeCatalogue,
+    attachments: AttachmentStore,
+    active: ActiveBases,
+    files: FilePackage,
+    *,
+    is_only_replica: bool,
+) -> VectorStorePackage:
     """Build the package."""
-    bell, attachments, files = WakeSignal(), lower.attachments, lower.files
-    store, clock = lower.knowledge.store, lower.knowledge.clock
-    store_files = StoreFiles(store, attachments, files, bell, clock)
-    stores = VectorStores(lower.bases, attachments, store_files, lower.active)
+    store, clock, bell = knowledge.store, knowledge.clock, WakeSignal()
+    store_files = StoreFiles(store, attachments, files.services, bell, clock)
+    stores = VectorStores(bases, attachments, store_files, active)
     terms = ReadingTerms(is_only_replica)
-    reading = AttachedFileReading(attachments, lower.file_store, store, lower.knowledge.reader, bell, terms)
+    reading = AttachedFileReading(attachments, files.store, store, knowledge.reader, bell, terms)
     loops = [Loop(f"read_files_{each}", reading.step) for each in range(READERS)]
-    file_indexes = FileIndexes(store, attachments, lower.file_store, bell, clock)
-    part = Part((stores, store_files, SearchStore(store, lower.knowledge.retrieval)), tuple(loops))
-    return VectorStorePackage(part, file_indexes, UploadsById(files, file_indexes))
+    file_indexes = FileIndexes(store, attachments, files.store, bell, clock)
+    part = Part((stores, store_files, SearchStore(store, knowledge.retrieval)), tuple(loops))
+    return VectorStorePackage(part, file_indexes, UploadsById(files.services, file_indexes))

@@ -34,7 +34,7 @@ from backend.turns.services.resume.recovery import Recovery
 from backend.turns.services.run.checkpoints import CheckpointWriter
 from backend.turns.services.run.lease import TurnLease
 from backend.use_cases import Backend
-from backend.vector_stores.wiring import LowerPackages, build_vector_stores
+from backend.vector_stores.wiring import build_vector_stores
 from shared.errors import BallastError
 from tests.contract.event_cases import make_events
 from tests.fakes.clock import FakeClock
@@ -109,7 +109,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     ports = replace(house.ports, lease=RenewedLease("replica-1", LeaseTerms(seconds=9.0)))
     clock = FakeClock()
     knowledge = KnowledgePorts(broken, broken, broken, clock)
-    lower = LowerPackages(knowledge, broken, broken, broken, broken, broken)
+    files = build_files(broken, clock, 1, (), make_supervisor(failures))
     terms = RestrictedTerms(RestrictedLimits(conversation=1, day=1, month=1), timedelta(seconds=1), "secret")
     active_bases = ActiveBases(broken, clock)
     active_bases.note(["kb_a"])
@@ -127,12 +127,12 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
         meaning=broken,
         conversations=cast(Any, SimpleNamespace(part=Part(()), own=broken, withheld=broken)),
-        files=build_files(broken, clock, 1, (), make_supervisor(failures)),
+        files=files,
         agents=cast(Any, SimpleNamespace(part=Part(()), agents=broken)),
         retention=RetentionPackage(sweeping, broken, broken, broken),
         parts=(
             identity_part(authenticate, broken, broken.fail),
-            build_vector_stores(lower, is_only_replica=False).part,
+            build_vector_stores(knowledge, broken, broken, broken, files, is_only_replica=False).part,
             build_restricted(broken, knowledge, broken, broken, terms),
         ),
         recovery=Recovery(ports, RecoverTurn(ports, "secret"), house.registry, house.admission),
