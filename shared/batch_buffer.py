@@ -1,7 +1,7 @@
 """A bounded buffer between two tasks, which the reader empties in one step."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 Element = TypeVar("Element")
@@ -17,20 +17,25 @@ class BatchBuffer(Generic[Element]):
         self._emptied = asyncio.Event()
         self._is_closed = False
 
-    async def put(self, elements: Iterable[Element], *, wakes: bool = True) -> None:
-        """Wait until the buffer has fewer than `capacity` elements, then add all; a cancelled wait adds them too.
+    @property
+    def is_overfull(self) -> bool:
+        """Whether more than `capacity` elements wait: who adds some waits for `room` before adding others."""
+        return len(self._waiting) > self._capacity
 
-        A reader takes elements that do not wake it once it is woken: by others, by a full buffer, by `wake`.
+    def add(self, elements: Iterable[Element], *, wakes: bool = True) -> None:
+        """Add elements without waiting for room.
+
+        A reader takes elements that do not wake it once it is woken: by others, by an overfull buffer, by `wake`.
         """
-        try:
-            while len(self._waiting) >= self._capacity:
-                self._filled.set()
-                self._emptied.clear()
-                await self._emptied.wait()
-        finally:
-            self._waiting.extend(elements)
-            if wakes:
-                self._filled.set()
+        self._waiting.extend(elements)
+        if wakes or self.is_overfull:
+            self._filled.set()
+
+    async def room(self) -> None:
+        """Wait until no more than `capacity` elements wait."""
+        while self.is_overfull:
+            self._emptied.clear()
+            await self._emptied.wait()
 
     def wake(self) -> None:
         """Let the reader take what is there."""
@@ -42,7 +47,7 @@ class BatchBuffer(Generic[Element]):
         self._is_closed = True
         self._filled.set()
 
-    async def take(self) -> list[Element]:
+    async def take(self) -> Sequence[Element]:
         """Wait to be woken for an element and return all in the buffer; an empty batch is the end of the stream.
 
         A cancelled call loses no elements.
@@ -53,4 +58,8 @@ class BatchBuffer(Generic[Element]):
         taken, self._waiting = self._waiting, []
         self._filled.clear()
         self._emptied.set()
+        return self._hand_out(taken)
+
+    def _hand_out(self, taken: list[Element]) -> Sequence[Element]:
+        """Return what a reader gets of elements that it takes."""
         return taken

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -13,7 +13,6 @@ from chat_shell.models.chat_completions.model import ChatCompletionsApi
 from chat_shell.models.configured.llm_log import log_answer, log_request
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelFragment, TextFragment
 from chat_shell.models.responses.model import ResponsesApi
-from chat_shell.models.telemetry.observed_model import ObservedModel
 from chat_shell.models.transport.session import open_session
 from chat_shell.models.transport.streaming import Endpoint, ProviderApi, StreamedModel
 from shared.errors import (
@@ -79,12 +78,11 @@ async def provider(request: pytest.FixtureRequest) -> AsyncIterator[Provider]:
     if request.param == "scripted":
         yield Provider(ScriptedModel(says("unused")), None)
         return
-    hook = log_request if request.param == "logged" else None
-    api = APIS["chat_completions" if hook else request.param]
+    api = APIS[request.param if request.param in APIS else "chat_completions"]
+    logs = {"observers": [partial(log_answer, StandingClock())], "on_request": log_request}
     async with FakeModelServer() as server, open_session() as session:
-        model = StreamedModel(Endpoint(server.base_url), api, session, StandingClock(), on_request=hook)
-        observed = ObservedModel(model, [partial(log_answer, StandingClock())])
-        yield Provider(observed if hook else model, server)
+        hooks: Any = logs if request.param == "logged" else {}
+        yield Provider(StreamedModel(Endpoint(server.base_url), api, session, StandingClock(), **hooks), server)
 
 
 def opened(model: Model) -> AsyncGenerator[ModelFragment]:

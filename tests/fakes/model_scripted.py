@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import datetime
 
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
+from chat_shell.models.transport.observing import ObserveCall, observed
 from chat_shell.tools.domain.tool_answers import ToolAnswer
 from shared.errors import UnknownModel
 from shared.models.events import FinishReason, ModelCard, Usage
@@ -45,8 +46,9 @@ def calls(*tool_calls: ToolCall, text: str = "") -> list[ScriptLine]:
 class ScriptedModel:
     """Plays one script a call, the last one over and over; a script line may be an error or something to wait for."""
 
-    def __init__(self, *scripts: Sequence[ScriptLine]):
+    def __init__(self, *scripts: Sequence[ScriptLine], observers: Sequence[ObserveCall] = ()):
         self.scripts = scripts
+        self.observers = observers
         self.calls: list[ModelCall] = []
         self.closed_streams = 0
 
@@ -54,13 +56,14 @@ class ScriptedModel:
         script = self.scripts[min(len(self.calls), len(self.scripts) - 1)]
         self.calls.append(call)
         try:
-            for line in script:
-                if isinstance(line, BaseException):
-                    raise line
-                if isinstance(line, ModelFragment):
-                    yield line
-                else:
-                    await line()
+            with observed(self.observers, call) as told:
+                for line in script:
+                    if isinstance(line, BaseException):
+                        raise line
+                    if isinstance(line, ModelFragment):
+                        yield told.pass_on(line)
+                    else:
+                        await line()
         finally:
             self.closed_streams += 1
 

@@ -12,7 +12,7 @@ from chat_shell.models.configured.llm_log import log_answer, log_request
 from chat_shell.models.ports import Model
 from chat_shell.models.telemetry.calls import CallMeter
 from chat_shell.models.telemetry.costs import CallPricer
-from chat_shell.models.telemetry.observed_model import ObserveCall, ObservedModel
+from chat_shell.models.transport.observing import ObserveCall
 from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from shared.clock import Clock
 from shared.errors import UnknownModel
@@ -70,12 +70,10 @@ def build_models(
     for entry in entries:
         if entry.name not in models:
             endpoint = _endpoint(entry, idle_timeout_seconds, proxy)
+            observers = _observers(entry, clock, logs_requests=logs_requests)
             on_request = log_request if logs_requests else None
-            model = StreamedModel(endpoint, api_of(entry), session, clock, on_request=on_request)
-            models[entry.name] = (
-                _card(entry),
-                ObservedModel(model, _observers(entry, clock, logs_requests=logs_requests)),
-            )
+            model = StreamedModel(endpoint, api_of(entry), session, clock, observers, on_request)
+            models[entry.name] = _card(entry), model
     return ConfiguredModels(models)
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from chat_shell.models.ports import ModelCall
-from chat_shell.models.telemetry.observed_model import CallHooks
+from chat_shell.models.transport.observing import CallHooks
 from shared.environment import cause_of
 from shared.errors import ModelError
 from shared.telemetry import LogEvent

@@ -15,7 +15,7 @@ from chat_shell.models.ports import (
     RefusalFragment,
     TextFragment,
 )
-from chat_shell.models.telemetry.observed_model import CallHooks
+from chat_shell.models.transport.observing import CallHooks
 from shared.clock import Clock
 from shared.errors import BallastError
 

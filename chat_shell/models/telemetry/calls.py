@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from prometheus_client import Counter, Histogram
 
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall
-from chat_shell.models.telemetry.observed_model import CallHooks
+from chat_shell.models.transport.observing import CallHooks
 from shared.errors import BallastError
 from shared.models.events import Usage
 from shared.tracing import SpanKind, WorkSpan, span_of

@@ -7,7 +7,7 @@ from prometheus_client import Counter
 
 from chat_shell.models.configured.prices import Prices, cost_of
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall
-from chat_shell.models.telemetry.observed_model import CallHooks
+from chat_shell.models.transport.observing import CallHooks
 
 COST = Counter("ballast_model_cost_total", "Cost of model calls, in the currency of the list of models", ["model"])
 COST_SAVED = Counter(

@@ -1,6 +1,7 @@
 """The port `Model` over HTTP, for every provider API that answers one POST with a stream of events."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -16,6 +17,7 @@ from chat_shell.models.transport.connection import (
     read_error_body,
     request_id_in,
 )
+from chat_shell.models.transport.observing import ObserveCall, observed
 from chat_shell.models.transport.provider_errors import error_of_response
 from chat_shell.models.transport.reader import AnswerReader
 from chat_shell.models.transport.timeouts import ProviderTimeouts
@@ -97,42 +99,46 @@ class StreamedModel:
         api: ProviderApi,
         session: aiohttp.ClientSession,
         clock: Clock,
-        *,
+        observers: Sequence[ObserveCall] = (),
         on_request: Callable[[ModelCall, bytes], None] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._api = api
         self._session = session
         self._clock = clock
+        self._observers = observers
         self._on_request = on_request
         self._url = endpoint.base_url.rstrip("/") + api.path
         self._headers = REQUEST_HEADERS | api.headers(endpoint.api_key)
 
     async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
         """Run one model call; see the port."""
-        timeouts = ProviderTimeouts(self._endpoint.idle_timeout_seconds, remaining_seconds(deadline, self._clock.now()))
-        reader = AnswerReader(self._api.assembler(call))
-        response = await self._open(call, timeouts)
-        # Closing a response that was read to its end returns the connection to the pool; any other close cuts it.
-        try:
-            while not reader.done:
-                timeouts.check()
-                frame_count = reader.frame_count
-                received = await _receive(response, reader, timeouts)
-                if not received:
-                    break
-                for fragment in reader.feed(received):
-                    yield fragment
-                if reader.frame_count > frame_count:
-                    timeouts.renew(END_MARK_GRACE_SECONDS if reader.ended else None)
-            await await_end_of_body(response, self._endpoint.close_grace_seconds)
-            for fragment in reader.end():
-                yield fragment
-        except ModelError as error:
-            error.request_id = request_id_in(response.headers)
-            raise
-        finally:
-            response.close()
+        with observed(self._observers, call) as told:
+            remaining = remaining_seconds(deadline, self._clock.now())
+            timeouts = ProviderTimeouts(self._endpoint.idle_timeout_seconds, remaining)
+            reader = AnswerReader(self._api.assembler(call))
+            response = await self._open(call, timeouts)
+            with _reading(response), timeouts.watch(response.content.set_exception):
+                while not reader.done:
+                    frame_count = reader.frame_count
+                    timeouts.begin_wait()
+                    try:
+                        received = await response.content.readany()
+                    except ModelStalled:
+                        if not reader.ended:
+                            raise
+                        break
+                    timeouts.end_wait()
+                    if not received:
+                        break
+                    for fragment in reader.feed(received):
+                        yield told.pass_on(fragment)
+                    if reader.frame_count > frame_count:
+                        timeouts.renew(END_MARK_GRACE_SECONDS if reader.ended else None)
+                else:
+                    await await_end_of_body(response, self._endpoint.close_grace_seconds)
+                for fragment in reader.end():
+                    yield told.pass_on(fragment)
 
     async def _open(self, call: ModelCall, timeouts: ProviderTimeouts) -> aiohttp.ClientResponse:
         refusals_left = MAX_REFUSALS
@@ -170,12 +176,20 @@ class StreamedModel:
             return await timeouts.wait(request)
 
 
-async def _receive(response: aiohttp.ClientResponse, reader: AnswerReader, timeouts: ProviderTimeouts) -> bytes:
+@contextmanager
+def _reading(response: aiohttp.ClientResponse) -> Generator[None]:
+    """Read a response; its errors tell the id of the request.
+
+    Closing a response that was read to its end returns the connection to the pool; any other close cuts it.
+    """
     try:
-        return await timeouts.wait(response.content.readany())
-    except ModelStalled:
-        if reader.ended:
-            return b""
-        raise
+        yield
     except (aiohttp.ClientError, OSError) as error:
-        raise ModelStreamCut("the connection to the model's provider broke in the middle of the answer") from error
+        cut = ModelStreamCut("the connection to the model's provider broke in the middle of the answer")
+        cut.request_id = request_id_in(response.headers)
+        raise cut from error
+    except ModelError as error:
+        error.request_id = request_id_in(response.headers)
+        raise
+    finally:
+        response.close()

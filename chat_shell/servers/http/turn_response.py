@@ -1,7 +1,7 @@
 """Stream a turn as server-sent events. When the client disconnects, the turn is cancelled."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -65,7 +65,7 @@ class TurnResponse(Response):
         except BallastError as error:
             await error_response(error)(scope, receive, send)
 
-    async def _send_frames(self, first: tuple[ExecutionEvent, ...], events: EventBuffer, send: Send) -> None:
+    async def _send_frames(self, first: Sequence[ExecutionEvent], events: EventBuffer, send: Send) -> None:
         ready = first
         while ready:
             await _send_body(send, b"".join(map(self._frame_of, ready)))
@@ -73,7 +73,7 @@ class TurnResponse(Response):
         await _send_body(send, DONE)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _next(self, events: EventBuffer, send: Send) -> tuple[ExecutionEvent, ...]:
+    async def _next(self, events: EventBuffer, send: Send) -> Sequence[ExecutionEvent]:
         while True:
             try:
                 async with asyncio.timeout(self._heartbeat_seconds):

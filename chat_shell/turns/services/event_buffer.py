@@ -1,6 +1,6 @@
 """The events of one turn, passed from the task that runs it to the task that writes to the caller."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from shared.batch_buffer import BatchBuffer
 from shared.errors import BallastError
@@ -16,23 +16,24 @@ from shared.models.events import (
 from shared.wakeup_batcher import WakeupBatcher
 
 MAX_EVENTS = 64
-"""When so many events wait, the turn waits for the writer. Written together they cost about as much as one."""
+"""When more events wait, the turn waits for the writer. Written together they cost about as much as one."""
 
 MAX_JOINED_CHARACTERS = 65_536
 
 _DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, FunctionCallDelta)
 
 
-class EventBuffer:
-    """A bounded buffer for one writer and one reader, which takes all waiting events at once.
+class EventBuffer(BatchBuffer[ExecutionEvent]):
+    """A bounded buffer for one writer and one reader, which takes all waiting events at once, text deltas joined.
 
     A delta behind one of its own kind waits for the next of the `rounds`, or for any other event of the turn. All else
     goes at once, and so does the first delta of an answer.
+    The error of a turn that was refused before its first event is raised by `take`.
     """
 
     def __init__(self, rounds: WakeupBatcher, max_events: int = MAX_EVENTS) -> None:
+        super().__init__(max_events)
         self._rounds = rounds
-        self._events = BatchBuffer[ExecutionEvent](max_events)
         self._last: ExecutionEvent | None = None
         self._refusal: BallastError | None = None
 
@@ -47,27 +48,21 @@ class EventBuffer:
         return isinstance(self._last, TurnEnd)
 
     async def put(self, event: ExecutionEvent) -> None:
-        """Add an event; wait while the buffer is full."""
+        """Add an event; wait while the buffer is overfull."""
         may_wait = isinstance(event, _DELTAS) and type(event) is type(self._last)
         self._last = event
-        await self._events.put((event,), wakes=not may_wait)
+        self.add((event,), wakes=not may_wait)
         if may_wait:
-            self._rounds.join(self._events.wake)
+            self._rounds.join(self.wake)
+        if self.is_overfull:
+            await self.room()
 
     def end(self, final_events: Iterable[ExecutionEvent] = (), refusal: BallastError | None = None) -> None:
         """End the turn with `final_events`, which are added even to a full buffer, or with an error for the reader."""
         self._refusal = refusal
-        self._events.close(final_events)
+        self.close(final_events)
 
-    async def take(self) -> tuple[ExecutionEvent, ...]:
-        """Return all waiting events with adjacent text deltas joined, or nothing at the end of the turn.
-
-        No event is lost when it is cancelled.
-
-        Raises:
-            BallastError: the turn was refused before its first event.
-        """
-        taken = await self._events.take()
+    def _hand_out(self, taken: list[ExecutionEvent]) -> Sequence[ExecutionEvent]:
         if not taken:
             self._raise_refusal()
         return coalesce(taken, MAX_JOINED_CHARACTERS)

@@ -64,7 +64,9 @@ class ExecutionReader:
         try:
             async with asyncio.timeout(left_seconds + DEADLINE_GRACE_SECONDS), aclosing(stream) as batches:
                 async for batch in batches:
-                    await inbox.put(batch)
+                    inbox.add(batch)
+                    if inbox.is_overfull:
+                        await inbox.room()
             return ChatShellUnavailable("The answer broke off.")
         except TimeoutError:
             return DeadlineExceeded("The turn took too long.")

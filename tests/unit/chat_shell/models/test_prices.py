@@ -1,7 +1,5 @@
 """What model calls cost."""
 
-from collections.abc import AsyncGenerator
-
 import pytest
 from prometheus_client import REGISTRY
 from pydantic import ValidationError
@@ -9,7 +7,6 @@ from pydantic import ValidationError
 from chat_shell.models.configured.prices import Prices, cost_of
 from chat_shell.models.ports import ModelAnswerEnd
 from chat_shell.models.telemetry.costs import CallPricer
-from chat_shell.models.telemetry.observed_model import ObservedModel
 from shared.models.events import Cost, Usage
 from tests.fakes.model_calls import FAR, model_call
 from tests.fakes.model_scripted import ScriptedModel, says
@@ -55,18 +52,13 @@ def test_wrong_prices_are_named(wrong: dict[str, object], place: str):
         Prices.model_validate(wrong)
 
 
-async def streamed(model: ObservedModel) -> AsyncGenerator[object]:
-    async for fragment in model.stream(model_call(), FAR):
-        yield fragment
-
-
 async def test_each_answer_tells_its_cost_and_is_counted():
     def counted(name: str) -> float:
         return REGISTRY.get_sample_value(name, {"model": "dear"}) or 0.0
 
-    model = ObservedModel(ScriptedModel(says("Hello")), [CallPricer("dear", PRICES).observe])
+    model = ScriptedModel(says("Hello"), observers=[CallPricer("dear", PRICES).observe])
     before = counted("ballast_model_cost_total")
-    *_, end = [fragment async for fragment in streamed(model)]
+    *_, end = [fragment async for fragment in model.stream(model_call(), FAR)]
 
     assert isinstance(end, ModelAnswerEnd)
     assert end.cost == Cost(currency="USD", amount=0.00007, saved=0.0)

@@ -6,7 +6,7 @@ from contextlib import aclosing, contextmanager
 import pytest
 
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
-from chat_shell.models.telemetry.observed_model import CallHooks, ObserveCall, ObservedModel
+from chat_shell.models.transport.observing import CallHooks, ObserveCall
 from shared.errors import ModelUnavailable
 from shared.models.events import Cost
 from tests.fakes.model_calls import FAR, model_call
@@ -37,7 +37,7 @@ def noting(name: str, told: list[str]) -> ObserveCall:
 
 
 def stream(told: list[str], *script: ScriptLine) -> AsyncGenerator[ModelFragment]:
-    model = ObservedModel(ScriptedModel(script), [noting("outer", told), noting("inner", told)])
+    model = ScriptedModel(script, observers=[noting("outer", told), noting("inner", told)])
     return model.stream(model_call(), FAR)
 
 
