@@ -1,13 +1,12 @@
 """Calls that a replica of chat_shell refused because it shuts down reach another one, which takes them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
-from typing import cast
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Self, cast
 
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.chat_shell_client.refusals import ReplicaDraining
-from shared.errors import ChatShellUnavailable
+from shared.errors import BallastError, ChatShellUnavailable
 from shared.models.events import ExecutionEvent, ModelCard
 from shared.models.execution import ExecutionRequest
 from shared.models.served_tools import OfferedTools
@@ -16,6 +15,49 @@ from shared.models.single_tools import SingleToolCall, SingleToolResult
 PAUSE_SECONDS = 0.25
 TRIES = 12
 """Enough to make a connection to another replica; a replica that goes is no endpoint any more when it refuses calls."""
+
+
+Batch = tuple[ExecutionEvent, ...]
+
+
+class RetriedStream:
+    """The events of a turn: another stream is opened where one fails before its first event.
+
+    `again` is given the failure, and opens that stream; where it returns None, the failure is raised. Behind the first
+    event the events come from their stream itself.
+    """
+
+    def __init__(
+        self, stream: AsyncIterator[Batch], again: Callable[[BallastError], Awaitable[AsyncIterator[Batch] | None]]
+    ) -> None:
+        self._stream = stream
+        self._again = again
+        self._has_begun = False
+
+    def __aiter__(self) -> Self:
+        """Iterate over batches of events."""
+        return self
+
+    def __anext__(self) -> Awaitable[Batch]:
+        """Return the next events."""
+        return self._stream.__anext__() if self._has_begun else self._first()
+
+    async def aclose(self) -> None:
+        """Cancel the turn."""
+        await cast(AsyncGenerator[Batch], self._stream).aclose()
+
+    async def _first(self) -> Batch:
+        while True:
+            try:
+                first = await anext(self._stream)
+            except BallastError as error:
+                other = await self._again(error)
+                if other is None:
+                    raise
+                self._stream = other
+            else:
+                self._has_begun = True
+                return first
 
 
 class FailoverChatShell:
@@ -28,23 +70,24 @@ class FailoverChatShell:
         self._client = client
         self._sleep = sleep
 
-    async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
+    def execute(self, request: ExecutionRequest) -> RetriedStream:
         """Run a turn on the first replica that takes it; closing the iterator cancels it.
 
         Raises:
             ChatShellUnavailable: no replica takes it, or the connection was lost.
             DeadlineExceeded: the request's deadline passed.
         """
-        for left in reversed(range(TRIES)):
-            try:
-                stream = cast(AsyncGenerator[tuple[ExecutionEvent, ...]], self._client.execute(request))
-                async with aclosing(stream) as batches:
-                    async for batch in batches:
-                        yield batch
-            except ReplicaDraining as refusal:
-                await self._wait_after(refusal, left)
-            else:
-                return
+        left = TRIES
+
+        async def again(error: BallastError) -> AsyncIterator[Batch] | None:
+            nonlocal left
+            if not isinstance(error, ReplicaDraining):
+                return None
+            left -= 1
+            await self._wait_after(error, left)
+            return self._client.execute(request)
+
+        return RetriedStream(self._client.execute(request), again)
 
     async def models(self) -> tuple[ModelCard, ...]:
         """Return the offered models, of which a replica tells until its end."""

@@ -2,7 +2,6 @@
 
 import ssl
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from http import HTTPStatus
 from io import BytesIO
 from typing import Literal
@@ -11,6 +10,7 @@ from urllib.parse import quote
 import aiohttp
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from backend.chat_shell_client.failover import Batch, RetriedStream
 from backend.chat_shell_client.refusals import BROKEN_OFF, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
 from backend.chat_shell_client.sse import SseDecoder
 from shared.clock import Clock
@@ -66,7 +66,7 @@ class HttpChatShell:
             middlewares=request_tracing(),
         )
 
-    async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
+    def execute(self, request: ExecutionRequest) -> RetriedStream:
         """Run a turn; closing the iterator closes the connection, and with it the turn.
 
         Raises:
@@ -74,20 +74,21 @@ class HttpChatShell:
             DeadlineExceeded: the request's deadline passed.
             BallastError: the error with which chat_shell refused the request.
         """
-        try:
-            async with aclosing(self._execute(request)) as batches:
-                async for batch in batches:
-                    yield batch
-        except InvalidRequest as error:
-            if request.limits.hand_back_tokens is None or "limits" not in (error.param or ""):
-                raise
-            # A chat_shell of the release before knows no such limit: without it, the turn runs on in one piece.
-            limits = request.limits.model_copy(update={"hand_back_tokens": None})
-            async with aclosing(self._execute(request.model_copy(update={"limits": limits}))) as batches:
-                async for batch in batches:
-                    yield batch
+        asked = request
 
-    async def _execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
+        async def again(error: BallastError) -> AsyncGenerator[Batch] | None:
+            nonlocal asked
+            is_refused = isinstance(error, InvalidRequest) and "limits" in (error.param or "")
+            if not is_refused or asked.limits.hand_back_tokens is None:
+                return None
+            # A chat_shell of the release before knows no such limit: without it, the turn runs on in one piece.
+            limits = asked.limits.model_copy(update={"hand_back_tokens": None})
+            asked = asked.model_copy(update={"limits": limits})
+            return self._execute(asked)
+
+        return RetriedStream(self._execute(asked), again)
+
+    async def _execute(self, request: ExecutionRequest) -> AsyncGenerator[Batch]:
         left_seconds = remaining_seconds(request.deadline, self._clock.now())
         last: ExecutionEvent | None = None
         try:

@@ -72,7 +72,7 @@ class RequestIds:
             return
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if REQUEST_ID.fullmatch(given) else new_id(IdPrefix.REQUEST)
-        scope.setdefault("state", {})["request_id"] = request_id
+        scope.setdefault("state", {}).update({"request_id": request_id, SEND_ON: send})
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -106,7 +106,7 @@ class AccessLog:
             await self._app(scope, receive, send)
             return
         access = _Access(scope, receive, send)
-        scope.setdefault("state", {})[SEND_ON] = access.send
+        scope["state"][SEND_ON] = access.send
         try:
             await self._app(scope, access.receive, access.send)
         finally:
@@ -119,7 +119,8 @@ class _Access:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope = scope
         self._receive = receive
-        self._send = send
+        self._start = send
+        self._send_on = scope.setdefault("state", {}).get(SEND_ON, send)
         self._began_at = perf_counter()
         self._status = CLIENT_CLOSED_REQUEST
         self._received_bytes = 0
@@ -134,9 +135,10 @@ class _Access:
         if message["type"] == "http.response.start":
             self._status = message["status"]
             requests_total.labels(self._method, route_of(self._scope), self._status).inc()
+            await self._start(message)
         else:
             self._sent_bytes += len(message.get("body", b""))
-        await self._send(message)
+            await self._send_on(message)
 
     def log(self) -> None:
         route = route_of(self._scope)

@@ -8,39 +8,36 @@ from contextlib import contextmanager
 class Wakeups:
     """Wakes all tasks that wait at the moment of a change; a later one waits for the next change.
 
-    A task looks first, and waits without a pause between, so that it misses no change. Readers of events wait
-    once for each delta: a future and a timer of its own take a third of the time of an event within `asyncio.timeout`.
+    A task looks first, and awaits what it is given without a pause between, so that it misses no change. Readers of
+    events wait once for each delta: a future and a timer take a third of the time of an event within `asyncio.timeout`.
     """
 
     def __init__(self) -> None:
-        self._waiting: set[asyncio.Future[bool]] = set()
+        self._waiting: dict[asyncio.Future[bool], asyncio.TimerHandle | None] = {}
 
     def note(self) -> None:
         """Wake all that wait."""
-        waiting, self._waiting = self._waiting, set()
-        for future in waiting:
+        waiting, self._waiting = self._waiting, {}
+        for future, timer in waiting.items():
+            if timer is not None:
+                timer.cancel()
             _settle(future, came=True)
 
-    async def noted(self) -> None:
-        """Wait for the next change."""
-        await self._awaited(asyncio.get_running_loop().create_future())
+    def noted(self) -> asyncio.Future[bool]:
+        """Return what ends with the next change."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting[future] = None
+        return future
 
-    async def noted_within(self, seconds: float) -> bool:
-        """Wait for the next change; return whether it came in time."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[bool] = loop.create_future()
-        timer = loop.call_later(seconds, lambda: _settle(future, came=False))
-        try:
-            return await self._awaited(future)
-        finally:
-            timer.cancel()
+    def noted_within(self, seconds: float) -> asyncio.Future[bool]:
+        """Return what ends with the next change, or after so many seconds, and tells whether a change came in time."""
+        future = self.noted()
+        self._waiting[future] = asyncio.get_running_loop().call_later(seconds, self._give_up, future)
+        return future
 
-    async def _awaited(self, future: asyncio.Future[bool]) -> bool:
-        self._waiting.add(future)
-        try:
-            return await future
-        finally:
-            self._waiting.discard(future)
+    def _give_up(self, future: asyncio.Future[bool]) -> None:
+        del self._waiting[future]
+        _settle(future, came=False)
 
 
 class NamedWakeups:

@@ -80,7 +80,7 @@ class FollowEvents:
             stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
             async with aclosing(stream) as batches:
                 async for batch in batches:
-                    if report := await _lost(rights):
+                    if rights is not None and rights.is_look_due and (report := await rights.lost()):
                         yield _ended_unseen(response, report, newest)
                         return
                     if batch:

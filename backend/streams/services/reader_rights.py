@@ -76,11 +76,16 @@ class ReaderRights:
         if report := await self.lost():
             raise PermissionDenied(report.message)
 
+    @property
+    def is_look_due(self) -> bool:
+        """Whether the rights may have changed by now, or are known to be lost: ask `lost`."""
+        seconds = asyncio.get_running_loop().time() - self._looked_at
+        return self._report is not None or seconds >= self._rights.seconds_between
+
     async def lost(self) -> ErrorReport | None:
         """Return why the reader may read no further, once and for all; None while they may."""
-        now = asyncio.get_running_loop().time()
-        if self._report is None and now - self._looked_at >= self._rights.seconds_between:
-            self._looked_at = now
+        if self._report is None and self.is_look_due:
+            self._looked_at = asyncio.get_running_loop().time()
             is_there = await self._rights.still_there(self._caller, self._response, reads_text=self._reads_text)
             self._report = None if is_there else RIGHTS_LOST
         return self._report

@@ -1,9 +1,9 @@
 """Streaming events to a client as server-sent events, with comments as heartbeats and `[DONE]` at the end."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -11,7 +11,9 @@ from starlette.types import Receive, Scope, Send
 from backend.foundation.http.middleware import SEND_ON, known_error
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_object import ResponseBody
 from shared.errors import BallastError
+from shared.models.values import JsonObject
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = b": keep-alive\n\n"
@@ -22,10 +24,6 @@ HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 """Tell proxies not to cache or buffer frames; the second header is for nginx."""
 
 EventBatches = AsyncGenerator[tuple[LoggedEvent, ...], None]
-Frames = AsyncGenerator[bytes, None]
-Broken = Callable[[BallastError], bytes]
-"""Writes the last frame of a stream that an error ends."""
-
 Answer = TypeVar("Answer")
 Release = Callable[[bool], Awaitable[None]]
 
@@ -34,26 +32,48 @@ async def release_nothing(_has_left: bool) -> None:
     """Do nothing: for streams whose turn does not depend on this reader."""
 
 
+class ApiFormat(Protocol):
+    """The words of one API, for one answer."""
+
+    async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
+        """Return the answer as one object."""
+        ...
+
+    def frames(self, events: Sequence[LoggedEvent]) -> bytes:
+        """Return the frames of server-sent events in which further events of the turn are told; there may be none."""
+        ...
+
+    async def last_frames(self) -> bytes:
+        """Return the frames that follow the last event; `[DONE]` follows them."""
+        ...
+
+    def broken(self, body: ResponseBody, error: BallastError) -> bytes:
+        """Return the last frame of a stream that breaks off with an error; `body` is the response as it was known."""
+        ...
+
+
 class EventStream(Response):
     """A response that ends with its turn or when the client disconnects.
 
-    Where the frames break off with an error, `broken` tells it: whatever happens, `[DONE]` comes last. `release` is
-    awaited when the stream has ended, and told whether that is because the client has left.
+    Where the events of the response `body` break off with an error, a last frame tells it: whatever happens, `[DONE]`
+    comes last. `release` is awaited when the stream has ended, and told whether that is because the client has left.
     """
 
     media_type = "text/event-stream"
 
     def __init__(
         self,
-        frames_to_send: Frames,
-        broken: Broken,
+        batches: EventBatches,
+        api_format: ApiFormat,
+        body: ResponseBody,
         release: Release = release_nothing,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         self.status_code = 200
         self.background = None
-        self._frames = frames_to_send
-        self._broken = broken
+        self._batches = batches
+        self._format = api_format
+        self._body = body
         self._release = release
         self._heartbeat_seconds = heartbeat_seconds
         self._is_idle = False
@@ -79,16 +99,20 @@ class EventStream(Response):
             await send({"type": "http.response.body", "body": DONE, "more_body": False})
 
     async def _write_to_the_end(self, scope: Scope, send: Send) -> None:
-        error = await result_or_error(self._write(send))
-        if isinstance(error, BaseException):
-            body = self._broken(known_error(scope, error))
-            await send({"type": "http.response.body", "body": body, "more_body": True})
+        last = await result_or_error(self._write(send))
+        if isinstance(last, BaseException):
+            last = self._format.broken(self._body, known_error(scope, last))
+        if last:
+            await send({"type": "http.response.body", "body": last, "more_body": True})
 
-    async def _write(self, send: Send) -> None:
-        async with aclosing(self._frames) as ready:
-            async for body in ready:
-                self._is_idle = False
-                await send({"type": "http.response.body", "body": body, "more_body": True})
+    async def _write(self, send: Send) -> bytes:
+        """Write all but the last frames, and return those."""
+        async with aclosing(self._batches) as batches:
+            async for batch in batches:
+                if body := self._format.frames(batch):
+                    self._is_idle = False
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+        return await self._format.last_frames()
 
     async def _beat(self, send: Send) -> None:
         while True:

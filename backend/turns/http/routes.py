@@ -1,8 +1,7 @@
 """The routes of responses, as OpenAI's API defines them."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Literal
 
@@ -17,7 +16,7 @@ from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
-from backend.openai_api.domain.response_events import broken_off_events
+from backend.openai_api.domain.response_events import LoggedEvent, broken_off_events
 from backend.openai_api.domain.response_object import ResponseBody, shown_body, usage_body
 from backend.openai_api.domain.turn_request import TurnRequest, turn_request_cooperatively
 from backend.turns.domain.input_requests import (
@@ -26,7 +25,7 @@ from backend.turns.domain.input_requests import (
     compact_request_cooperatively,
     input_tokens_request_cooperatively,
 )
-from backend.turns.http.event_stream import EventBatches, frames, watched
+from backend.turns.http.event_stream import frames, watched
 from backend.turns.http.refused_early import RESPONSES_PATH
 from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer, read_noting
 from shared.errors import BallastError, InvalidRequest
@@ -60,12 +59,14 @@ class ResponsesFormat:
         """Return the response object."""
         return shown_body(body, with_results=with_results)
 
-    async def frames(self, batches: EventBatches) -> AsyncGenerator[bytes, None]:
-        """Yield the events under their types."""
-        async with aclosing(batches) as events:
-            async for batch in events:
-                self._newest = batch[-1].sequence_number
-                yield frames(batch)
+    def frames(self, events: Sequence[LoggedEvent]) -> bytes:
+        """Return the events under their types."""
+        self._newest = events[-1].sequence_number
+        return frames(events)
+
+    async def last_frames(self) -> bytes:
+        """Return nothing: the terminal event is the last."""
+        return b""
 
     def broken(self, body: ResponseBody, error: BallastError) -> bytes:
         """Return the error as an event."""

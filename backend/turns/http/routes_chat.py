@@ -1,7 +1,6 @@
 """The route of Chat Completions, as OpenAI's API defines it: another way to ask for a turn and to read its answer."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from urllib.parse import quote
 
 import orjson
@@ -14,8 +13,8 @@ from backend.identity.http.caller import OnceDep
 from backend.openai_api.domain.chat_chunks import ChunkProjection
 from backend.openai_api.domain.chat_completion import Addresses, Choice, choices_in, completion_body, failure_in
 from backend.openai_api.domain.chat_request import ChatRequest, ChatTurn, chat_request_cooperatively
+from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import ResponseBody
-from backend.turns.http.event_stream import EventBatches
 from backend.turns.http.refused_early import CHAT_PATH
 from backend.turns.http.turn_answers import DoorDep, TurnEndpoint, described_answers
 from shared.errors import BallastError
@@ -31,6 +30,7 @@ class ChatFormat:
     def __init__(self, door: TurnEndpoint, turn: ChatTurn) -> None:
         self._door = door
         self._turn = turn
+        self._projection = ChunkProjection(includes_usage=turn.chat.includes_usage)
 
     async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
         """Return the `chat.completion`; it has no place for results of searches.
@@ -44,28 +44,21 @@ class ChatFormat:
             raise error_of(failure)
         return completion_body(body, choices, await self._addresses(choices))
 
-    async def frames(self, batches: EventBatches) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks, or those before a failure and the error."""
-        projection = ChunkProjection(includes_usage=self._turn.chat.includes_usage)
-        async with aclosing(batches) as events:
-            async for batch in events:
-                chunks = projection.feed(batch)
-                if projection.choices:
-                    chunks += await self._last_chunks(projection)
-                if chunks:
-                    yield b"".join(map(_frame, chunks))
-        if not projection.choices and projection.failure is not None:
-            yield _frame(self._error(error_of(projection.failure)))
+    def frames(self, events: Sequence[LoggedEvent]) -> bytes:
+        """Return the chunks of what is said."""
+        return b"".join(map(_frame, self._projection.feed(events)))
+
+    async def last_frames(self) -> bytes:
+        """Return the chunks that end the choices, and the error of a turn that failed."""
+        projection = self._projection
+        chunks = projection.finish(await self._addresses(projection.choices)) if projection.choices else []
+        if projection.failure is not None:
+            chunks.append(self._error(error_of(projection.failure)))
+        return b"".join(map(_frame, chunks))
 
     def broken(self, body: ResponseBody, error: BallastError) -> bytes:
         """Return the error in a frame of its own."""
         return _frame(self._error(error))
-
-    async def _last_chunks(self, projection: ChunkProjection) -> list[bytes]:
-        chunks = projection.finish(await self._addresses(projection.choices))
-        if projection.failure is None:
-            return chunks
-        return [*chunks, self._error(error_of(projection.failure))]
 
     def _error(self, error: BallastError) -> bytes:
         self._turn.name_as_given(error)

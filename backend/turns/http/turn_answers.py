@@ -1,10 +1,10 @@
 """Asking for a turn over HTTP and answering it: the same for every API in whose words an answer may be given."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import orjson
 from fastapi import Depends, Request, Response
@@ -28,12 +28,11 @@ from backend.openai_api.domain.response_object import ResponseBody, report_in
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.streams.services.reader_rights import ReaderRights
 from backend.turns.domain.queued_request import AcknowledgedTurn
-from backend.turns.http.event_stream import EventBatches, EventStream, Release, release_nothing, watched
+from backend.turns.http.event_stream import ApiFormat, EventBatches, EventStream, Release, release_nothing, watched
 from backend.turns.services.running_turn import RunningTurn
 from backend.turns.services.use_cases import TurnServices
-from shared.errors import BallastError, InvalidRequest
+from shared.errors import InvalidRequest
 from shared.models.error_reports import error_of
-from shared.models.values import JsonObject
 
 ServicesDep = Annotated[TurnServices, Depends(service_of(TurnServices))]
 READING = "reading"
@@ -53,22 +52,6 @@ async def read_noting(request: Request, services: TurnServices, reading: Reading
     passed_over = services.passed_over()
     request.scope["state"][IGNORED] = passed_over
     return await run_cooperatively(reading(await read_json(request), passed_over))
-
-
-class ApiFormat(Protocol):
-    """The words of one API, for one answer."""
-
-    async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
-        """Return the answer as one object."""
-        ...
-
-    def frames(self, batches: EventBatches) -> AsyncGenerator[bytes, None]:
-        """Yield the frames of server-sent events in which the events of the turn are told; `[DONE]` follows them."""
-        ...
-
-    def broken(self, body: ResponseBody, error: BallastError) -> bytes:
-        """Return the last frame of a stream that breaks off with an error; `body` is the response as it was known."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -147,7 +130,7 @@ class TurnEndpoint:
             batches = self._once_begun(found, after, with_results=with_results)
         else:
             batches = await self._batches(found, after, self._rights(found), with_results=with_results)
-        return EventStream(api_format.frames(batches), partial(api_format.broken, found.body), release)
+        return EventStream(batches, api_format, found.body, release)
 
     def _rights(self, found: StoredResponse, *, reads_text: bool = True) -> ReaderRights:
         return ReaderRights(self.services.rights, self.caller, found, reads_text=reads_text)
@@ -206,7 +189,7 @@ class TurnEndpoint:
         rights = self._rights(running.response)
         batches = self.services.follow(running.response, -1, with_results=running.with_results, rights=rights)
         release = partial(self._release, running, ends_with_client)
-        return EventStream(api_format.frames(batches), partial(api_format.broken, running.response.body), release)
+        return EventStream(batches, api_format, running.response.body, release)
 
     async def _release(self, running: RunningTurn, ends_with_client: bool, has_left: bool) -> None:
         if has_left and ends_with_client and not running.has_ended:

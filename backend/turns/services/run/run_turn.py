@@ -14,7 +14,7 @@ from backend.turns.domain.turn import Turn
 from backend.turns.services.run.checkpoints import CheckpointWriter
 from backend.turns.services.run.execution_reader import ExecutionReader
 from backend.turns.services.run.executions import Executions
-from backend.turns.services.run.turn_writer import TurnWriter
+from backend.turns.services.run.turn_writer import ScannedTurnWriter, TurnWriter
 from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import (
@@ -26,6 +26,7 @@ from shared.errors import (
 )
 from shared.models.error_reports import report_of
 from shared.models.events import Usage
+from shared.models.execution import AccessMode
 from shared.tracing import span_of
 
 MARK_SECONDS = 0.05
@@ -53,7 +54,9 @@ async def run_turn(
     """
     ids = {"ballast.response.id": turn.response.id, "gen_ai.conversation.id": turn.response.conversation_id}
     with span_of("turn", {**ids, "gen_ai.request.model": turn.request.model}) as span:
-        response = await _run(ports, turn, turn_signals, checkpoints, TurnWriter(ports, turn, finish_pauses_seconds))
+        writer_class = TurnWriter if turn.request.knowledge.access_mode is AccessMode.FULL else ScannedTurnWriter
+        writer = writer_class(ports, turn, finish_pauses_seconds)
+        response = await _run(ports, turn, turn_signals, checkpoints, writer)
         span.set({"ballast.outcome": response.status.value if response is not None else "left"})
     return response
 

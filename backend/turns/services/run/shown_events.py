@@ -28,7 +28,7 @@ class ShownEvents:
         """
         if not events:
             return
-        if self._is_stored:
+        if self._is_stored and not self._ports.lease.is_held:
             await self._ports.lease.held()
         try:
             await self._ports.events.append(self._response_id, events)

@@ -52,7 +52,7 @@ from shared.models.events import (
     Usage,
     add_usage,
 )
-from shared.models.execution import AccessMode, ExecutionRequest
+from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.models.values import objects_in
 
@@ -72,8 +72,10 @@ class TurnWriter:
 
     `call_shown` is set when clients get the first of a model call; who waits for it clears it. `taken` is set once
     another process has taken the turn over, `has_entered` when messages of turns that waited have entered.
-    The output of a restricted turn is scanned before anything is written; an unrestricted turn has no scan.
     """
+
+    is_cut = False
+    """Whether the outgoing scan has ended the answer: later events are not written."""
 
     def __init__(
         self, ports: TurnPorts, turn: Turn, finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS
@@ -98,8 +100,6 @@ class TurnWriter:
         self._lapses = self._lapses_checked = ports.lease.lapses
         self._deltas = DeltaMeter(ports.observer, turn.response.created_at)
         self._not_measured: list[ExecutionEvent] = []
-        restricted = turn.request.knowledge.access_mode is not AccessMode.FULL
-        self._scan = OutgoingScan(ports.outgoing, turn.request) if restricted else None
         self._entered = list(turn.begun.entered) if turn.begun is not None else []
         self.ending: Ending | None = None
         self.is_handed_back = False
@@ -112,7 +112,7 @@ class TurnWriter:
     async def open(self) -> None:
         """Append the first events, unless another process has done so."""
         if self._turn.begun is None:
-            await self._append_events(self._projection.start())
+            await self._events.append(self._projection.start())
             self._settled = Settled(self._shown_number, ())
 
     def _prompt(self, request: ExecutionRequest, reset: str | None, last: SentPrompt | None) -> FirstPrompt:
@@ -139,39 +139,12 @@ class TurnWriter:
         return self._is_too_long and not self.has_shown_of_call
 
     @property
-    def is_cut(self) -> bool:
-        """Whether the outgoing scan has ended the answer: later events are not written."""
-        return self._scan is not None and self._scan.cut_for is not None
-
-    @property
     def is_call_stored(self) -> bool:
         """Whether a checkpoint holds something of the model call that runs."""
         return self._checkpointed_number > self._settled.number
 
     async def write(self, batch: Sequence[ExecutionEvent]) -> None:
-        """Write events of chat_shell; a restricted turn writes those that the scan lets through now."""
-        if self._scan is None:
-            await self._write(batch)
-            return
-        was_cut = self.is_cut
-        await self._write(await self._scan.passed(batch))
-        self._observe_cut(was_cut)
-
-    async def write_rest(self) -> None:
-        """Write the events that the scan still holds back, at the end of the stream."""
-        if self._scan is None:
-            return
-        was_cut = self.is_cut
-        await self._write(await self._scan.rest())
-        self._observe_cut(was_cut)
-
-    def _observe_cut(self, was_cut: bool) -> None:
-        if self._scan is not None and self._scan.cut_for is not None and not was_cut:
-            seconds = (self._ports.clock.now() - self._turn.response.created_at).total_seconds()
-            self._ports.observer.answer_cut(self._turn.response, self._scan.cut_for, seconds)
-
-    async def _write(self, batch: Sequence[ExecutionEvent]) -> None:
-        """Write the events for clients first, then the log."""
+        """Write events of chat_shell, for clients first, then for the log."""
         logged: list[LoggedEvent] = []
         settled = self._settled
         for event in coalesce(batch):
@@ -183,7 +156,10 @@ class TurnWriter:
                 self._usage_of_execution = add_usage(self._usage_of_execution, event.usage)
             elif isinstance(event, TurnEnd):
                 self._end_execution(event)
-        await self._append_events(logged)
+        was_shown = self.has_shown_of_call
+        await self._events.append(logged)
+        if self.has_shown_of_call and not was_shown:
+            self.call_shown.set()
         now, has_shown_delta = self._ports.clock.now(), self._deltas.has_begun
         self._deltas.feed(batch, now)
         self._not_measured.extend(event for event in batch if not isinstance(event, DELTAS))
@@ -192,6 +168,9 @@ class TurnWriter:
         entries = self._log.complete_exchange(now)
         if entries:
             await self._append_entries(entries, settled)
+
+    async def write_rest(self) -> None:
+        """Write what is held back at the end of the stream, which is nothing."""
 
     def _end_execution(self, event: TurnEnd) -> None:
         match event:
@@ -221,7 +200,7 @@ class TurnWriter:
         shown = self._projection.compacted()
         settled = Settled(self._projection.last_number, tuple(self._projection.output()))
         await self._append_entries(entries, settled)
-        await self._append_events(shown)
+        await self._events.append(shown)
 
     @property
     def may_go_on(self) -> bool:
@@ -264,8 +243,6 @@ class TurnWriter:
         self._usage_of_execution = Usage()
         self._log.begin_epoch(request.epoch, len(self.log))
         self._calls.go_on(self._prompt(request, reset, None))
-        if self._scan is not None:
-            self._scan.hear(request.knowledge.user_words)
 
     def new_checkpoint(self) -> Checkpoint | None:
         """Return the output so far, None where it is stored already.
@@ -334,14 +311,6 @@ class TurnWriter:
         is_void = any(entry.kind is EntryKind.VOID for entry in entries)
         return made.model_copy(update={"sent": None}) if is_void else made
 
-    async def _append_events(self, events: list[LoggedEvent]) -> None:
-        if not events:
-            return
-        before = self._shown_number
-        await self._events.append(events)
-        if self._shown_number > self._settled.number >= before:
-            self.call_shown.set()
-
     async def _append_entries(self, entries: Sequence[Entry], settled: Settled) -> None:
         self.log.extend(entries)
         if self._turn.is_stored:
@@ -381,3 +350,33 @@ class TurnWriter:
         if begun.drifted_at is not None:
             response = self._turn.response
             self._ports.observer.prompt_drifted(response, begun.call.call, begun.drifted_at)
+
+
+class ScannedTurnWriter(TurnWriter):
+    """Writes a restricted turn, whose output is scanned before anything of it is written."""
+
+    def __init__(
+        self, ports: TurnPorts, turn: Turn, finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS
+    ) -> None:
+        super().__init__(ports, turn, finish_pauses_seconds)
+        self._scan = OutgoingScan(ports.outgoing, turn.request)
+
+    async def write(self, batch: Sequence[ExecutionEvent]) -> None:
+        """Write the events that the scan lets through now."""
+        await self._write_passed(await self._scan.passed(batch))
+
+    async def write_rest(self) -> None:
+        """Write the events that the scan still holds back, at the end of the stream."""
+        await self._write_passed(await self._scan.rest())
+
+    def go_on(self, request: ExecutionRequest, reset: str | None) -> None:
+        """Write what a further request brings forth; what its user has written are their own words."""
+        super().go_on(request, reset)
+        self._scan.hear(request.knowledge.user_words)
+
+    async def _write_passed(self, passed: Sequence[ExecutionEvent]) -> None:
+        await super().write(passed)
+        if self._scan.cut_for is not None and not self.is_cut:
+            self.is_cut = True
+            seconds = (self._ports.clock.now() - self._turn.response.created_at).total_seconds()
+            self._ports.observer.answer_cut(self._turn.response, self._scan.cut_for, seconds)

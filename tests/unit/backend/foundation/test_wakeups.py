@@ -7,11 +7,15 @@ from backend.foundation.services.wakeups import Wakeups
 AGES_SECONDS = 600.0
 
 
+async def awaited(change: asyncio.Future[bool]) -> bool:
+    return await change
+
+
 async def test_a_change_wakes_all_that_wait():
     wakeups = Wakeups()
     async with asyncio.TaskGroup() as group:
-        waiting = [group.create_task(wakeups.noted_within(AGES_SECONDS)) for _ in range(3)]
-        unbounded = group.create_task(wakeups.noted())
+        waiting = [group.create_task(awaited(wakeups.noted_within(AGES_SECONDS))) for _ in range(3)]
+        unbounded = group.create_task(awaited(wakeups.noted()))
         await asyncio.sleep(0)
         wakeups.note()
     assert [task.result() for task in waiting] == [True, True, True]
@@ -27,7 +31,7 @@ async def test_a_change_before_does_not_count():
 async def test_who_gave_up_or_was_cancelled_is_not_woken():
     wakeups = Wakeups()
     assert not await wakeups.noted_within(0.0)
-    cancelled = asyncio.create_task(wakeups.noted_within(AGES_SECONDS))
+    cancelled = asyncio.create_task(awaited(wakeups.noted_within(AGES_SECONDS)))
     await asyncio.sleep(0)
     cancelled.cancel()
     await asyncio.wait({cancelled})
@@ -37,7 +41,7 @@ async def test_who_gave_up_or_was_cancelled_is_not_woken():
 
 async def test_who_is_cancelled_behind_the_change_is_cancelled():
     wakeups = Wakeups()
-    waiting = asyncio.create_task(wakeups.noted_within(AGES_SECONDS))
+    waiting = asyncio.create_task(awaited(wakeups.noted_within(AGES_SECONDS)))
     await asyncio.sleep(0)
     waiting.cancel()
     wakeups.note()

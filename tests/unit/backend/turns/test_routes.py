@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, MutableMapping
-from functools import partial
 from typing import Any, cast
 
 import orjson
@@ -208,9 +207,7 @@ async def test_silence_is_filled_with_comments() -> None:
             gate.set()
 
     async with asyncio.timeout(PATIENCE_SECONDS):
-        api_format = ResponsesFormat()
-        broken = partial(api_format.broken, {})
-        await EventStream(api_format.frames(batches()), broken, heartbeat_seconds=0.001)({}, receive, send)
+        await EventStream(batches(), ResponsesFormat(), {}, heartbeat_seconds=0.001)({}, receive, send)
     body = b"".join(sent)
     assert body.startswith(b": keep-alive\n\n")
     assert body.endswith(b"event: a\ndata: {}\n\nevent: b\ndata: 1\n\ndata: [DONE]\n\n")

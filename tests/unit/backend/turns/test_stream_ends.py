@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, MutableMapping
-from functools import partial
 from typing import Any, cast
 
 import orjson
@@ -49,8 +48,7 @@ async def sent_by(api_format: ApiFormat, batches: EventBatches, body: Any) -> by
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message.get("body", b""))
 
-    stream = EventStream(api_format.frames(batches), partial(api_format.broken, body))
-    await stream({"type": "http", "method": "POST"}, receive, send)
+    await EventStream(batches, api_format, body)({"type": "http", "method": "POST"}, receive, send)
     return b"".join(sent)
 
 
