@@ -58,6 +58,7 @@ class Reply(_Value):
     fault: Fault = Fault.NONE
     fault_after: int | None = None
     hold_after: int | None = None
+    holds: bool = False
     repeat: bool = False
 
 

@@ -205,7 +205,7 @@ class FakeModelServer:
 
     async def _send_deltas(self, deltas: list[bytes], reply: Reply, connection: Connection) -> None:
         for start in range(0, len(deltas), reply.frames_per_write):
-            if reply.hold_after == start:
+            if reply.holds or reply.hold_after == start:
                 await self._hold()
             await connection.send_chunk(b"".join(deltas[start : start + reply.frames_per_write]))
             if reply.pause_seconds:
