@@ -51,8 +51,7 @@ DEADLINE_GRACE_SECONDS = 5.0
 LONGEST_TIMEOUT_SECONDS = 86_400.0
 """gRPC limits a timeout to 27,000 hours, an earlier deadline than ours; a call with a longer timeout has none."""
 
-LIST_MODELS_TIMEOUT_SECONDS = 5.0
-LIST_TOOLS_TIMEOUT_SECONDS = 5.0
+LIST_TIMEOUT_SECONDS = 5.0
 
 RECONNECT_SECONDS = 1.5
 """Longer than the longest pause between attempts to connect: a restarted replica is found before a call fails."""
@@ -148,7 +147,7 @@ class GrpcChatShell:
                 answer = await connection.stub.ListModels(
                     chat_shell_pb2.ListModelsRequest(),
                     metadata=self._metadata_for(0),
-                    timeout=LIST_MODELS_TIMEOUT_SECONDS,
+                    timeout=LIST_TIMEOUT_SECONDS,
                 )
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
@@ -165,7 +164,7 @@ class GrpcChatShell:
         asked, metadata = chat_shell_pb2.ListToolsRequest(), self._metadata_for(0)
         try:
             async with self._connected() as connection:
-                answer = await connection.stub.ListTools(asked, metadata=metadata, timeout=LIST_TOOLS_TIMEOUT_SECONDS)
+                answer = await connection.stub.ListTools(asked, metadata=metadata, timeout=LIST_TIMEOUT_SECONDS)
             return offered_from_proto(answer)
         except InvalidRequest as error:
             raise ChatShellUnavailable("The model runner sent what is no list of tools.") from error

@@ -12,7 +12,6 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from backend.chat_shell_client.failover import Batch, RetriedStream
 from backend.chat_shell_client.refusals import BROKEN_OFF, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
-from backend.chat_shell_client.sse import SseDecoder
 from shared.clock import Clock
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, PayloadTooLarge
 from shared.models.events import (
@@ -29,6 +28,7 @@ from shared.models.openai_converter import OpenAIRequestConverter
 from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult, call_to_body
 from shared.models.values import JsonObject
+from shared.server_sent_events import EventDecoder
 from shared.tracing import request_tracing
 
 DEADLINE_GRACE_SECONDS = 5.0
@@ -38,8 +38,7 @@ CONNECT_TIMEOUT_SECONDS = 5.0
 SILENCE_TIMEOUT_SECONDS = 45.0
 """Three intervals of chat_shell's heartbeat."""
 
-LIST_MODELS_TIMEOUT_SECONDS = 5.0
-LIST_TOOLS_TIMEOUT_SECONDS = 5.0
+LIST_TIMEOUT_SECONDS = 5.0
 MAX_REFUSAL_BYTES = 65_536
 DONE = b"[DONE]"
 EVENTS: TypeAdapter[ExecutionEvent] = TypeAdapter(ExecutionEvent)
@@ -99,7 +98,8 @@ class HttpChatShell:
                 timeout=_timeout(left_seconds + DEADLINE_GRACE_SECONDS),
             ) as response:
                 await _raise_refusal(response)
-                decoder = SseDecoder(self._max_message_bytes)
+                too_long = ChatShellUnavailable("The model runner sent an event without an end.")
+                decoder = EventDecoder(self._max_message_bytes, too_long)
                 async for piece in response.content.iter_any():
                     if ready := _decode_all(decoder.feed(piece)):
                         last = ready[-1]
@@ -118,7 +118,7 @@ class HttpChatShell:
         """
         try:
             async with self._session.get(
-                f"{self._base_url}/v1/models", timeout=_timeout(LIST_MODELS_TIMEOUT_SECONDS)
+                f"{self._base_url}/v1/models", timeout=_timeout(LIST_TIMEOUT_SECONDS)
             ) as response:
                 await _raise_refusal(response)
                 body = await response.read()
@@ -137,7 +137,7 @@ class HttpChatShell:
         """
         try:
             async with self._session.get(
-                f"{self._base_url}/v1/tools", timeout=_timeout(LIST_TOOLS_TIMEOUT_SECONDS)
+                f"{self._base_url}/v1/tools", timeout=_timeout(LIST_TIMEOUT_SECONDS)
             ) as response:
                 if response.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
                     return NO_TOOLS

@@ -81,7 +81,7 @@ class FollowEvents:
             async with aclosing(stream) as batches:
                 async for batch in batches:
                     if rights is not None and rights.is_look_due and (report := await rights.lost()):
-                        yield _ended_unseen(response, report, newest)
+                        yield broken_off_events(response.body, report, newest)
                         return
                     if batch:
                         newest = batch[-1].sequence_number
@@ -92,7 +92,7 @@ class FollowEvents:
                         break
         rest = await self._rest(response, (after, newest), with_results=with_results)
         if report := await _lost(rights):
-            yield _ended_unseen(response, report, newest)
+            yield broken_off_events(response.body, report, newest)
         elif rest:
             yield rest
 
@@ -155,7 +155,7 @@ class FollowEvents:
         `shown` reduces the stored response to what this reader may see.
         """
         if report := await _lost(rights):
-            yield _ended_unseen(response, report, after)
+            yield broken_off_events(response.body, report, after)
             return
         first, *_ = _rebuilt_events(response, with_results=False)
         if first.sequence_number > after:
@@ -165,7 +165,7 @@ class FollowEvents:
                 async for _ in batches:
                     """The events are awaited and not passed on."""
         if report := await _lost(rights):
-            yield _ended_unseen(response, report, after)
+            yield broken_off_events(response.body, report, after)
             return
         ended = await shown(await self._turns.find(response.id) or response)
         _, *last = _rebuilt_events(ended, with_results=False)
@@ -235,11 +235,6 @@ class FollowEvents:
 
 async def _lost(rights: ReaderRights | None) -> ErrorReport | None:
     return await rights.lost() if rights is not None else None
-
-
-def _ended_unseen(response: StoredResponse, report: ErrorReport, newest: int) -> EventBatch:
-    """Build the end of a stream for a reader who may read no further."""
-    return broken_off_events(response.body, report, newest)
 
 
 def _rebuilt_events(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:

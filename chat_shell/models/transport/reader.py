@@ -4,8 +4,11 @@ from collections.abc import Iterable
 
 from chat_shell.models.ports import ModelFragment
 from chat_shell.models.transport.assembling import FrameAssembler
-from chat_shell.models.transport.sse import MAX_EVENT_BYTES, EventDecoder
 from shared.errors import ModelProtocolViolated, ModelStreamCut
+from shared.server_sent_events import EventDecoder
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+"""Far longer than any real frame."""
 
 
 class AnswerReader:
@@ -16,7 +19,8 @@ class AnswerReader:
 
     def __init__(self, assembler: FrameAssembler) -> None:
         self._assembler = assembler
-        self._events = EventDecoder()
+        too_long = ModelProtocolViolated("the model's provider sent a frame without an end")
+        self._events = EventDecoder(MAX_EVENT_BYTES, too_long)
         self._whole: bytearray | None = None
         self._started = False
 

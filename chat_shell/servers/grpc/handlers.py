@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import structlog
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from grpc import (
     GenericRpcHandler,
     StatusCode,
@@ -25,8 +25,6 @@ from chat_shell.turns.services.turn_service import TurnService
 from protos.execution.v1 import chat_shell_pb2, request_pb2
 from shared.errors import BallastError, InternalError, InvalidRequest
 from shared.models.events import NEWER_EVENTS_HEADER, ExecutionEvent, FunctionCallDelta
-from shared.models.execution import ExecutionRequest
-from shared.models.single_tools import SingleToolCall
 from shared.tracing import TRACEPARENT, SpanKind, is_tracing, span_of
 from shared.wire import (
     card_to_proto,
@@ -43,6 +41,7 @@ SHORT_BYTES = 262_144
 """A longer request is decoded in a thread: one of 60 MB takes 40 ms in protobuf and up to 400 ms to become a value."""
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Message)
 Context = ServicerContext[bytes, bytes]
 Answer = Callable[[bytes, Context], Awaitable[T]]
 
@@ -73,7 +72,7 @@ class ChatShellHandlers:
         check_announced(len(body))
         with self._bounds.hold() as held:
             held.grow(len(body))
-            decoded = await _decoded(_decode, body)
+            decoded = await _decoded(request_pb2.ExecutionRequest, request_from_proto, body)
             release_place()
             request = self._turns.bring_forward(decoded, context.time_remaining())
             knows_newer = _metadata_of(context, NEWER_EVENTS_HEADER) is not None
@@ -101,7 +100,7 @@ class ChatShellHandlers:
         check_announced(len(body))
         with self._bounds.hold() as held:
             held.grow(len(body))
-            call = await _decoded(_decode_call, body)
+            call = await _decoded(chat_shell_pb2.RunToolRequest, tool_call_from_proto, body)
             release_place()
             turn = self._turns.bring_forward(call.turn, context.time_remaining())
             result = await self._turns.run_tool(call.model_copy(update={"turn": turn}))
@@ -148,22 +147,14 @@ def _refusal_of(error: BallastError) -> tuple[StatusCode, str, tuple[tuple[str, 
     return grpc_status(error), error.message, trailers_of(error)
 
 
-async def _decoded(decode: Callable[[bytes], T], body: bytes) -> T:
-    return await asyncio.to_thread(decode, body) if len(body) > SHORT_BYTES else decode(body)
+async def _decoded(kind: type[M], convert: Callable[[M], T], body: bytes) -> T:
+    def decode() -> T:
+        try:
+            return convert(kind.FromString(body))
+        except DecodeError as error:
+            raise InvalidRequest(f"The request is no {kind.DESCRIPTOR.full_name} in valid UTF-8.") from error
 
-
-def _decode_call(body: bytes) -> SingleToolCall:
-    try:
-        return tool_call_from_proto(chat_shell_pb2.RunToolRequest.FromString(body))
-    except DecodeError as error:
-        raise InvalidRequest("The request is no execution.v1.RunToolRequest in valid UTF-8.") from error
-
-
-def _decode(body: bytes) -> ExecutionRequest:
-    try:
-        return request_from_proto(request_pb2.ExecutionRequest.FromString(body))
-    except DecodeError as error:
-        raise InvalidRequest("The request is no execution.v1.ExecutionRequest in valid UTF-8.") from error
+    return await asyncio.to_thread(decode) if len(body) > SHORT_BYTES else decode()
 
 
 def _encode(event: ExecutionEvent) -> bytes:

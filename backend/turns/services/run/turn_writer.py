@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
@@ -355,11 +356,9 @@ class TurnWriter:
 class ScannedTurnWriter(TurnWriter):
     """Writes a restricted turn, whose output is scanned before anything of it is written."""
 
-    def __init__(
-        self, ports: TurnPorts, turn: Turn, finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS
-    ) -> None:
-        super().__init__(ports, turn, finish_pauses_seconds)
-        self._scan = OutgoingScan(ports.outgoing, turn.request)
+    @cached_property
+    def _scan(self) -> OutgoingScan:
+        return OutgoingScan(self._ports.outgoing, self._turn.request)
 
     async def write(self, batch: Sequence[ExecutionEvent]) -> None:
         """Write the events that the scan lets through now."""

@@ -1,20 +1,19 @@
 """Decode server-sent events incrementally (WHATWG HTML, section 9.2)."""
 
-from shared.errors import ModelProtocolViolated
-
-MAX_EVENT_BYTES = 8 * 1024 * 1024
-"""Far longer than any real frame; the limit keeps an endless line from filling the memory."""
+from shared.errors import BallastError
 
 
 class EventDecoder:
     """Takes received bytes, however they are split, and returns the `data` of each complete event.
 
     Comments and the fields `event`, `id` and `retry` are ignored. A field named `error`, which some servers send in
-    place of `data`, is handed on as a payload with that one key.
+    place of `data`, is handed on as a payload with that one key. `too_long` is raised for an event of more than
+    `max_event_bytes`: an endless one must not fill the memory.
     """
 
-    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(self, max_event_bytes: int, too_long: BallastError) -> None:
         self._max_event_bytes = max_event_bytes
+        self._too_long = too_long
         self._partial: list[bytes] = []
         self._partial_bytes = 0
         self._payload: list[bytes] = []
@@ -23,11 +22,7 @@ class EventDecoder:
         self._at_start = True
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Take bytes and return the payloads they completed.
-
-        Raises:
-            ModelProtocolViolated: an event is longer than allowed.
-        """
+        """Take bytes and return the payloads they completed."""
         received = self._without_half_a_line_end(received)
         if b"\n" not in received and b"\r" not in received:
             self._keep(received)
@@ -60,7 +55,7 @@ class EventDecoder:
 
     def _check_size(self) -> None:
         if self._partial_bytes + self._payload_bytes > self._max_event_bytes:
-            raise ModelProtocolViolated("the model's provider sent a frame without an end")
+            raise self._too_long
 
     def _events(self, lines: list[bytes]) -> list[bytes]:
         events: list[bytes] = []

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.models.transport.sse import EventDecoder
 from shared.errors import ModelProtocolViolated
+from shared.server_sent_events import EventDecoder
+
+LIMIT = 1_000
 
 STREAM = (
-    b": hello\r\n\r\n"
+    b"\xef\xbb\xbf: hello\r\n\r\n"
     b"event: message\r\nid: 7\r\ndata: one\r\n\r\n"
     b"retry: 10\n\n"
     b"data:two\n\n"
@@ -24,7 +26,7 @@ PAYLOADS = [b"one", b"two", b"drei, \xe4\xb8\x89", b"a\nb", b"bare\nreturn", b""
 
 
 def decoded(pieces: list[bytes]) -> list[bytes]:
-    decoder = EventDecoder()
+    decoder = EventDecoder(LIMIT, ModelProtocolViolated("too long"))
     return [payload for piece in pieces for payload in decoder.feed(piece)] + decoder.flush()
 
 
@@ -54,9 +56,19 @@ def test_a_field_named_error_is_a_payload():
     assert decoded([b'data: x\n\nerror: {"code": 500}\n\n']) == [b"x", b'{"error": {"code": 500}}']
 
 
-@pytest.mark.parametrize("piece", [b"x" * 60, b"data: " + b"x" * 20 + b"\n"])
-def test_an_event_without_an_end(piece: bytes):
-    decoder = EventDecoder(max_event_bytes=100)
+def test_events_that_follow_each_other_are_each_within_the_limit():
+    assert len(decoded([b"data: " + b"x" * 600 + b"\n\n"] * 5)) == 5
+
+
+def test_an_event_in_many_pieces_is_within_the_limit():
+    assert decoded([b"data: ", *[b"x"] * 900, b"\n", b"\n"]) == [b"x" * 900]
+
+
+def test_comments_are_not_kept():
+    assert decoded([b": heartbeat\n"] * 1_000) == []
+
+
+@pytest.mark.parametrize("piece", [b"data: " + b"x" * 600, b"data: " + b"x" * 600 + b"\n", b": " + b"x" * 600])
+def test_an_event_without_an_end_does_not_fill_the_memory(piece: bytes):
     with pytest.raises(ModelProtocolViolated):
-        for _ in range(10):
-            decoder.feed(piece)
+        decoded([piece] * 3)
