@@ -24,17 +24,19 @@ class EventDecoder:
     def feed(self, received: bytes) -> list[bytes]:
         """Take bytes and return the payloads they completed."""
         received = self._without_half_a_line_end(received)
-        if b"\n" not in received and b"\r" not in received:
-            self._keep(received)
-            return []
-        if self._partial:
-            received = b"".join(self._partial) + received
+        events: list[bytes] = []
+        if b"\n" in received or b"\r" in received:
+            lines = b"".join([*self._partial, received]).splitlines()
             self._partial.clear()
             self._partial_bytes = 0
-        lines = received.splitlines()
-        if not received.endswith((b"\n", b"\r")):
-            self._keep(lines.pop())
-        return self._events(lines)
+            received = b"" if received.endswith((b"\n", b"\r")) else lines.pop()
+            events = self._events(lines)
+        if received:
+            self._partial.append(received)
+            self._partial_bytes += len(received)
+        if self._partial_bytes + self._payload_bytes > self._max_event_bytes:
+            raise self._too_long
+        return events
 
     def flush(self) -> list[bytes]:
         """Return the last event once the stream has ended, even where its final line ends are missing."""
@@ -47,15 +49,6 @@ class EventDecoder:
         if received.endswith(b"\r"):
             self._after_carriage_return = True
         return received
-
-    def _keep(self, piece: bytes) -> None:
-        self._partial.append(piece)
-        self._partial_bytes += len(piece)
-        self._check_size()
-
-    def _check_size(self) -> None:
-        if self._partial_bytes + self._payload_bytes > self._max_event_bytes:
-            raise self._too_long
 
     def _events(self, lines: list[bytes]) -> list[bytes]:
         events: list[bytes] = []
@@ -75,7 +68,6 @@ class EventDecoder:
         self._at_start = False
         self._payload.append(value)
         self._payload_bytes += len(value)
-        self._check_size()
 
     def _take_rare(self, line: bytes) -> None:
         if self._at_start and line.startswith(b"\xef\xbb\xbfdata:"):

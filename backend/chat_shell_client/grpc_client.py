@@ -142,13 +142,10 @@ class GrpcChatShell:
         Raises:
             ChatShellUnavailable: no connection. Retryable.
         """
+        asked, metadata = chat_shell_pb2.ListModelsRequest(), self._metadata_for(0)
         try:
             async with self._connected() as connection:
-                answer = await connection.stub.ListModels(
-                    chat_shell_pb2.ListModelsRequest(),
-                    metadata=self._metadata_for(0),
-                    timeout=LIST_TIMEOUT_SECONDS,
-                )
+                answer = await connection.stub.ListModels(asked, metadata=metadata, timeout=LIST_TIMEOUT_SECONDS)
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise ChatShellUnavailable("The model runner did not answer in time.") from error

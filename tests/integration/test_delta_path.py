@@ -28,8 +28,8 @@ from shared.retries import RetryPolicy
 from tests.fakes.certificates import no_certificates
 from tests.fakes.chat_shell_runner import ScriptedRunner, ScriptedTool, saying
 from tests.fakes.chat_shell_servers import MAX_BYTES, SERVICE_TOKEN, Shell, serve_grpc
-from tests.fakes.http_door import FakeHouse
-from tests.fakes.knowledge_shelf import KnowledgeShelf
+from tests.fakes.http_api import FakeHouse
+from tests.fakes.knowledge_in_memory import KnowledgeInMemory
 from tests.fakes.model_scripted import RecordingObserver
 from tests.fakes.model_server import FakeModelServer, Reply
 from tests.fakes.openai_house import ADA, TurnHouse
@@ -76,7 +76,7 @@ class Hops:
 
 @asynccontextmanager
 async def chat_shell_calling(base_url: str, clock: Clock) -> AsyncGenerator[str]:
-    knowledge, observer = build_knowledge_tools(KnowledgeShelf(), ScriptedSummaries()), RecordingObserver()
+    knowledge, observer = build_knowledge_tools(KnowledgeInMemory(), ScriptedSummaries()), RecordingObserver()
     opening = partial(TurnToolbox, Toolbox(knowledge, clock, observer, FOREVER_SECONDS), MAX_BYTES)
     async with open_session() as session:
         models = build_models((ModelEntry(name="fake-model", base_url=base_url),), session, clock)

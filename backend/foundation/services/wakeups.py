@@ -21,7 +21,8 @@ class Wakeups:
         for future, timer in waiting.items():
             if timer is not None:
                 timer.cancel()
-            _settle(future, came=True)
+            if not future.done():
+                future.set_result(True)
 
     def noted(self) -> asyncio.Future[bool]:
         """Return what ends with the next change."""
@@ -37,7 +38,8 @@ class Wakeups:
 
     def _give_up(self, future: asyncio.Future[bool]) -> None:
         del self._waiting[future]
-        _settle(future, came=False)
+        if not future.done():
+            future.set_result(False)
 
 
 class NamedWakeups:
@@ -70,8 +72,3 @@ class NamedWakeups:
         for future in self._waiting.get(name, ()):
             if not future.done():
                 future.set_result(name)
-
-
-def _settle(future: asyncio.Future[bool], *, came: bool) -> None:
-    if not future.done():
-        future.set_result(came)

@@ -43,6 +43,7 @@ class Patience:
 class StreamReader:
     """Reads the events of a response above a number.
 
+    `has_answer` says whether none came although Redis answers: not where it is away, or this process has some to write.
     Events of a turn of this process come from the memory of its writer, which has them once Redis has them; what is
     no longer there, and all events of other processes, are read from Redis.
     """
@@ -57,12 +58,7 @@ class StreamReader:
         self._own = own
         self._patience = patience
         self._has_ended = False
-        self._has_answer = True
-
-    @property
-    def has_answer(self) -> bool:
-        """Whether none came although Redis answers: not where it is away, or this process has some to write."""
-        return self._has_answer
+        self.has_answer = True
 
     async def next_events(self) -> Events | None:
         """Return the next events, none where none came within `SILENCE_SECONDS`; None at the end of the stream.
@@ -87,7 +83,7 @@ class StreamReader:
             self._cursor = entry_id(self._after)
             return ()
         if events or not writer.is_over:
-            self._has_answer = not writer.must_write
+            self.has_answer = not writer.must_write
             return events
         if writer.failure is not None:
             raise writer.failure.with_traceback(None)
@@ -103,10 +99,10 @@ class StreamReader:
         except (Unavailable, TimeoutError):
             self._patience.note_silence()
             await asyncio.sleep(_PAUSE_SECONDS)
-            self._has_answer = False
+            self.has_answer = False
             return ()
         self._patience.note_answer()
-        self._has_answer = True
+        self.has_answer = True
         if was_dropped:
             return None
         if not is_kept:

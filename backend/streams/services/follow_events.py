@@ -214,10 +214,9 @@ class FollowEvents:
 
     async def _is_readable(self, response: StoredResponse) -> bool:
         """Whether a turn has events or has ended; while the event log cannot tell, it has none."""
-        try:
+        with suppress(Unavailable):
             return await self._events.exists(response.id) or await self._has_ended(response)
-        except Unavailable:
-            return False
+        return False
 
     async def _has_ended(self, response: StoredResponse) -> bool:
         """Whether the end of the turn is stored; while the database cannot tell, it is not.

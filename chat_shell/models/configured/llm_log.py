@@ -1,5 +1,6 @@
 """Log whole requests and answers of models, where the operator has switched it on; neither is changed."""
 
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,19 +41,13 @@ def log_request(call: ModelCall, body: bytes) -> None:
 class _Answer:
     """The received part of an answer."""
 
-    text: list[str] = field(default_factory=list[str])
-    reasoning: list[str] = field(default_factory=list[str])
-    refusal: list[str] = field(default_factory=list[str])
+    said: dict[type, list[str]] = field(default_factory=lambda: defaultdict(list))
     end: ModelAnswerEnd | None = None
 
     def record(self, fragment: ModelFragment) -> None:
         """Add a fragment."""
-        if isinstance(fragment, ReasoningFragment):
-            self.reasoning.append(fragment.text)
-        elif isinstance(fragment, RefusalFragment):
-            self.refusal.append(fragment.text)
-        elif isinstance(fragment, TextFragment):
-            self.text.append(fragment.text)
+        if isinstance(fragment, TextFragment | ReasoningFragment | RefusalFragment):
+            self.said[type(fragment)].append(fragment.text)
 
     def record_end(self, end: ModelAnswerEnd) -> ModelAnswerEnd:
         """Add the end."""
@@ -61,9 +56,9 @@ class _Answer:
 
     def fields(self) -> dict[str, object]:
         """Return the fields of the log line; reasoning and refusal only where the model gave any."""
-        found: dict[str, object] = {"text": "".join(self.text)}
-        for name, pieces in (("reasoning", self.reasoning), ("refusal", self.refusal)):
-            if text := "".join(pieces):
+        found: dict[str, object] = {"text": "".join(self.said[TextFragment])}
+        for name, kind in (("reasoning", ReasoningFragment), ("refusal", RefusalFragment)):
+            if text := "".join(self.said[kind]):
                 found[name] = text
         if self.end is not None:
             found["tool_calls"] = [call.model_dump() for call in self.end.tool_calls]

@@ -59,19 +59,15 @@ class TurnResponse(Response):
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             async with self._turns.open(self._request) as events:
-                first = await events.take()
+                ready = await events.take()
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                await self._send_frames(first, events, send)
+                while ready:
+                    await _send_body(send, b"".join(map(self._frame_of, ready)))
+                    ready = await self._next(events, send)
+                await _send_body(send, DONE)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         except BallastError as error:
             await error_response(error)(scope, receive, send)
-
-    async def _send_frames(self, first: Sequence[ExecutionEvent], events: EventBuffer, send: Send) -> None:
-        ready = first
-        while ready:
-            await _send_body(send, b"".join(map(self._frame_of, ready)))
-            ready = await self._next(events, send)
-        await _send_body(send, DONE)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _next(self, events: EventBuffer, send: Send) -> Sequence[ExecutionEvent]:
         while True:

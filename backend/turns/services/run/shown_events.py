@@ -57,24 +57,18 @@ class ShownEvents:
             self._ports.events.leave(self._response_id)
             return stored
         try:
-            await self._append_last(last_events)
+            # where earlier events were lost, readers use the stored response
+            if last_events[0].sequence_number == self.newest + 1:
+                with suppress(Conflict):
+                    await self.append(last_events)
         finally:
             await self._close()
         return stored
 
-    async def _append_last(self, events: Sequence[LoggedEvent]) -> None:
-        """Append the last events, unless earlier ones were lost: readers then use the stored response."""
-        if events[0].sequence_number != self.newest + 1:
-            return
-        with suppress(Conflict):
-            await self.append(events)
-
     async def _close(self) -> None:
         """Close the event log; where it cannot be reached, readers use the stored response."""
-        try:
+        with suppress(Conflict, Unavailable):
             await self._ports.events.close(self._response_id)
-        except (Conflict, Unavailable):
-            return
 
 
 async def _stored_end(ports: TurnPorts, ended: FinishedTurn, pauses_seconds: Sequence[float]) -> StoredResponse | None:

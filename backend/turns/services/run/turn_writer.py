@@ -30,7 +30,7 @@ from backend.openai_api.domain.response_object import (
 )
 from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.prompt.domain.execution_request import unlogged_messages
-from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
+from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt, SummaryCall
 from backend.prompt.domain.turn_entries import with_entered
 from backend.restricted.services.outgoing_scan import OutgoingScan
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS, retry_while_unavailable
@@ -114,7 +114,7 @@ class TurnWriter:
         """Append the first events, unless another process has done so."""
         if self._turn.begun is None:
             await self._events.append(self._projection.start())
-            self._settled = Settled(self._shown_number, ())
+            self._settled = Settled(self._events.newest, ())
 
     def _prompt(self, request: ExecutionRequest, reset: str | None, last: SentPrompt | None) -> FirstPrompt:
         epoch, tail = self._turn.epoch, unlogged_messages(self._turn.record, self.log, request)
@@ -126,13 +126,9 @@ class TurnWriter:
         return self._turn.response.id
 
     @property
-    def _shown_number(self) -> int:
-        return self._events.newest
-
-    @property
     def has_shown_of_call(self) -> bool:
         """Whether clients have got anything of the model call that runs, or of its tools."""
-        return self._shown_number > self._settled.number
+        return self._events.newest > self._settled.number
 
     @property
     def is_overflowed(self) -> bool:
@@ -252,11 +248,11 @@ class TurnWriter:
         """
         self._measure_calls()
         calls = self._calls.unstored_calls(self._stored_length)
-        is_new = self._shown_number != self._checkpointed_number or self._lapses_checked != self._ports.lease.lapses
+        is_new = self._events.newest != self._checkpointed_number or self._lapses_checked != self._ports.lease.lapses
         if not self._turn.is_stored or not (is_new or calls.calls):
             return None
         self._lapses = self._ports.lease.lapses
-        return Checkpoint(self._turn.response.hold, self._projection.output(), self._shown_number, calls)
+        return Checkpoint(self._turn.response.hold, self._projection.output(), self._events.newest, calls)
 
     def note_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Note that a checkpoint was stored."""
@@ -343,14 +339,11 @@ class TurnWriter:
         events, self._not_measured = self._not_measured, []
         for event in events:
             begun = self._calls.feed(event)
-            if begun is not None:
-                self._observe_call(begun)
-
-    def _observe_call(self, begun: SentCall) -> None:
-        self._ports.observer.prompt_sent(begun.call.reuse.tokens, begun.new_tokens)
-        if begun.drifted_at is not None:
-            response = self._turn.response
-            self._ports.observer.prompt_drifted(response, begun.call.call, begun.drifted_at)
+            if begun is None:
+                continue
+            self._ports.observer.prompt_sent(begun.call.reuse.tokens, begun.new_tokens)
+            if begun.drifted_at is not None:
+                self._ports.observer.prompt_drifted(self._turn.response, begun.call.call, begun.drifted_at)
 
 
 class ScannedTurnWriter(TurnWriter):
