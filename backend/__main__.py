@@ -13,7 +13,7 @@ from shared.chosen import tracing
 from shared.environment import WrongSetting
 from shared.garbage import no_looks_for_cycles
 from shared.memory_arenas import limit_memory_arenas
-from shared.setting_names import SERVICE_LINKS_HINT, injected_names
+from shared.setting_names import SERVICE_LINKS_HINT, find_injected
 from shared.started_children import let_grpc_ignore_children
 from shared.telemetry import configure_logging
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with tracing("ballast-backend", os.environ):
             running = command()
-            if injected := injected_names(Settings.prefix, os.environ):
+            if injected := find_injected(Settings.prefix, os.environ):
                 log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
             uvloop.run(running)
     except WrongSetting as wrong:

@@ -69,12 +69,12 @@ from backend.use_cases import Backend
 from backend.vector_stores.wiring import VectorStorePackage, build_vector_stores
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
-from shared.environment import WrongSetting, cause_of, shown_address
+from shared.environment import WrongSetting, cause_of, redact_address
 from shared.errors import Unavailable
 from shared.garbage import look_for_cycles_rarely
 from shared.http_server.server import HttpServer, build_server, while_serving
 from shared.http_server.tls_listener import tls_listener
-from shared.listening import listening_as_set
+from shared.listening import listen_as_set
 from shared.loop_meter import LoopMeter
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.telemetry import LoggingCertificates
@@ -127,14 +127,14 @@ async def serve(settings: Settings) -> None:
         app = create_app(routers, backend.services, options)
         server = http_server(app, allows=options.allows, tls=tls_listener(certificates))
         stack.enter_context(LoopMeter())
-        await stack.enter_async_context(_admin_door(settings, backend))
+        await stack.enter_async_context(_serve_admin(settings, backend))
         look_for_cycles_rarely()
         listening = stack.enter_context(_listening(settings, settings.port, "BACKEND_PORT"))
         await _serve_until(stop, backend, server, listening)
 
 
 @asynccontextmanager
-async def _admin_door(settings: Settings, backend: Backend) -> AsyncGenerator[None]:
+async def _serve_admin(settings: Settings, backend: Backend) -> AsyncGenerator[None]:
     """Serve health and metrics on a port of their own while the block runs, where one is set."""
     if settings.admin_port is None:
         yield
@@ -370,11 +370,11 @@ async def _told_schemas(database: Database, settings: DatabaseSettings) -> Async
     except Unavailable as error:
         raise WrongSetting(f"BACKEND_DATABASE_URL: the database went away ({cause_of(error)})") from None
     told = f"had schema {before or 'none'}, has schema {after or 'none'}"
-    print(f"{shown_address(settings.database_url)}: {told}", flush=True)  # noqa: T201 -- the command's answer
+    print(f"{redact_address(settings.database_url)}: {told}", flush=True)  # noqa: T201 -- the command's answer
 
 
 def _listening(settings: Settings, port: int, setting: str) -> socket.socket:
-    return listening_as_set(settings.host, port, host_setting="BACKEND_HOST", port_setting=setting)
+    return listen_as_set(settings.host, port, host_setting="BACKEND_HOST", port_setting=setting)
 
 
 def _stop_event() -> asyncio.Event:

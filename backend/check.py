@@ -17,7 +17,7 @@ from backend.reaching import check_redis, reach_database
 from backend.settings import Settings
 from shared.checked_parts import CheckedPart
 from shared.clock import SystemClock
-from shared.environment import WrongSetting, cause_of, read_settings, shown_address
+from shared.environment import WrongSetting, cause_of, read_settings, redact_address
 from shared.errors import BallastError, Unavailable
 
 _EMBEDDER_SECONDS = 10.0
@@ -43,7 +43,7 @@ async def checked_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPar
 
 
 async def _database(settings: Settings) -> CheckedPart:
-    address, file = shown_address(settings.database_url), _sqlite_file(settings)
+    address, file = redact_address(settings.database_url), _sqlite_file(settings)
     if file is not None and not file.exists():
         return _new_file(file)
     try:
@@ -117,7 +117,7 @@ async def _redis(settings: Settings) -> CheckedPart:
     except WrongSetting as wrong:
         mend = "start Redis or Valkey, or correct the address; a single replica needs none"
         return CheckedPart("Redis", False, str(wrong), mend)
-    return CheckedPart("Redis", True, f"{shown_address(settings.redis_url)} answers.")
+    return CheckedPart("Redis", True, f"{redact_address(settings.redis_url)} answers.")
 
 
 async def _embedder(options: EmbedderOptions) -> CheckedPart:

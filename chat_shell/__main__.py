@@ -12,7 +12,7 @@ from chat_shell.settings import Settings
 from shared.chosen import tracing
 from shared.environment import WrongSetting, read_settings
 from shared.garbage import no_looks_for_cycles
-from shared.setting_names import SERVICE_LINKS_HINT, injected_names
+from shared.setting_names import SERVICE_LINKS_HINT, find_injected
 from shared.started_children import let_grpc_ignore_children
 from shared.telemetry import configure_logging
 
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
             uvloop.run(checking(os.environ))
             return 0
         settings = read_settings(Settings, os.environ)
-        if injected := injected_names(Settings.prefix, os.environ):
+        if injected := find_injected(Settings.prefix, os.environ):
             log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
         with tracing("ballast-chat-shell", os.environ):
             with no_looks_for_cycles():

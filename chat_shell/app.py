@@ -58,7 +58,7 @@ from shared.http_server.connection import ConnectionRules
 from shared.http_server.server import HttpServer, build_server, while_serving
 from shared.http_server.timing import ReadLimits
 from shared.http_server.tls_listener import tls_listener
-from shared.listening import listening_as_set
+from shared.listening import listen_as_set
 from shared.loop_meter import LoopMeter
 from shared.models.served_tools import SKILLS_SERVER
 from shared.retries import RetryPolicy
@@ -261,7 +261,7 @@ async def _serve_admin(settings: Settings, turns: TurnService) -> AsyncGenerator
 
 
 def _listening(settings: Settings, port: int, setting: str) -> socket.socket:
-    return listening_as_set(settings.host, port, host_setting="CHAT_SHELL_HOST", port_setting=setting)
+    return listen_as_set(settings.host, port, host_setting="CHAT_SHELL_HOST", port_setting=setting)
 
 
 def _stop_event() -> asyncio.Event:

@@ -73,7 +73,7 @@ class Api:
             CommandFailed: nobody answers, or not as the backend does.
             RequestRefused: an answer of 400 and above.
         """
-        return self._read(await self._sent(self._client.build_request(method, path, json=body, params=parameters)))
+        return self._read(await self._send(self._client.build_request(method, path, json=body, params=parameters)))
 
     async def raw(self, path: str) -> httpx2.Response:
         """Get a path, whatever the answer is.
@@ -81,7 +81,7 @@ class Api:
         Raises:
             CommandFailed: nobody answers.
         """
-        return await self._sent(self._client.build_request("GET", path))
+        return await self._send(self._client.build_request("GET", path))
 
     async def items(self, path: str, parameters: Parameters | None = None) -> AsyncGenerator[Answer]:
         """Yield the items of a list, page by page."""
@@ -101,7 +101,7 @@ class Api:
             headers = {"Content-Length": str(size_bytes)}
             request = self._client.build_request("PUT", path, content=_pieces(file), headers=headers)
             try:
-                answer = await self._sent(request)
+                answer = await self._send(request)
             except CommandFailed:
                 if attempt == _ATTEMPTS:
                     raise
@@ -131,7 +131,7 @@ class Api:
         except (httpx2.RequestError, ValueError) as error:
             raise self._unreachable(error) from None
 
-    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
         try:
             return await self._client.send(request)
         except httpx2.RequestError as error:

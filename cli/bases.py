@@ -23,10 +23,10 @@ async def base_id_of(api: Api, name: str) -> str:
     Raises:
         CommandFailed: there is none, or there are several.
     """
-    return text_at(await resolved_base(api, name), "id")
+    return text_at(await resolve_base(api, name), "id")
 
 
-async def resolved_base(api: Api, name: str) -> Answer:
+async def resolve_base(api: Api, name: str) -> Answer:
     """Return the one base of this name or id, as a list shows it.
 
     Raises:
@@ -39,7 +39,7 @@ async def resolved_base(api: Api, name: str) -> Answer:
     return _the_one(name, found)
 
 
-async def made_once(api: Api, name: str) -> tuple[str, bool]:
+async def find_or_make(api: Api, name: str) -> tuple[str, bool]:
     """Return the id of the base of this name, which is made where there is none, and whether it was made."""
     if found := await find_bases(api, name):
         return text_at(_the_one(name, found), "id"), False

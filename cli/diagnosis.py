@@ -114,12 +114,12 @@ class Diagnosis:
         try:
             await self._api.call("POST", "/v1/embeddings", {"input": "ballast", "model": "ballast-doctor"})
         except RequestRefused as refused:
-            return await self._named_embedder(refused.message.rpartition("; use '")[2].removesuffix("'."))
+            return await self._check_embedder(refused.message.rpartition("; use '")[2].removesuffix("'."))
         except CommandFailed as failed:
             return CheckedPart("embedder", False, failed.message, failed.mend)
         return CheckedPart("embedder", True, "It makes vectors.")
 
-    async def _named_embedder(self, name: str) -> CheckedPart:
+    async def _check_embedder(self, name: str) -> CheckedPart:
         if " " in name:
             return CheckedPart("embedder", True, "None is set: searches are by words.")
         try:

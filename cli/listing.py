@@ -29,10 +29,10 @@ def show_one(run: Run, shown: Answer) -> None:
         return
     for name, value in shown.items():
         if name != "object" and value not in (None, "", [], {}):
-            run.terminal.line(f"{name.replace('_', ' ')}: {cell(name, _filled(value))}")
+            run.terminal.line(f"{name.replace('_', ' ')}: {cell(name, _drop_empty(value))}")
 
 
-def _filled(value: object) -> object:
+def _drop_empty(value: object) -> object:
     """Leave out the members of an object that say nothing."""
     if not isinstance(value, dict):
         return value

@@ -43,10 +43,10 @@ def run_of(context: click.Context, *, is_json: bool) -> Run:
 
 def called_as() -> str:
     """Return how a user types this command."""
-    return typed_name(sys.argv[0], shutil.which(PROGRAM))
+    return command_name(sys.argv[0], shutil.which(PROGRAM))
 
 
-def typed_name(typed: str, found: str | None) -> str:
+def command_name(typed: str, found: str | None) -> str:
     """Return the name of the command where a shell has found it by that; else the path by which it was called."""
     return typed if Path(typed).name == PROGRAM and found is None else PROGRAM
 

@@ -168,10 +168,10 @@ def _read(files: CertificateFiles, observer: CertificateObserver) -> ReadCertifi
             failure = getattr(error, "reason", None) or type(error).__name__
         except ValueError as error:
             failure = str(error)
-    raise UnusableCertificates(f"{_named(files)}: cannot be used ({failure})")
+    raise UnusableCertificates(f"{_list_names(files)}: cannot be used ({failure})")
 
 
-def _named(files: CertificateFiles) -> str:
+def _list_names(files: CertificateFiles) -> str:
     return ", ".join(str(path) for path in (files.certificate, files.key, files.authority) if path is not None)
 
 
@@ -195,7 +195,7 @@ def _context(files: CertificateFiles, protocol: int, observer: CertificateObserv
         context.load_verify_locations(files.authority)
     elif protocol == ssl.PROTOCOL_TLS_CLIENT:
         context.load_default_certs()
-    context.sslobject_class = _told_refusals(observer)
+    context.sslobject_class = _tell_refusals(observer)
     return context
 
 
@@ -203,7 +203,7 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted with a password")
 
 
-def _told_refusals(observer: CertificateObserver) -> type[ssl.SSLObject]:
+def _tell_refusals(observer: CertificateObserver) -> type[ssl.SSLObject]:
     class ToldHandshake(ssl.SSLObject):
         """A connection that tells why it was not made: servers else close it without a word."""
 

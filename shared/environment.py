@@ -87,7 +87,7 @@ def web_address(value: str) -> str:
     return value
 
 
-def shown_address(address: str) -> str:
+def redact_address(address: str) -> str:
     """Return an address without its user, password and query, so that it may be logged."""
     scheme, _, rest = address.partition("://")
     place = rest.rpartition("@")[2].partition("?")[0]

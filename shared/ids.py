@@ -25,7 +25,7 @@ class IdPrefix(StrEnum):
     KNOWLEDGE_BASE = "kb"
     DOCUMENT = "doc"
     AGENT = "agent"
-    SHELF = "shelf"
+    FILE_INDEX = "shelf"
     EDITION = "ed"
     CHUNK = "chunk"
     SEALED_SEARCH = "search"

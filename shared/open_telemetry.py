@@ -118,7 +118,7 @@ class LightSpan:
             kind=_KINDS[self.kind][1],
             start_time_unix_nano=self.began_at,
             end_time_unix_nano=self.ended_at,
-            attributes=_encoded(self.attributes),
+            attributes=_encode(self.attributes),
             status=_FAILED if self.has_failed else None,
         )
 
@@ -129,7 +129,7 @@ class LightExporter(OTLPSpanExporter):
     def __init__(self, resource: Resource) -> None:
         super().__init__()
         named = {name: value for name, value in resource.attributes.items() if isinstance(value, str | int | float)}
-        self._resource = EncodedResource(attributes=_encoded(named))
+        self._resource = EncodedResource(attributes=_encode(named))
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Encode a batch and send it; a failure loses the batch."""
@@ -171,7 +171,7 @@ class OpenTelemetryTracer:
         self._batches.shutdown()
 
 
-def _encoded(attributes: Attributes) -> list[KeyValue]:
+def _encode(attributes: Attributes) -> list[KeyValue]:
     return [
         _pair(key, value) if isinstance(value, str) and len(value) > _KEPT_CHARACTERS else kept_pair(key, value)
         for key, value in attributes.items()

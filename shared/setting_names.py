@@ -26,7 +26,7 @@ def unknown_names(prefix: str, known: Collection[str], environ: Mapping[str, str
     return tuple(sorted(name for name in ours if not is_injected(name, environ[name])))
 
 
-def injected_names(prefix: str, environ: Mapping[str, str]) -> tuple[str, ...]:
+def find_injected(prefix: str, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the variables with the prefix that Kubernetes injects for a Service whose name begins like ours."""
     ours = (name for name in environ if name.startswith(prefix))
     return tuple(sorted(name for name in ours if is_injected(name, environ[name])))

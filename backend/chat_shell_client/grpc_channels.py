@@ -61,7 +61,7 @@ class CurrentChannel:
         self._options = options
         self._certificates = certificates
         self._made_with = certificates.current() if certificates is not None else None
-        self._current = self._made()
+        self._current = self._make()
         self._open = {self._current}
 
     @asynccontextmanager
@@ -94,7 +94,7 @@ class CurrentChannel:
         if certificates is self._made_with and not self._current.is_stuck:
             return
         before, self._made_with = self._current, certificates
-        self._current = self._made()
+        self._current = self._make()
         self._open.add(self._current)
         if not before.calls:
             await self._close(before)
@@ -103,7 +103,7 @@ class CurrentChannel:
         self._open.discard(connection)
         await connection.channel.close()
 
-    def _made(self) -> LentChannel:
+    def _make(self) -> LentChannel:
         if self._made_with is None:
             return LentChannel(grpc.aio.insecure_channel(self._target, options=self._options))
         return LentChannel(grpc.aio.secure_channel(self._target, _credentials(self._made_with), options=self._options))

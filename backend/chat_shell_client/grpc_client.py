@@ -43,7 +43,7 @@ from shared.wire import (
     tool_call_to_proto,
     tool_result_from_proto,
 )
-from shared.wire.keepalive import asking_options
+from shared.wire.keepalive import options_of_client
 
 DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell reports a passed deadline itself, as an event; the call's deadline is for a chat_shell that cannot."""
@@ -69,7 +69,7 @@ WINDOW_BYTES = 65_536
 
 CHANNEL_OPTIONS = (
     ("grpc.service_config", SERVICE_CONFIG),
-    *asking_options(),
+    *options_of_client(),
     ("grpc.initial_reconnect_backoff_ms", 200),
     # How long an attempt to connect may take, despite its name: a handshake of TLS on a busy machine takes a second.
     ("grpc.min_reconnect_backoff_ms", CONNECT_MILLISECONDS),

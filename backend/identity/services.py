@@ -104,7 +104,7 @@ class Authenticate:
             InvalidRequest: a service calls, and `act_for` is missing or not a valid user id.
             PermissionDenied: no service calls, and `act_for` is another user.
         """
-        return acting(await self.known(secret), act_for)
+        return resolve_caller(await self.identify(secret), act_for)
 
     async def admin(self, secret: str | None) -> Caller:
         """Return the administrator who calls.
@@ -114,7 +114,7 @@ class Authenticate:
             Unavailable: the keys that tokens are checked with cannot be fetched.
             PermissionDenied: it has another role.
         """
-        return administrator(await self.known(secret))
+        return require_administrator(await self.identify(secret))
 
     async def key_id(self, secret: str | None) -> str:
         """Return the id of a key, or the name that stands for it where a token is presented.
@@ -123,9 +123,9 @@ class Authenticate:
             Unauthenticated: the key or token is missing or unknown.
             Unavailable: the keys that tokens are checked with cannot be fetched.
         """
-        return (await self.known(secret)).key_id
+        return (await self.identify(secret)).key_id
 
-    async def known(self, secret: str | None, client_left: asyncio.Event | None = None) -> Caller:
+    async def identify(self, secret: str | None, client_left: asyncio.Event | None = None) -> Caller:
         """Return whom a key or token names; with that of a service, this is the service itself.
 
         Raises:
@@ -179,16 +179,16 @@ class Authenticate:
             self._strangers.release()
 
 
-def acting(caller: Caller, act_for: str | None) -> Caller:
+def resolve_caller(caller: Caller, act_for: str | None) -> Caller:
     """Return the caller, or the user on whose behalf a service calls; see `Authenticate.user`."""
     if caller.role is KeyRole.SERVICE:
-        return caller.model_copy(update={"user_id": _checked_user_id(act_for)})
+        return caller.model_copy(update={"user_id": _check_user_id(act_for)})
     if act_for not in (None, caller.user_id):
         raise PermissionDenied(f"Only a service may act for a user with {ACT_FOR_HEADER}.")
     return caller
 
 
-def administrator(caller: Caller) -> Caller:
+def require_administrator(caller: Caller) -> Caller:
     """Return the caller, who must be an administrator; see `Authenticate.admin`."""
     if caller.role is not KeyRole.ADMIN:
         raise PermissionDenied("This takes an API key or a token with role admin.")
@@ -320,7 +320,7 @@ def _new_secret() -> str:
     return KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
 
 
-def _checked_user_id(act_for: str | None) -> str:
+def _check_user_id(act_for: str | None) -> str:
     if not act_for:
         raise InvalidRequest(f"A service key must say for whom it acts; send {ACT_FOR_HEADER}.", param=ACT_FOR_HEADER)
     if len(act_for) > MAX_PRINCIPAL_CHARS or not act_for.isprintable():

@@ -32,7 +32,7 @@ def _load() -> Opened:
     from backend.mcp.server.server import answer_message
     from backend.mcp.server.tools import CallerTools
 
-    def opened(lookups: Lookups, caller: Caller, request_id: str) -> MessageAnswer:
+    def open_for(lookups: Lookups, caller: Caller, request_id: str) -> MessageAnswer:
         return partial(answer_message, CallerTools(lookups, caller, request_id))
 
-    return opened
+    return open_for

@@ -6,7 +6,7 @@ them against what all upgrades together make.
 
 Two tables of one row say where a database stands (docs/adr/0017): `schema_revision` names its revision, and
 `alembic_version` the oldest revision whose code may run on it. The first release knows `alembic_version` alone and
-starts only where it names the revision of that release, which is why the floor stands there.
+starts only where it names the revision of that release, which is why the oldest revision stands there.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _LOCK_NOT_GIVEN = "LockNotAvailableError"
 _ATTEMPTS = 30
 _PAUSE_SECONDS = 0.5
 
-_REVISION, _FLOOR = "schema_revision", "alembic_version"
+_REVISION, _OLDEST_CODE = "schema_revision", "alembic_version"
 
 
 class UnknownSchema(ValueError):
@@ -49,7 +49,7 @@ class Position:
     """Where a database stands: its revision, and the oldest one whose code may run on it; None in an empty one."""
 
     revision: str | None
-    floor: str | None
+    oldest_code: str | None
 
 
 async def migrate(database: Database, revision: str = HEAD) -> None:
@@ -69,7 +69,7 @@ async def migrate(database: Database, revision: str = HEAD) -> None:
         elif revision != HEAD or not _is_enough(position):
             _note_revision(connection, position)
             upgrade(connection, _REVISION, revision)
-            _note_floor(connection)
+            _note_oldest_code(connection)
             _make_vectors(connection)
 
     if revision != HEAD or not _is_enough(await database.read(position_of)):
@@ -94,15 +94,15 @@ async def migrate_back(database: Database, revision: str) -> None:
             raise ValueError(f"{revision} is no revision before {position.revision}; these are: {known}")
         _note_revision(connection, position)
         downgrade(connection, _REVISION, revision)
-        _note_floor(connection)
+        _note_oldest_code(connection)
 
     await _persist(database, work)
 
 
 def position_of(connection: Connection) -> Position:
     """Return where a database stands."""
-    floor = _version_in(connection, _FLOOR)
-    return Position(revision=_version_in(connection, _REVISION) or floor, floor=floor)
+    oldest_code = _version_in(connection, _OLDEST_CODE)
+    return Position(revision=_version_in(connection, _REVISION) or oldest_code, oldest_code=oldest_code)
 
 
 async def _persist(database: Database, work: Callable[[Connection], None]) -> None:
@@ -139,10 +139,11 @@ def refuse_unknown(position: Position) -> None:
     Raises:
         UnknownSchema: it may not.
     """
-    if position.floor is not None and position.floor > newest_revision():
+    if position.oldest_code is not None and position.oldest_code > newest_revision():
         raise UnknownSchema(
-            f"the database's schema {position.revision} takes a release that knows schema {position.floor}, and this"
-            f" release knows schemas up to {newest_revision()}: start the newer release, or let it downgrade the schema"
+            f"the database's schema {position.revision} takes a release that knows schema {position.oldest_code}, and"
+            f" this release knows schemas up to {newest_revision()}: start the newer release, or let it downgrade the"
+            " schema"
         )
 
 
@@ -158,7 +159,7 @@ def _create(connection: Connection) -> None:
         connection.execute(text(statement))
     make_vector_table(connection)
     _set_version(connection, _REVISION, newest_revision())
-    _note_floor(connection)
+    _note_oldest_code(connection)
 
 
 def _make_vectors(connection: Connection) -> None:
@@ -173,9 +174,9 @@ def _note_revision(connection: Connection, position: Position) -> None:
         _set_version(connection, _REVISION, position.revision)
 
 
-def _note_floor(connection: Connection) -> None:
+def _note_oldest_code(connection: Connection) -> None:
     revision = _version_in(connection, _REVISION)
-    _set_version(connection, _FLOOR, oldest_code_for(revision) if revision is not None else None)
+    _set_version(connection, _OLDEST_CODE, oldest_code_for(revision) if revision is not None else None)
 
 
 def _set_version(connection: Connection, table: str, revision: str | None) -> None:

@@ -34,12 +34,12 @@ def build_vector_stores(
     is_only_replica: bool,
 ) -> VectorStorePackage:
     """Build the package."""
-    store, clock, bell = knowledge.store, knowledge.clock, WakeSignal()
-    store_files = StoreFiles(store, attachments, files.services, bell, clock)
+    store, clock, wake_signal = knowledge.store, knowledge.clock, WakeSignal()
+    store_files = StoreFiles(store, attachments, files.services, wake_signal, clock)
     stores = VectorStores(bases, attachments, store_files, active)
     terms = ReadingTerms(is_only_replica)
-    reading = AttachedFileReading(attachments, files.store, store, knowledge.reader, bell, terms)
+    reading = AttachedFileReading(attachments, files.store, store, knowledge.reader, wake_signal, terms)
     loops = [Loop(f"read_files_{each}", reading.step) for each in range(READERS)]
-    file_indexes = FileIndexes(store, attachments, files.store, bell, clock)
+    file_indexes = FileIndexes(store, attachments, files.store, wake_signal, clock)
     part = Part((stores, store_files, SearchStore(store, knowledge.retrieval)), tuple(loops))
     return VectorStorePackage(part, file_indexes, UploadsById(files.services, file_indexes))

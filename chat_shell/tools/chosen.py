@@ -12,10 +12,10 @@ async def reach_servers(
     entries: Sequence[ServerEntry], proxy: OutgoingProxy
 ) -> tuple[tuple[ServerEntry, ToolServer], ...]:
     """Return each entry with the server that it stands for; nothing is sent or started yet."""
-    return await asyncio.to_thread(_reached, entries, proxy) if entries else ()
+    return await asyncio.to_thread(_reach_all, entries, proxy) if entries else ()
 
 
-def _reached(entries: Sequence[ServerEntry], proxy: OutgoingProxy) -> tuple[tuple[ServerEntry, ToolServer], ...]:
+def _reach_all(entries: Sequence[ServerEntry], proxy: OutgoingProxy) -> tuple[tuple[ServerEntry, ToolServer], ...]:
     from chat_shell.tools.mcp.local_server import LocalToolServer
     from chat_shell.tools.mcp.web_server import WebToolServer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.api import Api
-from cli.bases import made_once, progress_of, question_about
+from cli.bases import find_or_make, progress_of, question_about
 from cli.exit_codes import ExitCode
 from cli.failures import CommandFailed
 from cli.folder import LocalFile, files_below
@@ -35,7 +35,7 @@ def add(context: click.Context, place: Path, name: str | None, *, is_json: bool)
 
 async def _add(run: Run, files: Sequence[LocalFile], name: str) -> None:
     async with Api(run.connection) as api:
-        base_id, is_new = await made_once(api, name)
+        base_id, is_new = await find_or_make(api, name)
         if is_new:
             run.terminal.note(f'Made the base "{name}" ({base_id}).')
         added = await _upload(run, api, base_id, files)

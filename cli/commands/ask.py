@@ -10,7 +10,7 @@ from cli.advice import advice_to_analyst
 from cli.answers import Answer, text_at
 from cli.api import Api, segment
 from cli.asking import HeardAnswer, fault_of, footnotes_of, kinds_of, request_of
-from cli.bases import resolved_base
+from cli.bases import resolve_base
 from cli.exit_codes import ExitCode
 from cli.failures import CommandFailed, RequestRefused
 from cli.last_answer import keep_answer, last_answer
@@ -64,7 +64,7 @@ async def _ask(run: Run, question: str, options: AskOptions) -> None:
 async def _bases(run: Run, api: Api, options: AskOptions) -> list[Answer]:
     goes_on = options["goes_on"] or options["after"] is not None
     names = options["names"] or (() if goes_on or options["model"] else run.connection.bases)
-    return [await resolved_base(api, name) for name in names]
+    return [await resolve_base(api, name) for name in names]
 
 
 def _request(run: Run, question: str, bases: Sequence[Answer], options: AskOptions) -> Answer:

@@ -54,7 +54,7 @@ SENTENCES, CLAUSES = frozenset((Kind.STOP,)), frozenset((Kind.STOP, Kind.PAUSE))
 
 def pieces(text: str) -> tuple[Piece, ...]:
     """Return the words of a text with its stops and pauses, in lower case and simplified Chinese."""
-    return tuple(_with_whole_stretches(_without_idle_marks(_pieces(plain(text)))))
+    return tuple(_with_whole_runs(_without_idle_marks(_pieces(plain(text)))))
 
 
 def parts_of(of: Iterable[Piece], ends: Collection[Kind]) -> Iterator[list[Piece]]:
@@ -95,7 +95,7 @@ def compose(of: Iterable[Piece], spellings: Mapping[str, str]) -> str:
             begins = piece.kind is Kind.STOP
             continue
         spaced = piece.kind is Kind.WORD and text and (text[-1].isascii() or not is_chinese)
-        text += (" " if spaced and text[-1] not in "，。" else "") + _spelled(piece, spellings, begins)
+        text += (" " if spaced and text[-1] not in "，。" else "") + _spell(piece, spellings, begins)
         begins = False
     return text + stop if text and not text.endswith(stop) else text
 
@@ -113,7 +113,7 @@ def _pieces(text: str) -> Iterator[Piece]:
             yield Piece(Kind.PAUSE, ",")
 
 
-def _with_whole_stretches(of: Iterable[Piece]) -> Iterator[Piece]:
+def _with_whole_runs(of: Iterable[Piece]) -> Iterator[Piece]:
     """Join Chinese characters between which nothing is left, so that they are judged as they are released."""
     for is_han, row in groupby(of, key=lambda piece: piece.kind is Kind.HAN):
         if is_han:
@@ -132,7 +132,7 @@ def _without_idle_marks(of: Iterable[Piece]) -> Iterator[Piece]:
             yield next((mark for mark in row if mark.kind in SENTENCES), row[0])
 
 
-def _spelled(piece: Piece, spellings: Mapping[str, str], begins: bool) -> str:
+def _spell(piece: Piece, spellings: Mapping[str, str], begins: bool) -> str:
     word = spellings.get(piece.text, piece.text)
     if word == "i" or word.startswith("i'"):
         return "I" + word[1:]

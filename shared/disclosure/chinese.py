@@ -63,9 +63,9 @@ def comes_again(word: str, before: str) -> bool:
     return word in _SPANS and before in RECURRING
 
 
-def pairs_of_spans(stretch: str) -> list[str]:
+def pairs_of_spans(han: str) -> list[str]:
     """Return each limit of two spans of time, however the characters behind it are cut into words: 两周 of 两周期限."""
-    return _PAIR_OF_SPANS.findall(stretch)
+    return _PAIR_OF_SPANS.findall(han)
 
 
 def is_function_han(word: str) -> bool:

@@ -96,7 +96,7 @@ class Combinations:
             for term, slack in (*labels, *introduced)
             if len(term.content) > 1 and not all(_is_of_user(word, own) for word in term.content)
         }
-        sentences = [_weighed(sentence, own) for reading in readings for sentence in reading.sentences]
+        sentences = [_weigh(sentence, own) for reading in readings for sentence in reading.sentences]
         bare = [_without_withheld(sentence) for sentence in sentences]
         stated = chain(((each, STATED_BARE) for each in bare), ((each, STATED) for each in sentences))
         statements = dict(_statement(each, share) for each, share in stated if sum(each.values()) >= STATED_WEIGHT)
@@ -122,15 +122,15 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
     """
     said_pieces = pieces(field)
     written = tuple(written_of(said_pieces))
-    unnamed = tuple(word for word in written if word[0] not in _naming())
+    unnamed = tuple(word for word in written if word[0] not in _list_naming())
     for said in {written: None, unnamed: None}:
         yield from _terms_in(said, field, known, own)
-    stems = [stem for stem in telling_stems(said_pieces) if stem not in _naming()]
+    stems = [stem for stem in telling_stems(said_pieces) if stem not in _list_naming()]
     for two in (frozenset(neighbours) for neighbours in pairwise(stems)):
         if two in known.frequent and not all(_is_of_user(stem, own) for stem in two):
             yield Finding(GateCode.IDENTIFIERS, " ".join(sorted(two)))
     for before, verb, behind in zip(written, written[1:], written[2:], strict=False):
-        two = {before[0], behind[0]} if verb[0] in _naming() else set[str]()
+        two = {before[0], behind[0]} if verb[0] in _list_naming() else set[str]()
         is_named = len(two) > 1 and any(two.issubset(term.content) for term, _ in known.terms)
         if is_named and not all(_is_of_user(word, own) for word in two):
             yield Finding(GateCode.IDENTIFIERS, f"{before[1]} {verb[1]} {behind[1]}")
@@ -169,29 +169,29 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
         weight = sum(sentence[word] for word in shared)
         if any(len(shared) >= words and weight >= share * sum(sentence.values()) for share, words in CONTAINED):
             yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in sorted(shared)))
-    weights = _weighed(said, own)
+    weights = _weigh(said, own)
     for chunk in known.chunks:
         shared = sorted(chunk & weights.keys())
         if len(shared) >= CHUNK_WORDS and sum(weights[word] for word in shared) >= CHUNK_SHARE * sum(weights.values()):
             yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in shared))
 
 
-def retelling_findings(fields: Iterable[Sequence[Piece]], known: Combinations, own: OwnWords) -> Iterator[Finding]:
+def find_retellings(fields: Iterable[Sequence[Piece]], known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield what of a sentence of an answer is most of what a sentence of the source says, in any order."""
     for part in (part for field in fields for part in parts_of(field, SENTENCES)):
         written = dict(written_of(part))
         bag = _bag_of(written, own)
         shared = Counter(source for content in bag for source in known.holders.get(content, ()))
         retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
-        taken = _taken([atom for content in written for atom in _atoms(content) if atom in bag], shared)
+        taken = _find_taken([atom for content in written for atom in _atoms(content) if atom in bag], shared)
         for source in islice(
-            chain(retold, taken, _stated(part, known), _reordered(part, written, known, own)), MOST_RETOLD
+            chain(retold, taken, _find_stated(part, known), _find_reordered(part, written, known, own)), MOST_RETOLD
         ):
             told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
             yield Finding(GateCode.CONTAINMENT, " ".join(told))
 
 
-def _taken(said: Sequence[str], shared: Mapping[frozenset[str], int]) -> Iterator[frozenset[str]]:
+def _find_taken(said: Sequence[str], shared: Mapping[frozenset[str], int]) -> Iterator[frozenset[str]]:
     """Yield the sentences of the source of which a piece stands in a sentence, between other words or among them."""
     is_english = all(map(str.isascii, said))
     share, shortest = TAKEN[is_english], SHORTEST_TAKEN[is_english]
@@ -202,16 +202,16 @@ def _taken(said: Sequence[str], shared: Mapping[frozenset[str], int]) -> Iterato
             yield source
 
 
-def _stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozenset[str]]:
+def _find_stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozenset[str]]:
     """Yield the statements of the source that a sentence makes; of Chinese each character counts, whatever its word."""
     weights: defaultdict[frozenset[str], float] = defaultdict(float)
-    for atom in {atom for piece in said for atom in _said_by(piece)}:
+    for atom in {atom for piece in said for atom in _atoms_of(piece)}:
         for statement in known.stating.get(atom, ()):
             weights[statement] += _weight(atom)
     return (statement for statement, weight in weights.items() if weight >= known.statements[statement])
 
 
-def _reordered(
+def _find_reordered(
     said: Sequence[Piece], contents: Iterable[str], known: Combinations, own: OwnWords
 ) -> Iterator[frozenset[str]]:
     """Yield the sentences of the source that a sentence is in another order, unless all its content is the user's."""
@@ -224,7 +224,7 @@ def _is_long(whole: frozenset[str]) -> bool:
     return len(whole) >= SHORTEST_WHOLE[all(map(str.isascii, whole))]
 
 
-def _said_by(piece: Piece) -> Iterable[str]:
+def _atoms_of(piece: Piece) -> Iterable[str]:
     return piece.text if piece.kind is Kind.HAN else (english.stem_of(piece.text),)
 
 
@@ -267,7 +267,7 @@ def _is_of_user(content: str, own: OwnWords) -> bool:
     return content in own.stems or own.holds_han(content)
 
 
-def _weighed(words: Iterable[str], own: OwnWords) -> dict[str, float]:
+def _weigh(words: Iterable[str], own: OwnWords) -> dict[str, float]:
     return {word: _weight(word) for word in words if not _is_of_user(word, own)}
 
 
@@ -286,7 +286,7 @@ def _are_together(found: Sequence[tuple[int, str]], needed: int, window: int) ->
 
 
 @lru_cache(maxsize=1)
-def _naming() -> frozenset[str]:
+def _list_naming() -> frozenset[str]:
     """Return stems and words by which a thing is named: they keep no two words of a term apart."""
     english_verbs = map(english.stem_of, ("call", "name", "term", "label", "title", "dub", "known"))
     return frozenset((*english_verbs, "称为", "称作", "叫做", "名为", "名叫"))

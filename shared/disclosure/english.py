@@ -79,7 +79,7 @@ def quantity_bases(word: str) -> Iterator[str]:
             yield word.removesuffix(ending) + cut
 
 
-def inflected_bases(word: str) -> Iterator[str]:
+def find_bases_of(word: str) -> Iterator[str]:
     """Yield a word, and each whose plural, past or the like it is by its ending: of a known word only known ones.
 
     What does a thing ("center", "keeper"), and how or what it is, is another word than the thing.

@@ -106,7 +106,7 @@ def row_at(view: TokenView, at: int, *, is_inside_word: bool) -> Row | None:
     Raises:
         Undecided: more text is needed.
     """
-    begun = _beginning(view, at, is_inside_word=is_inside_word)
+    begun = _read_beginning(view, at, is_inside_word=is_inside_word)
     if begun is None:
         return None
     parts, end = begun
@@ -154,7 +154,7 @@ def _unit_behind_word(view: TokenView, at: int, last: FigurePart) -> tuple[Figur
     return (FigurePart("unit", unit, f" {word.text} "), at + 3) if is_unit else None
 
 
-def _beginning(view: TokenView, at: int, *, is_inside_word: bool) -> tuple[list[FigurePart], int] | None:
+def _read_beginning(view: TokenView, at: int, *, is_inside_word: bool) -> tuple[list[FigurePart], int] | None:
     token = view[at]
     match token.kind:
         case "digits" | "numerals":
@@ -162,13 +162,13 @@ def _beginning(view: TokenView, at: int, *, is_inside_word: bool) -> tuple[list[
         case "scales":
             return _with_unit(view, at)
         case "word":
-            return None if is_inside_word else _beginning_in_words(view, at)
+            return None if is_inside_word else _read_beginning_in_words(view, at)
         case _:
             is_prefix = token.text in _PREFIXES or token.text in _HALVES_OF_DAYS
             return _behind_prefix(view, at) if is_prefix else None
 
 
-def _beginning_in_words(view: TokenView, at: int) -> tuple[list[FigurePart], int] | None:
+def _read_beginning_in_words(view: TokenView, at: int) -> tuple[list[FigurePart], int] | None:
     token = view[at]
     if token.text in ONES or token.text in TENS:
         return [FigurePart("number", token)], at + 1

@@ -75,21 +75,21 @@ _LONGEST_CELL, _LONGEST_VALUE = 40, 4
 
 def labels_in(text: str) -> Iterator[str]:
     """Yield the headings, the labels before a colon, and the cells of the tables of a text."""
-    yield from _matched(_LABELS, text)
+    yield from _find_matched(_LABELS, text)
     for match in _CELLS.finditer(text):
         cells = (cell.strip(" *`_") for cell in match[1].split("|"))
         yield from (cell for cell in cells if cell and len(cell) <= _LONGEST_CELL and not _RULE.fullmatch(cell))
 
 
-def introduced_in(text: str) -> Iterator[str]:
+def find_introduced(text: str) -> Iterator[str]:
     """Yield what a text sets off by marks, defines, calls by a name, or states as the value of a label."""
-    yield from _matched(_SET_OFF, text)
+    yield from _find_matched(_SET_OFF, text)
     for pattern, mark in ((_LISTED_IN_ENGLISH, _BETWEEN), (_LISTED_IN_CHINESE, _BETWEEN_HAN)):
         yield from (name for match in pattern.finditer(text) for name in mark.split(match[1]) if name)
     yield from (found for name in _CALLED_IN_ENGLISH.findall(text) if (found := _ENDS.sub("", name).strip()))
     yield from (value for value in _VALUE.findall(text) if len(value.split()) <= _LONGEST_VALUE)
 
 
-def _matched(patterns: Iterable[re.Pattern[str]], text: str) -> Iterator[str]:
+def _find_matched(patterns: Iterable[re.Pattern[str]], text: str) -> Iterator[str]:
     """Yield what the patterns' groups hold, of which one takes part in each match."""
     return (match[match.lastindex or 0] for pattern in patterns for match in pattern.finditer(text))

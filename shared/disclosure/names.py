@@ -167,7 +167,7 @@ def persons_among(words: Sequence[str]) -> Iterator[str]:
         is_family = word in families or _has_given_name(word, behind)
         is_certain = is_family and before not in families and not _COUNT.search(before)
         if is_certain or (is_led and word in _SURNAMES and not chinese.is_function_han(word)):
-            names = ("".join((word, *behind[:length])) for length in _given_lengths(behind))
+            names = ("".join((word, *behind[:length])) for length in _find_given_lengths(behind))
             yield from names if is_led else filterfalse(chinese.is_known_han, names)
         elif _may_be_name(word) and (_DOES.match("".join(behind)) or (is_led and (not behind or word[0] in families))):
             yield word
@@ -183,7 +183,7 @@ def _may_be_name(word: str) -> bool:
     return word[0] in _SURNAMES and 1 < len(word) <= _LONGEST_NAME and chinese.han_rank(word) > RARE_NAME
 
 
-def _given_lengths(behind: Sequence[str]) -> Iterator[int]:
+def _find_given_lengths(behind: Sequence[str]) -> Iterator[int]:
     """Yield how many of the words behind a family name may be the given name: one, or two of one character each."""
     for length in range(1, len(behind) + 1):
         word = behind[length - 1]
@@ -209,18 +209,18 @@ def is_titled(first: str, second: str) -> bool:
     )
 
 
-def turned_to(words: Sequence[str], families: Collection[str]) -> Iterator[str]:
+def find_turned_to(words: Sequence[str], families: Collection[str]) -> Iterator[str]:
     """Yield family names by themselves with the words before them, where these say that somebody is turned to."""
     return (before + word for before, word in pairwise(words) if word in families and _ASKS.match(before))
 
 
-def familiar(stretch: str, families: Collection[str], characters: Collection[str]) -> Iterator[str]:
+def familiar(han: str, families: Collection[str], characters: Collection[str]) -> Iterator[str]:
     """Yield how persons are spoken of: by title, as old or young, as one of the family.
 
     `families` are the first characters of their names, and `characters` all of them.
     """
     for patterns, of_names in ((_BY_FAMILY, families), (_BY_CHARACTER, characters)):
-        found = (pair for pattern in patterns for pair in pattern.findall(stretch))
+        found = (pair for pattern in patterns for pair in pattern.findall(han))
         yield from (phrase for phrase, name in found if name in of_names)
 
 

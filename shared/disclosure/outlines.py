@@ -42,10 +42,12 @@ def outline(labels: Iterable[str]) -> Outline:
 def follows_outline(points: Sequence[str], outlines: Iterable[Outline]) -> bool:
     """Tell whether raw points, in their order, go along one of the outlines for three of its items or more."""
     contents = [content for point in points if (content := _content(point))]
-    return len(contents) >= MIN_FOLLOWED and any(_followed(contents, points) >= MIN_FOLLOWED for points in outlines)
+    return len(contents) >= MIN_FOLLOWED and any(
+        _count_followed(contents, points) >= MIN_FOLLOWED for points in outlines
+    )
 
 
-def _followed(contents: Sequence[frozenset[str]], points: Outline) -> int:
+def _count_followed(contents: Sequence[frozenset[str]], points: Outline) -> int:
     """Return the length of the longest row of contents that stand for items in the items' own order."""
     longest = [0] * len(points)
     for content in contents:

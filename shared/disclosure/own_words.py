@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shared.disclosure import chinese
 from shared.disclosure.canonical import Kind, pieces, plain
-from shared.disclosure.english import inflected_bases, parts_of_word, stem_of
+from shared.disclosure.english import find_bases_of, parts_of_word, stem_of
 
 MAX_USER_CHARACTERS = 20_000
 """The newest of the user's words; what they wrote before counts no more."""
@@ -28,21 +28,21 @@ class OwnWords:
         newest = user_text[-MAX_USER_CHARACTERS:]
         found = pieces(newest)
         words = frozenset(form for piece in found if piece.kind is Kind.WORD for form in parts_of_word(piece.text))
-        stretches = [piece.text for piece in found if piece.kind is Kind.HAN]
+        texts = [piece.text for piece in found if piece.kind is Kind.HAN]
         return cls(
             words=words,
             stems=frozenset(map(stem_of, words)),
             bases=frozenset(
-                base for word in words for base in inflected_bases(word.removesuffix("'s")) if base.isalpha()
+                base for word in words for base in find_bases_of(word.removesuffix("'s")) if base.isalpha()
             ),
-            han="\n".join(stretches),
-            han_words=frozenset(word for stretch in stretches for word in chinese.segment(stretch)),
+            han="\n".join(texts),
+            han_words=frozenset(word for han in texts for word in chinese.segment(han)),
             spellings=_spellings(plain(newest).split()),
         )
 
     def holds(self, word: str) -> bool:
         """Whether an English word or a form of it is the user's."""
-        return word in self.words or (word.isalpha() and not self.bases.isdisjoint(inflected_bases(word)))
+        return word in self.words or (word.isalpha() and not self.bases.isdisjoint(find_bases_of(word)))
 
     def holds_han(self, word: str) -> bool:
         """Whether a Chinese word is the user's; a single character only where it was a word by itself."""

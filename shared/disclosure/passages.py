@@ -93,7 +93,7 @@ class Passages:
 
 def index_passages(chunk_texts: Sequence[str], user_text: str) -> Passages:
     """Index the chunks and the user's text, all folded."""
-    spaced = [_spaced(text) for text in chunk_texts]
+    spaced = [_find_spaced(text) for text in chunk_texts]
     characters = [han_only(text) for text in chunk_texts]
     return Passages(
         words=RunIndex.of(RUN_WORDS, spaced),
@@ -101,7 +101,7 @@ def index_passages(chunk_texts: Sequence[str], user_text: str) -> Passages:
         spread_words=RunIndex.of(SPREAD_WORDS, spaced),
         spread_characters=RunIndex.of(SPREAD_CHARACTERS, characters),
         letters=_Letters.of(chunk_texts, user_text),
-        own_words=RunIndex.of(OWN_WORDS, [_spaced(user_text)]),
+        own_words=RunIndex.of(OWN_WORDS, [_find_spaced(user_text)]),
         own_characters=RunIndex.of(OWN_CHARACTERS, [han_only(user_text)]),
         chunks=tuple(map(_chunk_form, spaced, characters)),
     )
@@ -114,7 +114,7 @@ def shares_passage(folded: str, known: Passages) -> bool:
 
 def shares_run(folded: str, known: Passages) -> bool:
     """Tell whether a text shares a run of words, characters or letters with a chunk; words in either order."""
-    words, characters = _spaced(folded), han_only(folded)
+    words, characters = _find_spaced(folded), han_only(folded)
     return (
         longest_foreign_run(words, known.words, known.own_words) >= RUN_WORDS
         or bool(known.words.shared(words[::-1]))
@@ -126,9 +126,9 @@ def shares_run(folded: str, known: Passages) -> bool:
 
 
 def _is_aligned(folded: str, known: Passages) -> bool:
-    words, characters = _spaced(folded), han_only(folded)
+    words, characters = _find_spaced(folded), han_only(folded)
     seeds, character_seeds = frozenset(runs_of(words, _SEED)), frozenset(_slices(characters, _SEED))
-    own, own_pairs = _covered(words, known.own_words), _covered(characters, known.own_characters)
+    own, own_pairs = _find_covered(words, known.own_words), _find_covered(characters, known.own_characters)
     stems = ["" if place in own else stem_of(word) for place, word in enumerate(words) if not is_function_word(word)]
     pairs = ["" if place in own_pairs else pair for place, pair in enumerate(character_pairs(characters))]
     by_words = (
@@ -157,11 +157,11 @@ def _places_of(words: Iterable[str]) -> Positions:
     return {word: places[:MOST_PLACES] for word, places in positions_of(words).items()}
 
 
-def _covered(words: Sequence[str], own: RunIndex) -> frozenset[int]:
+def _find_covered(words: Sequence[str], own: RunIndex) -> frozenset[int]:
     return frozenset(place for span in own.shared(words) for place in range(*span))
 
 
-def _spaced(folded: str) -> list[str]:
+def _find_spaced(folded: str) -> list[str]:
     return spaced_and_cjk(split_words(folded))[0]
 
 

@@ -9,10 +9,10 @@ from itertools import chain, pairwise
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of, pieces, plain
 from shared.disclosure.folding import han_only, letters_only
-from shared.disclosure.introductions import introduced_in, labels_in
+from shared.disclosure.introductions import find_introduced, labels_in
 from shared.disclosure.names import RARE_NAME, EnglishNames, english_names, persons_among, persons_in
 from shared.disclosure.word_lists import members
-from shared.plain_text.reading import shown_lines
+from shared.plain_text.reading import show_lines
 
 KEPT_CHUNKS = 2_048
 """Chunks that are remembered as read: those of some eighty searches."""
@@ -80,16 +80,16 @@ class SourceReading:
 
 def reading_of(source: SourceText) -> SourceReading:
     """Read one chunk, for a caller that remembers readings in a measure of its own."""
-    text = plain(shown_lines(source.text))
+    text = plain(show_lines(source.text))
     title = _CAMEL.sub(" ", source.title.rsplit("/", 1)[-1])
     above = (title, *source.headings)
     body = pieces(text)
     found = (Piece(Kind.STOP, "."), *pieces("\n".join(above)), *body)
     words = frozenset(form for piece in found if piece.kind is Kind.WORD for form in english.parts_of_word(piece.text))
-    stretches = [piece.text for piece in found if piece.kind is Kind.HAN]
-    segments, han = [chinese.segment(stretch) for stretch in stretches], "\n".join(stretches)
+    han_texts = [piece.text for piece in found if piece.kind is Kind.HAN]
+    segments, han = [chinese.segment(han_text) for han_text in han_texts], "\n".join(han_texts)
     names = english_names(text, above)
-    planned = (name for segment in segments for name in _planned(segment))
+    planned = (name for segment in segments for name in _find_planned(segment))
     parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
     stems = frozenset(map(english.stem_of, words))
     written = plain("\n".join((*above, text)))
@@ -107,7 +107,7 @@ def reading_of(source: SourceText) -> SourceReading:
         persons=persons,
         unnamed=re.sub("|".join(sorted(persons, key=len, reverse=True)) or "$", "\n", han),
         labels=tuple(_terms(chain(above, labels_in(text)))),
-        introduced=tuple(_terms(chain(introduced_in(text), names.rows, planned))),
+        introduced=tuple(_terms(chain(find_introduced(text), names.rows, planned))),
         sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
         parts=frozenset(frozenset(dict(written_of(part))) for part in (*told, *parts_of(body, CLAUSES))),
         wholes=frozenset(frozenset(all_of(part)) for part in told),
@@ -132,7 +132,7 @@ def words_of(of: Iterable[Piece]) -> Iterator[str]:
         yield from chinese.segment(piece.text) if piece.kind is Kind.HAN else (piece.text,)
 
 
-def _planned(words: Sequence[str]) -> Iterator[str]:
+def _find_planned(words: Sequence[str]) -> Iterator[str]:
     """Yield what a plan, project, operation or work is called, with and without that word."""
     for place, word in enumerate(words):
         if word in _PLANS and place:

@@ -7,7 +7,7 @@ from itertools import chain, filterfalse, groupby, pairwise, takewhile
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of
-from shared.disclosure.names import RARE_NAME, familiar, is_titled, turned_to
+from shared.disclosure.names import RARE_NAME, familiar, find_turned_to, is_titled
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, words_of
 from shared.disclosure.word_lists import idioms, members, ranks
@@ -93,7 +93,7 @@ class ProtectedWords:
             han_words=han_words,
             names=frozenset(capital).union(joined, *(reading.names.certain for reading in both)),
             initials=frozenset[str]().union(*(reading.names.initials for reading in both)),
-            persons=frozenset(part for name in persons for part in (name, *_telling_parts(name, unnamed, own))),
+            persons=frozenset(part for name in persons for part in (name, *_find_telling_parts(name, unnamed, own))),
             families=frozenset(name[0] for name in persons),
             characters=frozenset(filterfalse(chinese.is_function_han, chain.from_iterable(persons))),
             singles=singles,
@@ -102,7 +102,7 @@ class ProtectedWords:
         )
 
 
-def withheld_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+def find_withheld(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield each word of a text that may not leave."""
     spared = _idiomatic(of)
     for place, piece in enumerate(of):
@@ -116,7 +116,7 @@ def withheld_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords
                 yield Finding(code, piece.text)
         elif piece.kind is Kind.HAN and place not in spared:
             yield from _chinese_findings(piece.text, own, protected)
-    yield from _told_apart(of, own, protected)
+    yield from _find_split_words(of, own, protected)
 
 
 def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
@@ -171,11 +171,11 @@ def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
     )
 
 
-def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
-    words = chinese.segment(stretch)
-    spans = filterfalse(own.holds_han, chinese.pairs_of_spans(stretch))
+def _chinese_findings(han: str, own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+    words = chinese.segment(han)
+    spans = filterfalse(own.holds_han, chinese.pairs_of_spans(han))
     yield from (Finding(GateCode.FIGURES, span) for span in spans)
-    yield from _persons(stretch, words, own, protected)
+    yield from _persons(han, words, own, protected)
     for first, second in pairwise(words):
         if is_titled(first, second) and not own.holds_han(first + second):
             yield Finding(GateCode.IDENTIFIERS, first + second)
@@ -183,7 +183,7 @@ def _chinese_findings(stretch: str, own: OwnWords, protected: ProtectedWords) ->
         code = None if own.holds_han(word) else _chinese_code(word, protected)
         if code is not None and not _is_from_elsewhere(word, before, protected):
             yield Finding(code, word)
-    yield from _joined_characters(words, own, protected)
+    yield from _find_joined_characters(words, own, protected)
 
 
 def _is_from_elsewhere(word: str, before: str, protected: ProtectedWords) -> bool:
@@ -194,7 +194,7 @@ def _is_from_elsewhere(word: str, before: str, protected: ProtectedWords) -> boo
     return not any(form in protected.han or form in protected.han_words for form in forms)
 
 
-def repeated_words(of: Sequence[Piece]) -> Iterator[Finding]:
+def find_repeated(of: Sequence[Piece]) -> Iterator[Finding]:
     """Yield words and clauses that stand twice in a row, characters thrice, and rows of one-word clauses: a code."""
     words = list(words_of(of))
     for word, row in groupby(words):
@@ -224,7 +224,7 @@ def _bare_lists(of: Sequence[Piece], clauses: Sequence[tuple[str, ...]]) -> Iter
             yield lone
 
 
-def rejoined_words(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+def find_rejoined(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield neighbours in a sentence, and words that begin neighbouring fields, that joined are a name or rare word."""
     parts = [part for field in fields for part in parts_of(field, SENTENCES)]
     neighbours = chain(*map(pairwise, parts), pairwise([field[0] for field in fields if field]))
@@ -250,7 +250,7 @@ def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
     return GateCode.FIGURES if chinese.is_withheld_han(word) else GateCode.DECODERS
 
 
-def _joined_characters(words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+def _find_joined_characters(words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield rows of lone characters that stand so in the source and are no words: what names and codes are made of."""
     for pair in ("".join(two) for row in chinese.rows(words) for two in pairwise(row)):
         is_phrase = max(map(rareness, pair)) <= FREE_CHARACTER_SHARE
@@ -264,29 +264,29 @@ def _is_told_apart(word: str) -> bool:
     return is_han and max(map(chinese.han_rank, word)) >= LONE_RANK
 
 
-def _told_apart(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+def _find_split_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield words of the source whose characters a text has one by one, and other words between them.
 
     Whether they may stand side by side, as a phrase does, is decided elsewhere.
     """
-    stretches = [piece.text for piece in of if piece.kind is Kind.HAN]
-    lone = frozenset(word for stretch in stretches for word in chinese.segment(stretch) if len(word) == 1)
+    texts = [piece.text for piece in of if piece.kind is Kind.HAN]
+    lone = frozenset(word for han in texts for word in chinese.segment(han) if len(word) == 1)
     for word in protected.apart:
-        if lone.issuperset(word) and not own.holds_han(word) and not any(word in stretch for stretch in stretches):
+        if lone.issuperset(word) and not own.holds_han(word) and not any(word in han for han in texts):
             yield Finding(GateCode.IDENTIFIERS, "".join(dict.fromkeys(word)))
 
 
-def _persons(stretch: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
+def _persons(han: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield names of persons, given parts that are whole words, and forms of address that the user does not use."""
     rows = (words[start : start + count] for start in range(len(words)) for count in range(1, _LONGEST_NAME + 1))
-    within = (stretch[start : start + count] for start in range(len(stretch)) for count in (3, 4))
+    within = (han[start : start + count] for start in range(len(han)) for count in (3, 4))
     named = protected.persons.intersection(chain(map("".join, rows), within))
-    forms = chain(familiar(stretch, protected.families, protected.characters), turned_to(words, protected.families))
+    forms = chain(familiar(han, protected.families, protected.characters), find_turned_to(words, protected.families))
     called = filterfalse(own.holds_han, forms)
     yield from (Finding(GateCode.IDENTIFIERS, phrase) for phrase in chain(named, called))
 
 
-def _telling_parts(name: str, unnamed: str, own: OwnWords) -> Iterator[str]:
+def _find_telling_parts(name: str, unnamed: str, own: OwnWords) -> Iterator[str]:
     """Yield the given name of a person, and a family name of two characters, where they are rare as words.
 
     A given name that the source has in names alone tells whose it is, however frequent a word it is.

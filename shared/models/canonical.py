@@ -49,21 +49,21 @@ def function_json(definition: ToolDefinition) -> JsonObject:
     if definition.description is not None:
         function["description"] = definition.description
     if definition.parameters is not None:
-        function["parameters"] = sorted_keys(definition.parameters)
+        function["parameters"] = sort_keys(definition.parameters)
     if definition.strict is not None:
         function["strict"] = definition.strict
     return {"type": "function", "function": function}
 
 
-def sorted_keys(value: JsonObject) -> JsonObject:
+def sort_keys(value: JsonObject) -> JsonObject:
     """Sort the keys of a JSON object at every depth, so that equal objects make equal bytes."""
-    return {name: _sorted(value[name]) for name in sorted(value)}
+    return {name: _sort(value[name]) for name in sorted(value)}
 
 
-def _sorted(value: JsonValue) -> JsonValue:
+def _sort(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return sorted_keys(value)
-    return [_sorted(element) for element in value] if isinstance(value, list) else value
+        return sort_keys(value)
+    return [_sort(element) for element in value] if isinstance(value, list) else value
 
 
 def message_json(message: Message) -> JsonObject:

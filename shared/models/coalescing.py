@@ -16,7 +16,7 @@ def coalesce(events: Sequence[ExecutionEvent], max_characters: float = inf) -> t
     for event in events:
         is_text = isinstance(event, TextDelta)
         if run and not (is_text and characters + len(event.text) <= max_characters):
-            joined.append(_joined(run))
+            joined.append(_join(run))
             run, characters = [], 0
         if is_text:
             run.append(event)
@@ -24,9 +24,9 @@ def coalesce(events: Sequence[ExecutionEvent], max_characters: float = inf) -> t
         else:
             joined.append(event)
     if run:
-        joined.append(_joined(run))
+        joined.append(_join(run))
     return tuple(joined)
 
 
-def _joined(run: list[TextDelta]) -> TextDelta:
+def _join(run: list[TextDelta]) -> TextDelta:
     return run[0] if len(run) == 1 else TextDelta(text="".join([delta.text for delta in run]))

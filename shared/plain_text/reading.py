@@ -48,7 +48,7 @@ class _Shown(dict[int, int | None]):
 _SHOWN = _Shown({0x2010: ord("-"), 0x2011: ord("-")})
 
 
-def shown_lines(text: str) -> str:
+def show_lines(text: str) -> str:
     """Return the lines of a text in NFKC as they are shown: no indent, one kind of bullet and number, bold for tags."""
     text = _without_tags(html.unescape(text) if "&" in text else text)
     if "[" in text:
@@ -62,10 +62,10 @@ def shown_lines(text: str) -> str:
 
 def as_read(text: str) -> str:
     """Return a text in NFKC as it is read: the lines that are shown, with each paragraph on one line."""
-    return joined_lines(shown_lines(text))
+    return join_lines(show_lines(text))
 
 
-def joined_lines(shown: str) -> str:
+def join_lines(shown: str) -> str:
     """Join the lines of each paragraph; headings, list items and table rows stay separate."""
     lines: list[str] = []
     for line in _HYPHENATED.sub("", shown).split("\n"):

@@ -30,7 +30,7 @@ GAP = "[…]"
 """Stands in an excerpt for passages that are left out."""
 
 
-def attached_file(
+def render_file(
     name: str, digest: str, text: str, excerpt: tuple[int, int] | None = None, file_id: str | None = None
 ) -> str:
     """Return the block in which a model reads a file; `excerpt` says how many of how many passages it holds.
@@ -41,7 +41,7 @@ def attached_file(
     return f'{_start(name, digest, file_id)}\n{about}\n\n{text.strip()}\n</file id="{digest}">'
 
 
-def attached_without_text(name: str, digest: str, file_id: str, about: str) -> str:
+def render_without_text(name: str, digest: str, file_id: str, about: str) -> str:
     """Return the block of a stored file whose text is not shown; `about` says why."""
     return f'{_start(name, digest, file_id)}\n{about}\n</file id="{digest}">'
 
@@ -61,7 +61,7 @@ def is_unshown(block: str) -> bool:
     return about.startswith((BEING_READ, LEFT_OUT, LISTED.partition("{")[0]))
 
 
-def left_out_file(block: str) -> str | None:
+def render_left_out(block: str) -> str | None:
     """Return the block that stands for a stored file whose own block is no longer sent; None for any other file."""
     found = _STORED.match(block)
     if found is None:

@@ -30,15 +30,15 @@ class ListedFile(NamedTuple):
     state: str = ""
 
 
-def shown_files(documents: Sequence[NumberedDocument], others: Sequence[ListedFile]) -> str:
+def render_whole_files(documents: Sequence[NumberedDocument], others: Sequence[ListedFile]) -> str:
     """Return the message that shows files whole, with those that have no text behind them."""
     parts = [SHOWN, rendered_documents(documents)] if documents else [WITHOUT_TEXT]
-    return "\n".join([*parts, *_listing(others)])
+    return "\n".join([*parts, *_list(others)])
 
 
-def searched_files(base_id: str, files: Sequence[ListedFile]) -> str:
+def list_searched(base_id: str, files: Sequence[ListedFile]) -> str:
     """Return the message that lists files which can be searched."""
-    return "\n".join([SEARCHED.format(base_id=base_id), *_listing(files)])
+    return "\n".join([SEARCHED.format(base_id=base_id), *_list(files)])
 
 
 def project_documents(text: str) -> Iterator[DocumentHead]:
@@ -48,7 +48,7 @@ def project_documents(text: str) -> Iterator[DocumentHead]:
         yield from document_heads(text)
 
 
-def _listing(files: Sequence[ListedFile]) -> list[str]:
+def _list(files: Sequence[ListedFile]) -> list[str]:
     if not files:
         return []
     listed = [

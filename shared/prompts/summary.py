@@ -30,7 +30,7 @@ _BEFORE = "[The earlier part of this conversation was left out because it no lon
 _BEHIND = "[The summary ends here. The conversation goes on with what follows.]"
 
 
-def framed_summary(text: str) -> str:
+def frame_summary(text: str) -> str:
     """Return the message of the user that stands in the place of what was left out."""
     return f"{_BEFORE}\n\n{text.strip()}\n\n{_BEHIND}"
 

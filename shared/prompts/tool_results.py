@@ -37,7 +37,7 @@ def within_tokens(text: str, limit_tokens: int) -> str:
     if whole <= limit_tokens:
         return text
     room = max(0, limit_tokens - NOTICE_TOKENS)
-    head = beginning_within(text, room - room // 2)
+    head = cut_to(text, room - room // 2)
     tail = _end_within(text[len(head) :], room // 2)
     left = whole - estimate_tokens(head) - estimate_tokens(tail)
     return f"{head}{_LEFT_OUT.format(left=left, whole=whole)}{tail}"
@@ -48,7 +48,7 @@ def documents_left_out(shown: int, whole: int) -> str:
     return _DOCUMENTS_LEFT_OUT.format(shown=shown, whole=whole)
 
 
-def beginning_within(text: str, limit_tokens: int) -> str:
+def cut_to(text: str, limit_tokens: int) -> str:
     """Return the longest beginning of a text that has at most so many estimated tokens."""
     longest = 4 * limit_tokens
     if len(text) <= longest and estimate_tokens(text) <= limit_tokens:
@@ -62,4 +62,4 @@ def beginning_within(text: str, limit_tokens: int) -> str:
 
 def _end_within(text: str, limit_tokens: int) -> str:
     newest = text[-4 * limit_tokens :] if limit_tokens else ""
-    return beginning_within(newest[::-1], limit_tokens)[::-1]
+    return cut_to(newest[::-1], limit_tokens)[::-1]

@@ -12,7 +12,7 @@ _TOLERANCE = 3
 Options = tuple[tuple[str, int], ...]
 
 
-def asking_options(ping_seconds: float = PING_SECONDS) -> Options:
+def options_of_client(ping_seconds: float = PING_SECONDS) -> Options:
     """Return what lets an end of a connection ask, with calls on it or without."""
     return (
         ("grpc.keepalive_time_ms", int(1000 * ping_seconds)),
@@ -22,7 +22,7 @@ def asking_options(ping_seconds: float = PING_SECONDS) -> Options:
     )
 
 
-def asked_options(ping_seconds: float = PING_SECONDS) -> Options:
+def options_of_server(ping_seconds: float = PING_SECONDS) -> Options:
     """Return what lets a server ask, and be asked."""
     least = ("grpc.http2.min_ping_interval_without_data_ms", int(1000 * ping_seconds / _TOLERANCE))
-    return (*asking_options(ping_seconds), least)
+    return (*options_of_client(ping_seconds), least)

@@ -9,7 +9,7 @@ import pytest
 
 from backend.knowledge.domain.context_texts import BASES_ARE_NOW
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
-from shared.prompts.summary import SUMMARY_INSTRUCTION, framed_summary
+from shared.prompts.summary import SUMMARY_INSTRUCTION, frame_summary
 from tests.e2e.conftest import SMALL, Pairs
 from tests.e2e.pair import MODEL, Pair, PairOptions, start_pair, start_replica
 from tests.e2e.prefixes import added, check_never_moves, check_pairs
@@ -135,7 +135,7 @@ async def test_a_turn_that_outgrows_its_window_between_two_calls_goes_on_with_a_
     assert messages_in(requests[summary])[:-1] == messages_in(before)[:3]
     own = [message for message in messages_in(before)[3:] if "<system-reminder>" not in str(message["content"])]
     system, summed, *rest = messages_in(after)
-    assert [system, summed] == [messages_in(before)[0], {"role": "user", "content": framed_summary("All of it.")}]
+    assert [system, summed] == [messages_in(before)[0], {"role": "user", "content": frame_summary("All of it.")}]
     assert [elided(message) for message in rest[: len(own)]] == [elided(message) for message in own]
     assert [item["type"] for item in last["output"]] == ["compaction", "message"]
     assert [call["purpose"] for call in shown].count("summary") == 1
@@ -165,7 +165,7 @@ def check_cut(before: list[Body], summary: list[Body], after: list[Body]) -> Non
     """
     asked = len(summary) - 1
     assert summary[:asked] == before[:asked]
-    assert after[:2] == [before[0], {"role": "user", "content": framed_summary("All of it.")}]
+    assert after[:2] == [before[0], {"role": "user", "content": frame_summary("All of it.")}]
     assert after[2]["content"].startswith(BASES_ARE_NOW)
     *kept, question = after[3:]
     assert SUFFIX.search(question["content"])

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from shared.prompts.summary import framed_summary
+from shared.prompts.summary import frame_summary
 from tests.e2e.pair import MODEL, Pair
 from tests.fakes.model_server import FakeModelControl, Reply
 
@@ -23,7 +23,7 @@ async def test_turns_of_a_socket_and_a_carried_summary_reach_the_model(
         assert said.output_text == "Yes."
     asked: list[Any] = [request.json_body["messages"] for request in await small_model.requests()]
     contents: list[list[Any]] = [[message["content"] for message in messages] for messages in asked]
-    assert framed_summary("All was counted.") in contents[-1]
+    assert frame_summary("All was counted.") in contents[-1]
     assert contents[2][: len(contents[1])] == contents[1], "a summary is asked for with the prefix that was sent"
 
 

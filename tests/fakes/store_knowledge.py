@@ -6,7 +6,7 @@ from itertools import count
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, numbered_name
-from backend.knowledge.domain.file_indexes import SHELF_ID_START
+from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
 from backend.search.domain.bm25 import Scorer, Statistics, greatest_score, looked_up_terms, plan
@@ -215,7 +215,7 @@ class FakeKnowledge:
 
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
         bases = {one.knowledge_base_id for one in await self.documents_from(document_ids)}
-        return frozenset(base_id for base_id in bases if not base_id.startswith(SHELF_ID_START))
+        return frozenset(base_id for base_id in bases if not base_id.startswith(FILE_INDEX_ID_START))
 
     def _base(self, base_id: str) -> _StoredBase:
         if base_id not in self._bases:

@@ -69,7 +69,7 @@ class ToolServerRecord:
         self.changed.set()
         self.listed.append((server, count, tuple(dropped)))
 
-    def listing_failed(self, server: str, failure: CallFailure) -> None:
+    def note_failed_listing(self, server: str, failure: CallFailure) -> None:
         self.changed.set()
         self.failed.append((server, failure))
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from tests.house.sources import Source, parse, sources
+from tests.house.sources import ROOT, Source, parse, sources
 
 _BANNED = frozenset(
     {
@@ -13,6 +13,9 @@ _BANNED = frozenset(
         "helper", "helpers", "util", "utils", "common", "misc", "data", "info", "infos", "do",
     }
 )  # fmt: skip
+# words of a house for what the field calls package, layer, server, file index, document version and wake-up signal
+_OF_A_HOUSE = frozenset({"rooms", "floor", "door", "shelf", "shelves", "edition", "stretch", "caretaker", "bell"})
+_SCHEMA = ("backend/knowledge/", "backend/migrations/", "shared/ids.py", "tests/")
 _OUTSIDE = "the outside folders of packages"
 # names that a protocol, a library or the operating system has given
 _GIVEN_IN = {
@@ -67,6 +70,30 @@ def badly_named(file: Source) -> list[str]:
     ]
 
 
+def words_of_a_house(text: str) -> set[str]:
+    """Return the words of a house in a name or a text, which may be in the plural."""
+    return {
+        word
+        for word in words(text)
+        if not _OF_A_HOUSE.isdisjoint((word, word.removesuffix("s"), word.removesuffix("es")))
+    }
+
+
+def named_like_a_house(file: Source) -> list[str]:
+    """List the names, those of tests too, that have a word of a house; the columns of the schema have `edition`."""
+    return [
+        f"{place} {name}"
+        for name, place in defined_names(file)
+        for word in words_of_a_house(name)
+        if not (word.startswith("edition") and file.name.startswith(_SCHEMA))
+    ]
+
+
+def headings_like_a_house(text: str) -> list[str]:
+    """List the headings of a page of Markdown that have a word of a house."""
+    return [line for line in re.findall(r"^#+ .*", text, re.MULTILINE) if words_of_a_house(line)]
+
+
 def _is_given(name: str, file: Source) -> bool:
     places = _GIVEN_IN.get(name, ("nowhere",))
     return file.name.startswith(places) or (_OUTSIDE in places and file.is_outside)
@@ -74,6 +101,29 @@ def _is_given(name: str, file: Source) -> bool:
 
 def test_names_are_words_of_the_glossary():
     assert [name for file in sources() for name in badly_named(file)] == []
+
+
+def test_no_name_and_no_heading_has_a_word_of_a_house():
+    assert [name for file in sources() for name in named_like_a_house(file)] == []
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/[!a]*").glob("*.md")]
+    assert [f"{page.name} {each}" for page in pages for each in headings_like_a_house(page.read_text("utf-8"))] == []
+
+
+def test_words_of_a_house_are_found():
+    for text in (
+        "def open_door(): ...",
+        "class Shelves: ...",
+        "a_floor = 1",
+        "def test_both_doors(): ...",
+        "rooms = 2",
+    ):
+        assert named_like_a_house(parse("tests/unit/a.py", text)), text
+    assert named_like_a_house(parse("backend/turns/domain/caretaker.py", ""))
+    edition = "class Editions: ..."
+    assert named_like_a_house(parse("backend/agents/domain/a.py", edition))
+    for text in (edition, "def has_room_for(indoors): ...", "class SealedRoom: ..."):
+        assert not named_like_a_house(parse("backend/knowledge/sql/a.py", text)), text
+    assert headings_like_a_house("# Two doors\n\nA door.\n") == ["# Two doors"]
 
 
 def test_the_check_bites():

@@ -16,7 +16,7 @@ from shared.errors import ChatShellUnavailable, InternalError
 from shared.http_server.connection import ConnectionRules
 from shared.http_server.server import build_server
 from shared.http_server.timing import ReadLimits
-from shared.listening import listening_socket
+from shared.listening import open_listening_socket
 from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying_all
@@ -40,7 +40,7 @@ def narrow(max_messages_bytes: int) -> Shell:
 async def address() -> AsyncIterator[tuple[str, int]]:
     shell = shell_with(ScriptedRunner(saying_all(answer("Hello."))))
     server = build_server(create_http_app(shell.turns, SERVICE_TOKEN, shell.bounds), ConnectionRules(LIMITS))
-    listener = listening_socket("127.0.0.1", 0)
+    listener = open_listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
         yield listener.getsockname()

@@ -11,7 +11,7 @@ import pytest
 from grpc import method_handlers_generic_handler, unary_stream_rpc_method_handler
 from grpc._cython import cygrpc
 
-from shared.wire.keepalive import asked_options, asking_options
+from shared.wire.keepalive import options_of_client, options_of_server
 from tests.house.sources import ROOT
 
 PING_SECONDS = 1.0
@@ -34,13 +34,13 @@ async def silent_for_long(_request: bytes, _context: object) -> AsyncIterator[by
 
 
 async def test_a_call_that_is_silent_for_many_pings_lives_on() -> None:
-    server = grpc.aio.server(options=asked_options(PING_SECONDS))
+    server = grpc.aio.server(options=options_of_server(PING_SECONDS))
     handlers = {"Wait": cast(Any, unary_stream_rpc_method_handler)(silent_for_long)}
     server.add_generic_rpc_handlers((method_handlers_generic_handler("a.Service", handlers),))
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     try:
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=asking_options(PING_SECONDS)) as channel:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=options_of_client(PING_SECONDS)) as channel:
             call = cast(Any, channel).unary_stream("/a.Service/Wait")(b"")
             assert await call.read() == b"alive"
     finally:

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI, Request
 
 from backend.foundation.http.listening import http_server
-from shared.listening import listening_socket
+from shared.listening import open_listening_socket
 from tests.fakes.http_api import FakeHouse
 from tests.patience import PATIENCE_SECONDS
 
@@ -25,7 +25,7 @@ def house() -> FakeHouse:
 async def serving(app: FastAPI) -> AsyncGenerator[tuple[str, int]]:
     """Serve on a port that the system chose, until the block ends."""
     server = http_server(app)
-    listener = listening_socket("127.0.0.1", 0)
+    listener = open_listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
         yield listener.getsockname()

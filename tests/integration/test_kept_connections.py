@@ -10,7 +10,7 @@ from fastapi import FastAPI, Response
 from shared.http_server.connection import ConnectionRules
 from shared.http_server.server import build_server
 from shared.http_server.timing import ReadLimits
-from shared.listening import listening_socket
+from shared.listening import open_listening_socket
 from tests.patience import PATIENCE_SECONDS
 
 LIMITS = ReadLimits(seconds=0.5, unfinished_heads=3, idle_seconds=1)
@@ -75,7 +75,7 @@ class Connection:
 async def serving(house: House) -> AsyncGenerator[Callable[[], Awaitable[Connection]]]:
     """Serve while the block runs."""
     server = build_server(house.app, ConnectionRules(LIMITS))
-    listener = listening_socket("127.0.0.1", 0)
+    listener = open_listening_socket("127.0.0.1", 0)
     writers: list[asyncio.StreamWriter] = []
 
     async def opened() -> Connection:

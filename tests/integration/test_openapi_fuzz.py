@@ -20,7 +20,7 @@ from schemathesis.specs.openapi import checks as openapi_checks
 from backend.extraction.domain.media_types import CSV, DOCX, EMAIL, JSON_LINES, PDF, PPTX, XLSX
 from backend.foundation.http.listening import http_server
 from backend.identity.domain import KeyRole
-from shared.listening import listening_socket
+from shared.listening import open_listening_socket
 from tests.fakes.http_api import FakeHouse
 
 pytestmark = pytest.mark.whole
@@ -92,7 +92,7 @@ class FuzzedHouse:
 @contextmanager
 def _served(house: FakeHouse) -> Generator[str]:
     """Serve in a thread of its own, turns included, until the block ends."""
-    listener = listening_socket("127.0.0.1", 0)
+    listener = open_listening_socket("127.0.0.1", 0)
     server = http_server(APP)
     house.stand_behind(APP)
 

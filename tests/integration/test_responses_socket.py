@@ -19,7 +19,7 @@ from backend.foundation.http.services import HttpOptions
 from backend.turns.http.responses_socket import ResponsesSocket
 from shared.http_server.server import HttpServer, while_serving
 from shared.http_server.timing import ReadLimits
-from shared.listening import listening_socket
+from shared.listening import open_listening_socket
 from shared.shares import SharedBudget
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.http_api import FakeHouse
@@ -54,7 +54,7 @@ async def serve_api(
 ) -> AsyncGenerator[ServedApi, None]:
     house = FakeHouse(**options)
     house.turns = TurnHouse(chat_shell=ScriptedChatShell(*scripts), state=house.state, admission=house.admission)
-    app, listening = built_app(), listening_socket("127.0.0.1", 0)
+    app, listening = built_app(), open_listening_socket("127.0.0.1", 0)
     house.stand_behind(app)
     server = http_server(app, limits or ReadLimits(), allows=house.options().allows)
     key, address = await house.key(ADA), f"127.0.0.1:{listening.getsockname()[1]}"

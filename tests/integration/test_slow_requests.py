@@ -12,7 +12,7 @@ from backend.foundation.http.listening import http_server
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.refusal_pace import RefusalPace
 from shared.http_server.timing import ReadLimits
-from shared.listening import listening_socket
+from shared.listening import open_listening_socket
 from tests.fakes.http_api import FakeHouse
 from tests.patience import PATIENCE_SECONDS
 
@@ -47,7 +47,7 @@ async def address(house: FakeHouse) -> AsyncIterator[Address]:
     app = house.app()
     app.state.services[HttpOptions] = replace(house.options(), refusals=Held(lambda: 0.0))
     server = http_server(app, LIMITS, house.options().allows)
-    listener = listening_socket("127.0.0.1", 0)
+    listener = open_listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
         yield listener.getsockname()
@@ -179,7 +179,7 @@ async def test_a_client_that_leaves_is_noticed_though_requests_wait_behind_the_u
     app = FastAPI()
     app.add_api_route("/wait", wait)
     server = http_server(app, LIMITS, house.options().allows)
-    listener = listening_socket("127.0.0.1", 0)
+    listener = open_listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listener]))
         _, writer = await asyncio.open_connection(*listener.getsockname())

@@ -13,7 +13,7 @@ from chat_shell.servers.http.app import create_http_app
 from shared.certificates import CertificateFiles, Certificates
 from shared.http_server.server import build_server
 from shared.http_server.tls_listener import TOO_MANY, TOO_SLOW, HandshakeLimits, TlsListener
-from shared.listening import listening_socket
+from shared.listening import open_listening_socket
 from tests.fakes.certificates import HeardCertificates
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_runner import ScriptedRunner, saying
@@ -54,7 +54,7 @@ async def listener_of(service: str, folder: Path) -> AsyncGenerator[Listener]:
         server = http_server(FakeHouse().app(), tls=tls)
     else:
         server = build_server(create_http_app(shell.turns, "token", shell.bounds), tls=tls)
-    listening = listening_socket("127.0.0.1", 0)
+    listening = open_listening_socket("127.0.0.1", 0)
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve(sockets=[listening]))
         trusted = ssl.create_default_context(cadata=authority.certificate.decode())

@@ -102,7 +102,9 @@ class AgentDefinition(Given):
 
     def among(self, base_ids: frozenset[str]) -> "AgentDefinition":
         """Return it without the bases that are not among these."""
-        tools = [self._searching(tool, base_ids) if isinstance(tool, FileSearchTool) else tool for tool in self.tools]
+        tools = [
+            self._narrow_search(tool, base_ids) if isinstance(tool, FileSearchTool) else tool for tool in self.tools
+        ]
         return self.model_copy(
             update={
                 "knowledge_base_ids": [base_id for base_id in self.knowledge_base_ids if base_id in base_ids],
@@ -111,7 +113,7 @@ class AgentDefinition(Given):
         )
 
     @staticmethod
-    def _searching(tool: FileSearchTool, base_ids: frozenset[str]) -> FileSearchTool | None:
+    def _narrow_search(tool: FileSearchTool, base_ids: frozenset[str]) -> FileSearchTool | None:
         kept = [base_id for base_id in tool.vector_store_ids if base_id in base_ids]
         return tool.model_copy(update={"vector_store_ids": kept}) if kept else None
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from backend.agents.domain.agent import AgentRole, KnownAgent
 from backend.agents.ports.agents import AgentStore
 from backend.identity.domain import Caller
-from backend.knowledge.domain.file_indexes import SHELF_ID_START
+from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from shared.errors import NotFound, PermissionDenied
 
 
@@ -25,7 +25,7 @@ async def open_agent_files(
     store: AgentStore, tenant: str, user_id: str, file_index_ids: Sequence[str]
 ) -> frozenset[str]:
     """Return those of the file indexes whose agent the user may use now: a user of an agent may search its files."""
-    agents = {file_index_id.removeprefix(SHELF_ID_START): file_index_id for file_index_id in file_index_ids}
+    agents = {file_index_id.removeprefix(FILE_INDEX_ID_START): file_index_id for file_index_id in file_index_ids}
     usable = await store.usable_among(tenant, user_id, sorted(agents))
     return frozenset(agents[agent_id] for agent_id in usable)
 

@@ -27,7 +27,7 @@ class AgentPresets:
         ids = {each.agent.id for each in found if each.is_usable}
         return frozenset(ref for ref in refs if ref.id in ids)
 
-    async def offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
+    async def list_offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
         """Return the agents that the caller may use, by name."""
         entries = await self._store.usable(caller.tenant, caller.user_id)
         return tuple(OfferedPreset(entry.name, int(entry.created_at.timestamp())) for entry in entries)

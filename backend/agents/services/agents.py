@@ -51,7 +51,7 @@ class AgentCatalogue:
         _require_edit(known)
         await self._check(caller, name, definition, known)
         if known is None:
-            return await self._created(caller, name, definition), True
+            return await self._create(caller, name, definition), True
         # What a process that ends in between has taken away too early, the next turn of the agent puts back.
         await self._files.withdraw(known.agent, definition.file_ids)
         if not await self._store.replace(known.agent.id, definition):
@@ -66,7 +66,7 @@ class AgentCatalogue:
         Raises:
             NotFound: there is none that the caller may use.
         """
-        return (await self._shown(caller, (await find_agent(self._store, caller, name),)))[0]
+        return (await self._show(caller, (await find_agent(self._store, caller, name),)))[0]
 
     async def page(
         self, caller: Caller, *, after: str | None, limit: int, descending: bool
@@ -85,7 +85,7 @@ class AgentCatalogue:
         page = names[start : start + limit]
         found = {each.agent.name: each for each in await self._store.find(caller.tenant, caller.user_id, page)}
         usable = [found[name] for name in page if name in found and found[name].is_usable]
-        return await self._shown(caller, tuple(usable)), len(names) > start + limit
+        return await self._show(caller, tuple(usable)), len(names) > start + limit
 
     async def delete(self, caller: Caller, name: str) -> None:
         """Delete an agent.
@@ -99,7 +99,7 @@ class AgentCatalogue:
         await self._store.delete(known.agent.id)
         await self._files.clear(known.agent)
 
-    async def _created(self, caller: Caller, name: str, definition: AgentDefinition) -> KnownAgent:
+    async def _create(self, caller: Caller, name: str, definition: AgentDefinition) -> KnownAgent:
         agent = Agent(
             id=new_id(IdPrefix.AGENT),
             tenant=caller.tenant,
@@ -132,10 +132,10 @@ class AgentCatalogue:
                 message = f"There is no knowledge base '{base_id}'; name bases that you are a member of."
                 raise NotFound(message, param=paths[base_id])
 
-    async def _shown(self, caller: Caller, found: tuple[KnownAgent, ...]) -> tuple[KnownAgent, ...]:
+    async def _show(self, caller: Caller, found: tuple[KnownAgent, ...]) -> tuple[KnownAgent, ...]:
         named = {base_id for each in found if not each.may_edit for base_id in each.agent.definition.base_ids}
         mine = await self._mine(caller, sorted(named))
-        return tuple(each if each.may_edit else _narrowed(each, mine) for each in found)
+        return tuple(each if each.may_edit else _narrow(each, mine) for each in found)
 
     async def _mine(self, caller: Caller, base_ids: list[str]) -> frozenset[str]:
         if not base_ids:
@@ -152,6 +152,6 @@ def _require_edit(known: KnownAgent | None) -> None:
     raise PermissionDenied("Only owners and editors may change this agent.")
 
 
-def _narrowed(known: KnownAgent, base_ids: frozenset[str]) -> KnownAgent:
+def _narrow(known: KnownAgent, base_ids: frozenset[str]) -> KnownAgent:
     definition = known.agent.definition.among(base_ids)
     return known.model_copy(update={"agent": known.agent.model_copy(update={"definition": definition})})

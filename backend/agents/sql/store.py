@@ -108,7 +108,7 @@ class SqlAgentStore:
         """Add a member or change their role; return whether they are new."""
 
         def work(connection: Connection) -> bool:
-            before = _held_members(connection, agent_id)
+            before = _hold_members(connection, agent_id)
             _require_owner_in({**before, user_id: role})
             _DELETE_MEMBER.change(connection, {"where_id": agent_id, "where_user_id": user_id})
             _INSERT_MEMBER.change(connection, _member_row(agent_id, user_id, role))
@@ -120,7 +120,7 @@ class SqlAgentStore:
         """Remove a member; False when there was none."""
 
         def work(connection: Connection) -> bool:
-            members = dict(_held_members(connection, agent_id))
+            members = dict(_hold_members(connection, agent_id))
             if members.pop(user_id, None) is None:
                 return False
             _require_owner_in(members)
@@ -129,7 +129,7 @@ class SqlAgentStore:
         return await self._database.write(work)
 
 
-def _held_members(connection: Connection, agent_id: str) -> Mapping[str, AgentRole]:
+def _hold_members(connection: Connection, agent_id: str) -> Mapping[str, AgentRole]:
     """Read the members under a lock on their agent, so that two owners cannot remove each other."""
     if _HOLD.first(connection, {"where_id": agent_id}) is None:
         raise NotFound("The agent was deleted meanwhile.", param="name")

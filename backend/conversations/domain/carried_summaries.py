@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from backend.conversations.domain.input_items import CompactionItem, InputItem, UserItem
 from backend.conversations.domain.responses import ItemBody
-from backend.foundation.domain.signed_text import sign_text, signed_payload
+from backend.foundation.domain.signed_text import read_signed, sign_text
 from backend.knowledge.domain.labels import Labels, decode_labels
 from shared.errors import InvalidRequest
 from shared.ids import IdPrefix
@@ -52,7 +52,7 @@ def carried_in(items: Sequence[InputItem], secret: str) -> dict[int, CarriedSumm
     found: dict[int, CarriedSummary] = {}
     for place, item in enumerate(items):
         if isinstance(item, CompactionItem) and item.carries_summary:
-            payload = signed_payload(_PURPOSE, item.encrypted_content or "", secret)
+            payload = read_signed(_PURPOSE, item.encrypted_content or "", secret)
             try:
                 found[place] = CarriedSummary.model_validate_json(payload or b"")
             except ValidationError:

@@ -74,10 +74,10 @@ def readable_text(media_type: str, body: bytes | bytearray, chunks: Sequence[Chu
     """Return text and Markdown as stored, and other formats from their chunks, with headings written as in Markdown."""
     if media_type in (TEXT, MARKDOWN):
         return body.decode("utf-8-sig")
-    return joined_text(chunks)
+    return join_text(chunks)
 
 
-def joined_text(chunks: Sequence[Chunk], gap: str | None = None) -> str:
+def join_text(chunks: Sequence[Chunk], gap: str | None = None) -> str:
     """Join chunks, with headings written as in Markdown where they change; `gap` stands for chunks that are missing."""
     parts = list[str]()
     path, ordinal = (), -1

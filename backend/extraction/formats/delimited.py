@@ -43,7 +43,7 @@ def read_csv(body: bytes) -> Iterator[Block]:
         InvalidRequest: the file holds NULs or other control characters, or a field of more than
             `MAX_FIELD_CHARACTERS`; or it begins like UTF-8 or UTF-16 and is not.
     """
-    encoding = _encoding(body)
+    encoding = _find_encoding(body)
     budget = CellBudget("CSV")
     try:
         yield from table_rows(_rows(body, encoding, budget))
@@ -90,13 +90,13 @@ def _regularity(sample: str, delimiter: str) -> tuple[float, int]:
     return (count / widths.total(), width) if width > 1 else (0.0, 0)
 
 
-def _encoding(body: bytes) -> str:
+def _find_encoding(body: bytes) -> str:
     """Return the name of the encoding: as marked, else the first that fits of UTF-16, UTF-8, GB18030 and Latin-1."""
     marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if body.startswith(mark)), None)
-    return marked or _unmarked_utf16(body[:_UTF16_SAMPLE_BYTES]) or _eight_bit(body)
+    return marked or _find_utf16(body[:_UTF16_SAMPLE_BYTES]) or _eight_bit(body)
 
 
-def _unmarked_utf16(start: bytes) -> str | None:
+def _find_utf16(start: bytes) -> str | None:
     """Tell UTF-16 by the NULs that every character of ASCII has in it, at even places or at odd ones."""
     nuls = [start[first::2].count(0) / max(1, len(start) // 2) for first in (0, 1)]
     if max(nuls) < _NUL_SHARE_OF_UTF16 or min(nuls) > 0:

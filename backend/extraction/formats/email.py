@@ -111,12 +111,12 @@ class _Mail:
         if media_type == EMAIL:
             raise InvalidRequest("E-mails attached as files are not read.", param="body")
         if FORMATS[media_type].is_utf8:
-            body = _decoded(part, body).encode()
+            body = _decode(part, body).encode()
         return self._read_blocks(body, media_type)
 
     def _text(self, part: EmailMessage, level: int) -> Iterable[Block]:
         kind = HTML if part.get_content_type() == HTML else TEXT
-        return _below(self._read_blocks(_decoded(part, _payload(part)).encode(), kind), level)
+        return _below(self._read_blocks(_decode(part, _payload(part)).encode(), kind), level)
 
 
 def _inner(part: EmailMessage) -> list[EmailMessage]:
@@ -168,7 +168,7 @@ def _payload(part: EmailMessage) -> bytes:
     return found if isinstance(found, bytes) else b""
 
 
-def _decoded(part: EmailMessage, body: bytes) -> str:
+def _decode(part: EmailMessage, body: bytes) -> str:
     """Decode a text; what its charset does not allow is replaced, as mail programs show it."""
     try:
         text = body.decode(part.get_content_charset("utf-8"), "replace")

@@ -24,7 +24,7 @@ def read_json_document(body: bytes) -> Iterator[Block]:
         InvalidRequest: the text is no JSON, or nested too deeply.
     """
     try:
-        value = _loaded(body)
+        value = _load(body)
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise InvalidRequest(_complaint(error), param="body") from None
@@ -44,13 +44,13 @@ def read_json_lines(body: bytes) -> Iterator[Block]:
     for number, line in enumerate(body.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if line.strip():
             try:
-                value = _loaded(line)
+                value = _load(line)
             except _MALFORMED as error:
                 raise InvalidRequest(f"Line {number}: {_complaint(error)}", param="body") from None
             yield from _element(value, f"[{number - 1}]", 1, is_headed=False)
 
 
-def _loaded(text: bytes) -> JsonValue:
+def _load(text: bytes) -> JsonValue:
     """Parse JSON; numbers stay as they were written."""
     try:
         found = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)

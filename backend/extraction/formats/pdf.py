@@ -25,7 +25,7 @@ _WRAP = re.compile(r"(?<=\S)[^\S\n]*\n(?=\S)")
 def read_pdf(body: bytes) -> list[Block]:
     """Return the paragraphs of all pages, lines joined."""
     try:
-        return [block for text in _page_texts(body) for block in paragraphs_of(_unwrapped(text))]
+        return [block for text in _page_texts(body) for block in paragraphs_of(_unwrap(text))]
     except _MALFORMED as error:
         raise InvalidRequest("The PDF cannot be read; it must not be damaged.", param="body") from error
 
@@ -40,5 +40,5 @@ def _page_texts(body: bytes) -> Iterator[str]:
         yield storable(page.extract_text())
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     return _WRAP.sub(" ", _WRAP_IN_CJK.sub("", text))

@@ -43,7 +43,7 @@ class LibraryDocumentReader:
         if len(file.body) <= FORMATS[file.media_type].bytes_read_here:
             batches = _cut_here(file, self._limits)
             async with aclosing(batches):
-                yield await _opened(file, batches)
+                yield await _open(file, batches)
             return
         claimant = Claimant(file.tenant, file.user_id)
         async with (
@@ -51,7 +51,7 @@ class LibraryDocumentReader:
             self._child() as child,
             aclosing(child.cut(file.body, file.media_type)) as batches,
         ):
-            yield await _opened(file, batches)
+            yield await _open(file, batches)
 
     async def close(self) -> None:
         """Stop all children that are idle; those that read are stopped by their callers."""
@@ -96,7 +96,7 @@ async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[i
         yield batch
 
 
-async def _opened(file: ReadableFile, batches: AsyncGenerator[int | PieceBatch]) -> CutFile:
+async def _open(file: ReadableFile, batches: AsyncGenerator[int | PieceBatch]) -> CutFile:
     count = await anext(batches)
     if not isinstance(count, int):
         raise InvalidRequest("The document cannot be read; it must not be damaged.", param="body")

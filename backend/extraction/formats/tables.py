@@ -50,19 +50,19 @@ def table_rows(rows: Iterable[Sequence[str]]) -> Iterator[Paragraph]:
     """
     remaining = iter(rows)
     first = list(islice(remaining, _ROWS_BEFORE_HEADER))
-    place = next((place for place, row in enumerate(first) if _filled(row) >= _MIN_HEADED_COLUMNS), None)
+    place = next((place for place, row in enumerate(first) if _count_filled(row) >= _MIN_HEADED_COLUMNS), None)
     names = first[place] if place is not None and _is_header(first[place]) else ()
     above = place + 1 if place is not None and names else 0
     labels = [f"{name}: " if name else "" for name in _cells(names)]
     for row in first[: above - 1] if above else ():
         yield from _plain_row(row)
     for row in chain(first[above:], remaining):
-        yield from _named_row(labels, row) if labels else _plain_row(row)
+        yield from _name_row(labels, row) if labels else _plain_row(row)
     if names and len(first) == above:
         yield from _plain_row(names)
 
 
-def _filled(row: Sequence[str]) -> int:
+def _count_filled(row: Sequence[str]) -> int:
     return sum(1 for cell in row if cell.strip())
 
 
@@ -73,7 +73,7 @@ def _is_header(row: Sequence[str]) -> bool:
     )
 
 
-def _named_row(labels: Sequence[str], row: Sequence[str]) -> Iterator[Paragraph]:
+def _name_row(labels: Sequence[str], row: Sequence[str]) -> Iterator[Paragraph]:
     lines = [label + cell for label, cell in zip_longest(labels, _cells(row), fillvalue="") if cell]
     if lines:
         yield Paragraph(text="\n".join(lines))

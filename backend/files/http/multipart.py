@@ -46,12 +46,12 @@ class _Part:
         kind, options = parse_options_header(self.headers.get(b"content-disposition"))
         if kind != b"form-data" or b"name" not in options:
             raise InvalidRequest("Each part of the form needs a header Content-Disposition with its name.")
-        self.name = _decoded(options[b"name"], "name of a part")
-        self.filename = _decoded(options[b"filename"], "name of the file") if b"filename" in options else None
+        self.name = _decode(options[b"name"], "name of a part")
+        self.filename = _decode(options[b"filename"], "name of the file") if b"filename" in options else None
 
     def content_type(self) -> str | None:
         named = self.headers.get(b"content-type")
-        return _decoded(named, "type of the file")[:MAX_FIELD_BYTES] if named else None
+        return _decode(named, "type of the file")[:MAX_FIELD_BYTES] if named else None
 
 
 class _Form:
@@ -146,7 +146,7 @@ def _upload_of(form: _Form) -> Upload:
         raise InvalidRequest("The form lacks the part 'file'.", param=FILE)
     if file.filename is None:
         raise InvalidRequest("The part 'file' needs a file name in its header Content-Disposition.", param=FILE)
-    fields = {name: _decoded(bytes(part.body), f"field '{name}'") for name, part in form.parts.items()}
+    fields = {name: _decode(bytes(part.body), f"field '{name}'") for name, part in form.parts.items()}
     return Upload(file.filename, file.content_type(), file.body, fields)
 
 
@@ -158,7 +158,7 @@ def _check_name(name: str) -> None:
         raise InvalidRequest(f"The form has an unknown part {shown!r}; send 'purpose' and 'file'.", param=shown)
 
 
-def _decoded(raw: bytes, what: str) -> str:
+def _decode(raw: bytes, what: str) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:

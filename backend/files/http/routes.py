@@ -99,7 +99,7 @@ async def upload_file(request: Request, files: FilesDep, caller: CallerDep, once
     async def again(file_id: str) -> StoredFile:
         return await files.find(caller, file_id)
 
-    return _shown(await once.of_fields(told, create, again))
+    return _show(await once.of_fields(told, create, again))
 
 
 @router.get("/v1/files", summary="List files")
@@ -107,14 +107,14 @@ async def list_files(files: FilesDep, caller: CallerDep, page: Annotated[FilePag
     """Return a page of the caller's files, the newest first unless asked otherwise."""
     bounded = page.model_copy(update={"limit": min(page.limit, MAX_PAGE_FILES)})
     found = await files.page(caller, bounded, page.purpose)
-    shown = [_shown(file) for file in found.files]
+    shown = [_show(file) for file in found.files]
     return UploadedFileList.of(shown, [file.id for file in shown], has_more=found.has_more)
 
 
 @router.get(FILE, summary="Retrieve a file")
 async def retrieve_file(file_id: str, files: FilesDep, caller: CallerDep) -> ShownFile:
     """Return what is known of a file."""
-    return _shown(await files.find(caller, file_id))
+    return _show(await files.find(caller, file_id))
 
 
 @router.get(f"{FILE}/content", summary="Download a file", responses=_CONTENT, response_class=StreamingResponse)
@@ -142,7 +142,7 @@ async def _content(files: Files, file: StoredFile) -> AsyncGenerator[bytes]:
         yield piece
 
 
-def _shown(file: StoredFile) -> ShownFile:
+def _show(file: StoredFile) -> ShownFile:
     return ShownFile(
         id=file.id,
         bytes=file.size_bytes,

@@ -56,8 +56,8 @@ def claim_cooperatively(request: KeyedRequest, secret: str, now: datetime) -> St
     Writing and hashing the fields of a long body at once would hold the event loop, even from another thread, because
     the writer of JSON holds the interpreter's lock.
     """
-    fingerprint, unpaused = _keyed_hash(secret, b"idempotent request "), 0
-    for piece in _sorted_json(request.fields):
+    fingerprint, unpaused = _new_hash(secret, b"idempotent request "), 0
+    for piece in _write_sorted(request.fields):
         fingerprint.update(piece)
         unpaused += len(piece) + PIECE_BYTES
         if unpaused > STEP_BYTES:
@@ -72,10 +72,10 @@ def claim_cooperatively(request: KeyedRequest, secret: str, now: datetime) -> St
 def claim_id_of(principal: tuple[str, str], key: str, secret: str) -> str:
     """Return the id of the claim that a tenant's user has with a key, whatever the request asks for."""
     names = [name.encode("utf-8", "surrogatepass") for name in (*principal, key)]
-    return _keyed_hash(secret, b"\x00".join([b"idempotency key", *names])).hexdigest()
+    return _new_hash(secret, b"\x00".join([b"idempotency key", *names])).hexdigest()
 
 
-def _sorted_json(root: JsonValue) -> Iterator[bytes]:
+def _write_sorted(root: JsonValue) -> Iterator[bytes]:
     """Yield the one JSON text of a value, its objects sorted by key, in pieces that are each written in a moment."""
     waiting: list[JsonValue | bytes] = [root]
     while waiting:
@@ -113,5 +113,5 @@ def _elements(value: list[JsonValue]) -> list[JsonValue | bytes]:
     return [*parts, b"]"][::-1]
 
 
-def _keyed_hash(secret: str, beginning: bytes) -> hmac.HMAC:
+def _new_hash(secret: str, beginning: bytes) -> hmac.HMAC:
     return hmac.new(secret.encode(), beginning, hashlib.sha256)

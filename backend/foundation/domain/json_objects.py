@@ -99,7 +99,7 @@ def decode_cooperatively(text: JsonText) -> Steps[JsonObject]:
         yield
     if text.scan.has_large_number:
         _refuse_large_numbers(small)
-    decoded = _loaded(small)
+    decoded = _load(small)
     if not isinstance(decoded, dict):
         raise InvalidRequest("The body must be a JSON object.")
     body = cast(JsonObject, decoded)
@@ -113,7 +113,7 @@ def decode_cooperatively(text: JsonText) -> Steps[JsonObject]:
     return body
 
 
-def _loaded(raw: bytes | bytearray | memoryview) -> object:
+def _load(raw: bytes | bytearray | memoryview) -> object:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -133,24 +133,24 @@ def _without_long_strings(text: JsonText) -> bytes:
 def _put_back(body: JsonObject, raw: bytes | bytearray, spans: list[Span]) -> Steps[None]:
     decoded_bytes = 0
     for holder, key, number in list(_places_of_long_strings(body)):
-        holder[key] = yield from _decoded_string(raw, spans[number])
+        holder[key] = yield from _decode_string(raw, spans[number])
         decoded_bytes += spans[number].end - spans[number].start
         if decoded_bytes > STEP_BYTES:
             decoded_bytes = 0
             yield
 
 
-def _decoded_string(raw: bytes | bytearray, span: Span) -> Steps[object]:
+def _decode_string(raw: bytes | bytearray, span: Span) -> Steps[object]:
     start, end = span
     if end - start <= STEP_BYTES or raw.find(b"\\", start, end) >= 0:
         if end - start > REQUEST_BOUNDS.string_bytes:
             raise InvalidRequest(f"A string of more than {REQUEST_BOUNDS.string_bytes} bytes must not hold escapes.")
         # The quotes around a string belong to its text.
-        return _loaded(memoryview(raw)[start - 1 : end + 1])
+        return _load(memoryview(raw)[start - 1 : end + 1])
     pieces: list[str] = []
     while start < end:
         cut = _character_start(raw, start, min(start + STEP_BYTES, end))
-        pieces.append(cast(str, _loaded(b'"%b"' % memoryview(raw)[start:cut])))
+        pieces.append(cast(str, _load(b'"%b"' % memoryview(raw)[start:cut])))
         start = cut
         yield
     return "".join(pieces)

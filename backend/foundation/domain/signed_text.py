@@ -14,7 +14,7 @@ def sign_text(purpose: bytes, payload: bytes, secret: str) -> str:
     return f"{_encode(payload)}.{_encode(_signature(purpose, payload, secret))}"
 
 
-def signed_payload(purpose: bytes, text: str, secret: str) -> bytes | None:
+def read_signed(purpose: bytes, text: str, secret: str) -> bytes | None:
     """Return the payload that `sign_text` made into this text; None where it has not."""
     try:
         payload, signature = (_decode(part) for part in text.split("."))

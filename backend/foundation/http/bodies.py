@@ -47,7 +47,7 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        announced = _announced_bytes(headers, self._max_body_bytes)
+        announced = _read_length(headers, self._max_body_bytes)
         too_large = PayloadTooLarge(f"The body is larger than {self._max_body_bytes} bytes.")
         if announced > self._max_body_bytes:
             await error_response(too_large)(scope, receive, send)
@@ -185,7 +185,7 @@ class _LimitedExchange:
         await self._send(message)
 
 
-def _announced_bytes(headers: Headers, limit_bytes: int) -> int:
+def _read_length(headers: Headers, limit_bytes: int) -> int:
     """Return the announced length, or just more than the limit where it is a number beyond it; 0 without one.
 
     Compared by length first, because Python refuses to convert numbers of thousands of digits.

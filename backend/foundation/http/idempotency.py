@@ -99,9 +99,9 @@ class Once:
             mark_replayed(self._response)
             return await again(created)
 
-        return await self._service(self._keyed(fields), create, replay)
+        return await self._service(self._read_key(fields), create, replay)
 
-    def _keyed(self, fields: JsonObject) -> KeyedRequest | None:
+    def _read_key(self, fields: JsonObject) -> KeyedRequest | None:
         if self._key is None:
             return None
         tenant, user_id = self._principal

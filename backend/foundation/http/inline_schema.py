@@ -13,7 +13,7 @@ def inline_references(schema: JsonObject) -> JsonObject:
     """Replace references into `$defs` by the definitions; no definition may be recursive."""
     definitions = cast(JsonObject, schema.get("$defs", {}))
     without = {key: value for key, value in schema.items() if key != "$defs"}
-    return cast(JsonObject, _resolved(without, definitions))
+    return cast(JsonObject, _resolve(without, definitions))
 
 
 def describe_body(kind: type[BaseModel], *, required: bool = True) -> dict[str, object]:
@@ -22,10 +22,10 @@ def describe_body(kind: type[BaseModel], *, required: bool = True) -> dict[str, 
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 
-def _resolved(value: object, definitions: JsonObject, within: frozenset[str] = frozenset()) -> object:
+def _resolve(value: object, definitions: JsonObject, within: frozenset[str] = frozenset()) -> object:
     """Resolve references; one to a definition that it stands in becomes an outline, because it would have no end."""
     if isinstance(value, list):
-        return [_resolved(item, definitions, within) for item in cast("list[object]", value)]
+        return [_resolve(item, definitions, within) for item in cast("list[object]", value)]
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, object]", value)
@@ -33,9 +33,9 @@ def _resolved(value: object, definitions: JsonObject, within: frozenset[str] = f
     if isinstance(reference, str) and reference.startswith(REF_PREFIX):
         name = reference.removeprefix(REF_PREFIX)
         definition = cast(JsonObject, definitions[name])
-        return _outline(definition) if name in within else _resolved(definition, definitions, within | {name})
+        return _outline(definition) if name in within else _resolve(definition, definitions, within | {name})
     # A discriminator's mapping consists of references, which an inlined schema does not need.
-    return {key: _resolved(field, definitions, within) for key, field in fields.items() if key != "discriminator"}
+    return {key: _resolve(field, definitions, within) for key, field in fields.items() if key != "discriminator"}
 
 
 def _outline(definition: JsonObject) -> JsonObject:

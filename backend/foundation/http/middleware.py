@@ -189,14 +189,14 @@ class LastCatch:
         except ClientDisconnect:
             return
         except Exception as error:
-            told = known_error(scope, error)
+            told = to_known_error(scope, error)
             if started:
                 raise
             begun = bool(scope.get("state", {}).get("turn_begun"))
             await error_response(told, turn_begun=begun)(scope, receive, send)
 
 
-def known_error(scope: Scope, error: BaseException) -> BallastError:
+def to_known_error(scope: Scope, error: BaseException) -> BallastError:
     """Return an error as a client may be told of it; an unexpected one is logged, and nothing of it is told."""
     if isinstance(error, BallastError):
         return error

@@ -136,13 +136,13 @@ def example_of(schema: JsonObject, document: JsonObject, depth: int = 0) -> Json
         if isinstance(choices, list) and choices:
             # what may be null is null in an example, unless it has an example of its own
             return None if {"type": "null"} in choices else example_of(_object(choices[0]), document, depth)
-    return _built(schema, document, depth)
+    return _build(schema, document, depth)
 
 
-def _built(schema: JsonObject, document: JsonObject, depth: int) -> JsonValue:
+def _build(schema: JsonObject, document: JsonObject, depth: int) -> JsonValue:
     kind = schema.get("type")
     if kind == "object" and isinstance(schema.get("properties"), dict) and depth < _DEEPEST_EXAMPLE:
-        return {name: example_of(field, document, depth + 1) for name, field in _shown_fields(schema)}
+        return {name: example_of(field, document, depth + 1) for name, field in _fields_of_example(schema)}
     if kind == "object":
         return {}
     if kind == "array":
@@ -155,7 +155,7 @@ def _built(schema: JsonObject, document: JsonObject, depth: int) -> JsonValue:
     raise LookupError(f"no example of {schema.get('title', kind)}")
 
 
-def _shown_fields(schema: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+def _fields_of_example(schema: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     """Yield the fields that an example shows: those that must be there, and those that have an example of their own."""
     required = cast("Sequence[str]", schema.get("required", ()))
     for name, field in fields_of(schema).items():

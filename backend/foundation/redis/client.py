@@ -11,7 +11,7 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import DataError, RedisError, ResponseError
 
 from backend.foundation.redis.commands import RedisClient
-from shared.environment import cause_of, shown_address
+from shared.environment import cause_of, redact_address
 from shared.errors import Unavailable
 
 Result = TypeVar("Result")
@@ -64,7 +64,7 @@ async def check_redis_reachable(client: RedisClient, url: str) -> None:
         async with asyncio.timeout(SOCKET_TIMEOUT_SECONDS):
             await client.ping()
     except (RedisError, OSError) as error:
-        raise ValueError(f"cannot use {shown_address(url)} ({cause_of(error)})") from None
+        raise ValueError(f"cannot use {redact_address(url)} ({cause_of(error)})") from None
 
 
 async def await_answer(answer: Awaitable[Result]) -> Result:

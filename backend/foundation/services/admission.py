@@ -35,7 +35,7 @@ class Admission:
     def close(self) -> None:
         """Refuse new turns from now on, and those that wait for a place; running ones go on."""
         self._accepting = False
-        self._places.stop_waiting(_draining())
+        self._places.stop_waiting(_refuse_draining())
 
     def check(self) -> None:
         """Check that a new turn may begin.
@@ -80,8 +80,8 @@ class Admission:
             Draining: this process is shutting down.
         """
         if not self._accepting:
-            raise _draining()
+            raise _refuse_draining()
 
 
-def _draining() -> Draining:
+def _refuse_draining() -> Draining:
     return Draining("The server is shutting down.", retry_after_seconds=RETRY_AFTER_SECONDS)

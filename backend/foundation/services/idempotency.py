@@ -50,13 +50,13 @@ class OncePerKey:
         if request is None:
             return await create(None)
         claim = await run_cooperatively(claim_cooperatively(request, self._secret, self._clock.now()))
-        created = await self._created(claim)
+        created = await self._find_created(claim)
         if created is None:
             try:
                 return await create(claim)
             except BallastError:
                 # The same request, sent at the same time, may have come first and be the reason of the failure.
-                created = await self._created(claim)
+                created = await self._find_created(claim)
                 if created is None:
                     raise
         return await again(created)
@@ -77,7 +77,7 @@ class OncePerKey:
             forgotten = await self._store.forget(self._clock.now() - KEPT_FOR, FORGOTTEN_AT_ONCE)
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _created(self, claim: KeyClaim) -> str | None:
+    async def _find_created(self, claim: KeyClaim) -> str | None:
         found = await self._store.find(claim.id)
         if found is None or found.claimed_at < claim.expired_before:
             return None

@@ -45,7 +45,7 @@ class Supervisor:
         """Run `step` until it succeeds, whatever it raises; once `unless` is set it is cancelled and not repeated."""
         given_up = unless or asyncio.Event()
         failures = 0
-        while isinstance(error := await result_or_error(_awaited_unless(given_up, step)), BaseException):
+        while isinstance(error := await result_or_error(_run_unless(given_up, step)), BaseException):
             self._observer.background_failed(task, error)
             failures += 1
             if await is_set_within(given_up, self.pause_seconds(failures, 0.0)):
@@ -57,7 +57,7 @@ class Supervisor:
         A step that has begun is not cancelled.
         """
         failures = 0
-        while isinstance(error := await result_or_error(_awaited(step)), BaseException):
+        while isinstance(error := await result_or_error(_run(step)), BaseException):
             if not isinstance(error, Unavailable):
                 raise error
             self._observer.background_failed(task, error)
@@ -67,7 +67,7 @@ class Supervisor:
 
     async def attempt(self, task: str, step: Step) -> bool:
         """Run `step` once and return whether it succeeded; cancelling the caller cancels it."""
-        error = await result_or_error(_awaited(step))
+        error = await result_or_error(_run(step))
         if error is not None:
             self._observer.background_failed(task, error)
         return error is None
@@ -134,9 +134,9 @@ async def is_set_within(event: asyncio.Event, seconds: float) -> bool:
         return event.is_set()
 
 
-async def _awaited_unless(event: asyncio.Event, step: Step) -> None:
+async def _run_unless(event: asyncio.Event, step: Step) -> None:
     """Run a step to its end, or cancel it once the event is set."""
-    work, waiting = asyncio.create_task(_awaited(step)), asyncio.create_task(_awaited(event.wait))
+    work, waiting = asyncio.create_task(_run(step)), asyncio.create_task(_run(event.wait))
     try:
         await asyncio.wait({work, waiting}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -146,5 +146,5 @@ async def _awaited_unless(event: asyncio.Event, step: Step) -> None:
         work.result()
 
 
-async def _awaited(step: Step) -> None:
+async def _run(step: Step) -> None:
     await step()

@@ -24,15 +24,15 @@ class Wakeups:
             if not future.done():
                 future.set_result(True)
 
-    def noted(self) -> asyncio.Future[bool]:
+    def wait(self) -> asyncio.Future[bool]:
         """Return what ends with the next change."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting[future] = None
         return future
 
-    def noted_within(self, seconds: float) -> asyncio.Future[bool]:
+    def wait_within(self, seconds: float) -> asyncio.Future[bool]:
         """Return what ends with the next change, or after so many seconds, and tells whether a change came in time."""
-        future = self.noted()
+        future = self.wait()
         self._waiting[future] = asyncio.get_running_loop().call_later(seconds, self._give_up, future)
         return future
 

@@ -6,7 +6,7 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from backend.foundation.sql.database import POOL_WAIT_SECONDS, Database
-from shared.environment import cause_of, shown_address
+from shared.environment import cause_of, redact_address
 from shared.errors import Unavailable
 from shared.tracing import is_tracing
 
@@ -54,4 +54,4 @@ async def check_database_reachable(database: Database, url: str) -> None:
     try:
         await database.ping()
     except (Unavailable, DBAPIError, sqlite3.Error) as error:
-        raise ValueError(f"cannot use {shown_address(url)} ({cause_of(error)})") from None
+        raise ValueError(f"cannot use {redact_address(url)} ({cause_of(error)})") from None

@@ -53,7 +53,7 @@ def translate_sql_errors(*driver: type[Exception]) -> Generator[None]:
     except (IntegrityError, sqlite3.IntegrityError):
         raise
     except (DBAPIError, sqlite3.Error, *driver) as error:
-        translated = _translated(error)
+        translated = _translate(error)
         if translated is None:
             raise
         raise translated from error
@@ -84,7 +84,7 @@ def withhold_values(context: ExceptionContext) -> None:
             each.args = (f"a value was refused, SQLSTATE {state}",)
 
 
-def _translated(error: Exception) -> BallastError | None:
+def _translate(error: Exception) -> BallastError | None:
     """Return our error for a driver's one, None for a defect of ours."""
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return _away()

@@ -120,7 +120,7 @@ class PostgresDatabase:
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
         """Commit changes together: as one statement, which is a transaction by itself, where they can be one."""
-        counts = await self.read(partial(_changed_at_once, changes=changes))
+        counts = await self.read(partial(_change_at_once, changes=changes))
         return counts if counts is not None else await self.write(partial(change_together, changes=changes))
 
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
@@ -188,7 +188,7 @@ def _refuse_broken(connection: Any, record: Any, _fairy: object) -> None:
     record.info["is_used"] = True
 
 
-def _changed_at_once(connection: Connection, changes: Sequence[Change]) -> list[int] | None:
+def _change_at_once(connection: Connection, changes: Sequence[Change]) -> list[int] | None:
     joined = join_changes(connection, changes)
     return joined.run(connection) if joined is not None else None
 

@@ -20,7 +20,7 @@ RowChange = Callable[[Sequence[str]], Delete | Update]
 
 async def change_rows(database: Database, ids: Sequence[str], change: RowChange) -> int:
     """Run a statement over some ids at a time; return how many rows the statements have met."""
-    return await run_in_short_transactions(database, _changed(ids, change, ROWS_AT_ONCE[database.dialect]))
+    return await run_in_short_transactions(database, _change(ids, change, ROWS_AT_ONCE[database.dialect]))
 
 
 async def delete_with_parts(
@@ -38,7 +38,7 @@ async def delete_with_parts(
 def _without_parts(whole: Table, which: ColumnElement[bool], parts: Sequence[Table], most: int) -> DivisibleWork[None]:
     connection = yield
     for table in parts:
-        while (row_id := _held(connection, whole, which)) is not None:
+        while (row_id := _hold(connection, whole, which)) is not None:
             key = tuple_(*table.primary_key.columns)
             is_part = table.c[f"{whole.name}_id"] == row_id
             some = select(*table.primary_key.columns).where(is_part).limit(most)
@@ -48,11 +48,11 @@ def _without_parts(whole: Table, which: ColumnElement[bool], parts: Sequence[Tab
     connection.execute(delete(whole).where(which))
 
 
-def _held(connection: Connection, whole: Table, which: ColumnElement[bool]) -> str | None:
+def _hold(connection: Connection, whole: Table, which: ColumnElement[bool]) -> str | None:
     return connection.execute(select(whole.c.id).where(which).with_for_update()).scalar_one_or_none()
 
 
-def _changed(ids: Sequence[str], change: RowChange, most: int) -> DivisibleWork[int]:
+def _change(ids: Sequence[str], change: RowChange, most: int) -> DivisibleWork[int]:
     connection, left, changed = (yield), iter(ids), 0
     while some := tuple(islice(left, most)):
         changed += connection.execute(change(some)).rowcount

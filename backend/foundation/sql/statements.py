@@ -115,10 +115,10 @@ def change_together(connection: Connection, changes: Sequence[Change]) -> list[i
     joined = join_changes(connection, changes)
     if joined is not None:
         return joined.run(connection)
-    return [_made(connection, change) for change in changes if change.parameters]
+    return [_make(connection, change) for change in changes if change.parameters]
 
 
-def _made(connection: Connection, change: Change) -> int:
+def _make(connection: Connection, change: Change) -> int:
     count = change.statement.change(connection, *change.parameters)
     if change.must_meet and not count:
         raise NothingMet
@@ -174,7 +174,7 @@ def _as_one(texts: tuple[str, ...], demanded: tuple[bool, ...]) -> str:
     queries: list[str] = []
     first = 0
     for place, each in enumerate(texts):
-        shifted = _shifted(each, first)
+        shifted = _shift(each, first)
         first += len(set(_NUMBER.findall(each)))
         queries.append(f"changed_{place} AS ({shifted} RETURNING 1)")
     counted = [_COUNT_OR_ERROR if each else "count(*)" for each in demanded]
@@ -182,7 +182,7 @@ def _as_one(texts: tuple[str, ...], demanded: tuple[bool, ...]) -> str:
     return f"WITH {', '.join(queries)} SELECT {counts}"
 
 
-def _shifted(each: str, by: int) -> str:
+def _shift(each: str, by: int) -> str:
     return _NUMBER.sub(lambda found: f"${int(found[1]) + by}", each)
 
 

@@ -11,7 +11,7 @@ from backend.foundation.http.middleware import KEY_ID
 from backend.foundation.http.services import service_in
 from backend.foundation.services.idempotency import OncePerKey
 from backend.identity.domain import Caller
-from backend.identity.services import ACT_FOR_HEADER, Authenticate, acting, administrator
+from backend.identity.services import ACT_FOR_HEADER, Authenticate, require_administrator, resolve_caller
 from shared.errors import InvalidRequest
 from shared.http_server.connection import CLIENT_LEFT
 
@@ -50,7 +50,7 @@ async def identify_caller(request: Request) -> Caller:
     if PRESENTED not in state:
         _require_single(request, "Authorization")
         authenticate = service_in(request, Authenticate)
-        state[PRESENTED] = await authenticate.known(read_key(request.headers), state.get(CLIENT_LEFT))
+        state[PRESENTED] = await authenticate.identify(read_key(request.headers), state.get(CLIENT_LEFT))
         state[KEY_ID] = state[PRESENTED].key_id
     caller: Caller = state[PRESENTED]
     return caller
@@ -63,13 +63,13 @@ ActForHeader = Annotated[
 
 async def _caller(request: Request, _: BearerDep, act_for: ActForHeader = None) -> Caller:
     _require_single(request, ACT_FOR_HEADER)
-    caller = acting(await identify_caller(request), act_for)
+    caller = resolve_caller(await identify_caller(request), act_for)
     held_body(request).own(caller.key_id)
     return caller
 
 
 async def _admin(request: Request, _: BearerDep) -> Caller:
-    caller = administrator(await identify_caller(request))
+    caller = require_administrator(await identify_caller(request))
     held_body(request).own(caller.key_id)
     return caller
 

@@ -80,20 +80,20 @@ async def create_key(body: CreateKey, keys: KeysDep, admin: AdminDep) -> IssuedK
     expires_at = _instant(body.expires_at)
     limits = RateLimits(**body.model_dump(include=set(RateLimits.model_fields)))
     key, secret = await keys.issue(body.user_id, KeyRole(body.role), body.tenant, expires_at, limits)
-    return IssuedKey(**_shown(key).model_dump(), key=secret)
+    return IssuedKey(**_show(key).model_dump(), key=secret)
 
 
 @router.get("/v1/api_keys", summary="List the API keys")
 async def list_keys(keys: KeysDep, admin: AdminDep, page: Annotated[KeyPageQuery, Query()]) -> KeyList:
     """Return keys without their secrets."""
     found, has_more = await keys.page(page)
-    return KeyList.of([_shown(key) for key in found], [key.id for key in found], has_more=has_more)
+    return KeyList.of([_show(key) for key in found], [key.id for key in found], has_more=has_more)
 
 
 @router.get("/v1/api_keys/{key_id}", summary="Retrieve an API key")
 async def retrieve_key(key_id: str, keys: KeysDep, admin: AdminDep) -> ShownKey:
     """Return one key without its secret."""
-    return _shown(await keys.find(key_id))
+    return _show(await keys.find(key_id))
 
 
 @router.post("/v1/api_keys/{key_id}/rotate", status_code=201, summary="Rotate an API key")
@@ -103,7 +103,7 @@ async def rotate_key(
     """Create a key in place of another one, which stays valid for the overlap."""
     overlap = timedelta(seconds=body.overlap_seconds)
     key, secret = await keys.rotate(key_id, overlap, _instant(body.expires_at))
-    return IssuedKey(**_shown(key).model_dump(), key=secret)
+    return IssuedKey(**_show(key).model_dump(), key=secret)
 
 
 @router.delete("/v1/api_keys/{key_id}", summary="Revoke an API key")
@@ -113,7 +113,7 @@ async def delete_key(key_id: str, keys: KeysDep, admin: AdminDep) -> Deleted:
     return Deleted(id=key_id, object="api_key.deleted")
 
 
-def _shown(key: ApiKey) -> ShownKey:
+def _show(key: ApiKey) -> ShownKey:
     return ShownKey(
         id=key.id,
         user_id=key.user_id,

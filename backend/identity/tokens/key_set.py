@@ -42,7 +42,7 @@ class KeySet:
         wanted = (kid, algorithm)
         if wanted not in self._read:
             fitting = [key for key in self._keys if kid is None or key.get("kid") == kid]
-            built = [key for key in (_built(each, algorithm) for each in fitting) if key is not None]
+            built = [key for key in (_build(each, algorithm) for each in fitting) if key is not None]
             self._read[wanted] = built[0] if len(built) == 1 else None
         return self._read[wanted]
 
@@ -54,7 +54,7 @@ def _as_signing(key: object) -> Mapping[str, object] | None:
     return known if known.get("use", "sig") == "sig" and known.get("kty") in ("RSA", "EC", "OKP") else None
 
 
-def _built(key: Mapping[str, object], algorithm: str) -> jwt.PyJWK | None:
+def _build(key: Mapping[str, object], algorithm: str) -> jwt.PyJWK | None:
     if key.get("alg", algorithm) != algorithm:
         return None
     try:

@@ -51,13 +51,13 @@ class ProviderKeys:
             Unauthenticated: the provider publishes no such key.
             Unavailable: the keys could not be fetched, so that nobody knows.
         """
-        found = self._known(kid, algorithm)
+        found = self._find_kept(kid, algorithm)
         if found is None:
             async with self._fetching:
                 if self._may_try():
                     with suppress(Unavailable):
                         await self._fetch_now()
-            found = self._known(kid, algorithm)
+            found = self._find_kept(kid, algorithm)
         if found is not None:
             return found
         if self._is_away:
@@ -65,7 +65,7 @@ class ProviderKeys:
             raise Unavailable(message, retry_after_seconds=RETRY_SECONDS)
         raise Unauthenticated("The token is signed with a key that the identity provider does not publish.")
 
-    def _known(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
+    def _find_kept(self, kid: str | None, algorithm: str) -> jwt.PyJWK | None:
         if self._keys is None or not self._is_within(self._fetched_at, KEPT_SECONDS):
             return None
         return self._keys.find(kid, algorithm)

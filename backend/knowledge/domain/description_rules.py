@@ -11,10 +11,10 @@ from backend.knowledge.domain.safe_description import LeftOut
 from backend.search.domain.chunks import ChunkHit
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, Kind, Piece, compose, parts_of, pieces, unreadable
-from shared.disclosure.combinations import Combinations, containment_findings, retelling_findings, term_findings
+from shared.disclosure.combinations import Combinations, containment_findings, find_retellings, term_findings
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceText, reading_of
-from shared.disclosure.words import Finding, ProtectedWords, rejoined_words, repeated_words, withheld_words
+from shared.disclosure.words import Finding, ProtectedWords, find_rejoined, find_repeated, find_withheld
 from shared.models.safe_summary import GateCode
 from shared.plain_text.orders import is_order_to_model
 
@@ -65,12 +65,12 @@ def _findings(text: str, sources: Sequence[SourceText]) -> Iterator[Finding]:
     found = pieces(text)
     canonical = compose(found, {})
     yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable(text)))
-    yield from withheld_words(found, own, words)
-    yield from repeated_words(found)
-    yield from rejoined_words([found], own, words)
+    yield from find_withheld(found, own, words)
+    yield from find_repeated(found)
+    yield from find_rejoined([found], own, words)
     yield from term_findings(canonical, combinations, own)
     yield from containment_findings(canonical, combinations, own)
-    yield from retelling_findings([found], combinations, own)
+    yield from find_retellings([found], combinations, own)
     if is_order_to_model(text) or is_order_to_model(canonical):
         yield Finding(GateCode.INSTRUCTION, "")
 

@@ -13,9 +13,9 @@ from backend.knowledge.domain.attachments import FileError
 from backend.knowledge.domain.knowledge import Document, KnowledgeBase
 from shared.ids import IdPrefix
 
-SHELF_ID_START = f"{IdPrefix.SHELF}_"
+FILE_INDEX_ID_START = f"{IdPrefix.FILE_INDEX}_"
 
-SHELF_OWNER = "\x1fshelf"
+FILE_INDEX_OWNER = "\x1fshelf"
 """The only member of a file index: ids of users are printable, so that no key belongs to this one."""
 
 _ID_DIGITS = 32
@@ -68,9 +68,9 @@ class IndexedFile(NamedTuple):
 def file_index_of_user(tenant: str, user_id: str) -> FileIndex:
     """Return the file index for the files that a user attaches to their messages."""
     digest = sha256(f"{len(tenant)} {tenant} {user_id}".encode("utf-8", "surrogatepass")).hexdigest()
-    return FileIndex(f"{SHELF_ID_START}user_{digest[:_ID_DIGITS]}", tenant)
+    return FileIndex(f"{FILE_INDEX_ID_START}user_{digest[:_ID_DIGITS]}", tenant)
 
 
 def file_index_of_agent(tenant: str, agent_id: str) -> FileIndex:
     """Return the file index for the files of an agent."""
-    return FileIndex(f"{SHELF_ID_START}{agent_id}", tenant)
+    return FileIndex(f"{FILE_INDEX_ID_START}{agent_id}", tenant)

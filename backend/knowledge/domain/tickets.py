@@ -6,7 +6,7 @@ from operator import not_
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from backend.foundation.domain.signed_text import sign_text, signed_payload
+from backend.foundation.domain.signed_text import read_signed, sign_text
 from backend.search.domain.filters import Compound, Filter, Scalar, matches
 from shared.errors import Unauthenticated
 from shared.models.messages import is_none
@@ -91,7 +91,7 @@ def verify_ticket(text: str, secret: str, now: datetime) -> Ticket:
         Unauthenticated: the ticket is forged, malformed or expired.
     """
     try:
-        ticket = Ticket.model_validate_json(signed_payload(_PURPOSE, text, secret) or b"")
+        ticket = Ticket.model_validate_json(read_signed(_PURPOSE, text, secret) or b"")
     except ValidationError:
         raise Unauthenticated("The ticket is not valid.", param="ticket") from None
     if ticket.expires_at <= now:

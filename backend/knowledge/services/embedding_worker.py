@@ -66,9 +66,9 @@ class ChangedBases:
         ids, self._ids = self._ids, set()
         return ids
 
-    async def noted_within(self, seconds: float) -> bool:
+    async def wait_within(self, seconds: float) -> bool:
         """Wait until a base is noted; return whether one was in time."""
-        return bool(self._ids) or await self._wakeups.noted_within(seconds)
+        return bool(self._ids) or await self._wakeups.wait_within(seconds)
 
 
 @dataclass
@@ -124,7 +124,7 @@ class EmbeddingWorker:
         else:
             await self._work(self._embedder, self._pending)
         self._pending = set()
-        await self._changed.noted_within(LOOK_SECONDS if self._embedder is not None else SEARCH_SECONDS)
+        await self._changed.wait_within(LOOK_SECONDS if self._embedder is not None else SEARCH_SECONDS)
 
     async def _work(self, embedder: Embedder, base_ids: set[str]) -> None:
         missing = await self._vectors.missing()

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from backend.identity.domain import Caller
-from backend.knowledge.domain.file_indexes import SHELF_ID_START
+from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.labels import Access, Label
 from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
@@ -37,7 +37,7 @@ class LabelAccess:
             Unavailable: the database is away. Retryable.
         """
         named = {label.base_id for label in labels}
-        file_indexes = sorted(base_id for base_id in named if base_id.startswith(SHELF_ID_START))
+        file_indexes = sorted(base_id for base_id in named if base_id.startswith(FILE_INDEX_ID_START))
         bases = sorted(named.difference(file_indexes))
         found = await self._store.bindings(caller.tenant, caller.user_id, bases) if bases else ()
         opened = await self._open_file_indexes(caller.tenant, caller.user_id, file_indexes) if file_indexes else ()

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.parameters import list_parameter
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.domain.file_indexes import SHELF_ID_START
+from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.chosen import ChosenIndex
@@ -59,7 +59,7 @@ class SqlProtectedKnowledge:
     async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
         """Return the bases of documents."""
         is_one = _document.c.id.in_(document_ids) | _document.c.file_id.in_(document_ids)
-        is_in_file_index = _document.c.knowledge_base_id.startswith(SHELF_ID_START, autoescape=True)
+        is_in_file_index = _document.c.knowledge_base_id.startswith(FILE_INDEX_ID_START, autoescape=True)
         query = select(_document.c.knowledge_base_id).where(is_one, ~is_in_file_index).distinct()
         return await self._database.read(lambda connection: frozenset(connection.execute(query).scalars()))
 

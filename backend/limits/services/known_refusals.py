@@ -66,7 +66,7 @@ class KnownRefusals:
         self._now = now
         self._known: Bounded[tuple[str, str], _Known] = Bounded(MOST_KNOWN)
 
-    def asked(self, demand: RateDemand) -> Callable[[RateAnswer | None], None]:
+    def note_asking(self, demand: RateDemand) -> Callable[[RateAnswer | None], None]:
         """Return what takes the answer of the shared counts, None where they are away; called before these are asked.
 
         How long a refusal is sure is counted from here, which is never later than the moment at which they answer.
@@ -117,7 +117,7 @@ class KnownRefusals:
                     each.look_again_at = now + LOOK_AGAIN_SECONDS
         return is_due or not any(each is not None and each.at(now).sure_seconds > 0 for each in known)
 
-    def repeated(self, demand: RateDemand) -> RepeatedRefusal | None:
+    def repeat(self, demand: RateDemand) -> RepeatedRefusal | None:
         """Return the refusal of one more turn by what is sure; None where the shared counts are to be asked."""
         now = self._now()
         uses = [(each.party, each.at(now)) for each in self._of(demand) if each is not None]

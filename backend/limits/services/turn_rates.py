@@ -115,7 +115,7 @@ class TurnRates:
             TooManyRequests: a limit of the key or of its tenant is reached. Retryable.
         """
         try:
-            return await self._taken(self._demand(caller, turns, begun=turns))
+            return await self._take(self._demand(caller, turns, begun=turns))
         finally:
             if (first := self._read_first.find(_name_of(caller))) is not None:
                 first.set()
@@ -126,7 +126,7 @@ class TurnRates:
         Raises:
             TooManyRequests: as many turns run as may, or all tokens are used. Retryable.
         """
-        return await self._taken(self._demand(caller, 1, begun=0))
+        return await self._take(self._demand(caller, 1, begun=0))
 
     async def refusal(self, caller: Caller, is_read: asyncio.Event) -> RepeatedRefusal | None:
         """Return the refusal that another turn of the caller would meet now, or None.
@@ -152,8 +152,8 @@ class TurnRates:
 
     async def _refusal(self, demand: RateDemand) -> RepeatedRefusal | None:
         if not self._known.must_ask(demand):
-            return self._known.repeated(demand)
-        note = self._known.asked(demand)
+            return self._known.repeat(demand)
+        note = self._known.note_asking(demand)
         answer = await self._answer(demand)
         note(answer)
         return refusal_by(demand, answer) if answer is not None else None
@@ -162,10 +162,10 @@ class TurnRates:
         """Count a refusal that was repeated."""
         self._observer.turns_refused(1)
 
-    async def _taken(self, demand: RateDemand | None) -> RateLease:
+    async def _take(self, demand: RateDemand | None) -> RateLease:
         if demand is None:
             return RateLease(_settle_nothing)
-        note = self._known.asked(demand)
+        note = self._known.note_asking(demand)
         answer = await self._answer(demand)
         note(answer)
         if answer is None:

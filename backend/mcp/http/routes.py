@@ -37,7 +37,7 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 router = new_router("Model Context Protocol")
 
 
-async def _allowed_origin(request: Request, options: OptionsDep) -> None:
+async def _check_origin(request: Request, options: OptionsDep) -> None:
     """Refuse pages of other origins, as the protocol demands against DNS rebinding; programs send no `Origin`."""
     origin = request.headers.get("origin")
     if origin is not None and not options.allows(origin):
@@ -52,14 +52,14 @@ LibraryDep = Annotated[McpLibrary, Depends(service_of(McpLibrary))]
     "/mcp",
     summary="MessageAnswer a message of the Model Context Protocol",
     response_class=Response,
-    dependencies=[Depends(_allowed_origin)],
+    dependencies=[Depends(_check_origin)],
     responses=_ANSWERS,
     openapi_extra={"requestBody": {"required": True, "content": {JSON: _OBJECT}}},
 )
 async def exchange_message(request: Request, caller: CallerDep, lookups: LookupsDep, library: LibraryDep) -> Response:
     """Answer one JSON-RPC message: tools and resources over the knowledge bases that the caller may use."""
     check_media_type(request)
-    accepted = _accepted(request)
+    accepted = _choose_form(request)
     text = await read_json(request, MESSAGE_BOUNDS)
     if len(text.raw) > MAX_MESSAGE_BYTES:
         raise PayloadTooLarge(f"A message is larger than {MAX_MESSAGE_BYTES} bytes.")
@@ -70,7 +70,7 @@ async def exchange_message(request: Request, caller: CallerDep, lookups: Lookups
     return _McpAnswer(answer, bytes(text.raw), as_events=accepted == EVENT_STREAM)
 
 
-def _accepted(request: Request) -> str:
+def _choose_form(request: Request) -> str:
     """Return the form of the answer: JSON, or an event stream for a client that accepts nothing else."""
     given = request.headers.get("accept") or "*/*"
     kinds = {part.partition(";")[0].strip().lower() for part in given.split(",")}

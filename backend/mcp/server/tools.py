@@ -52,12 +52,12 @@ class CallerTools:
         """Find passages, or a safe summary."""
         search = BasesSearch(given.query, given.knowledge_base_ids or None, given.max_results)
         found = await self._lookups.search(self._caller, search, self._request_id)
-        restricted = _restricted_part(found)
+        restricted = _describe_restricted(found)
         results = FoundKnowledge(results=[_passage(hit) for hit in found.hits], restricted=restricted)
         # Passages and a released summary never share a text, so that a model cannot take one for the other.
         texts = [_json({"results": results.model_dump(mode="json")["results"]})] if found.read or not restricted else []
         if restricted is not None:
-            texts.append(_restricted_text(restricted))
+            texts.append(_write_restricted(restricted))
         return ToolOutcome(results, tuple(texts))
 
     async def list_bases(self, given: ListBasesArguments) -> ToolOutcome:
@@ -175,7 +175,7 @@ def _uri(document: Document) -> str:
     return address_of(document.knowledge_base_id, document.name)
 
 
-def _restricted_part(found: BasesFound) -> RestrictedPart | None:
+def _describe_restricted(found: BasesFound) -> RestrictedPart | None:
     if found.passed_over:
         ids = [binding.base.id for binding in found.passed_over]
         return RestrictedPart(knowledge_base_ids=ids, summary=None, note=RESTRICTED_PASSED_OVER + ", ".join(ids))
@@ -188,7 +188,7 @@ def _restricted_part(found: BasesFound) -> RestrictedPart | None:
     )
 
 
-def _restricted_text(part: RestrictedPart) -> str:
+def _write_restricted(part: RestrictedPart) -> str:
     return part.note if part.summary is None else f"{_json(part.summary.model_dump(mode='json'))}\n\n{part.note}"
 
 

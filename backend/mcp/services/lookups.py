@@ -118,19 +118,19 @@ class Lookups:
         bindings = await self._bases.named(caller, None)
         readable = [binding.base.id for binding in bindings if binding.role.access_mode is AccessMode.FULL]
         if after is not None and after.knowledge_base_id not in readable:
-            raise _gone()
+            raise _refuse_cursor()
         found, wanted = list[Document](), self._resources_a_page + 1
         for base_id in readable[readable.index(after.knowledge_base_id) if after is not None else 0 :]:
             behind = after.document_id if after is not None and after.knowledge_base_id == base_id else None
             try:
                 found += (await self.documents(caller, base_id, behind, wanted - len(found))).documents
             except NotFound:
-                raise _gone() from None
+                raise _refuse_cursor() from None
             if len(found) == wanted:
                 last = found[-2]
                 return ResourcePage(tuple(found[:-1]), ListPlace(last.knowledge_base_id, last.id))
         return ResourcePage(tuple(found), None)
 
 
-def _gone() -> InvalidRequest:
+def _refuse_cursor() -> InvalidRequest:
     return InvalidRequest("cursor: what it names is not in the list any more; begin without a cursor", param="cursor")

@@ -12,7 +12,7 @@ from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
-from backend.restricted.domain.released_results import stretch_id
+from backend.restricted.domain.released_results import budget_session_id
 from backend.restricted.services.outgoing_texts import OutgoingTexts
 from shared.clock import Clock
 from shared.errors import ChatShellUnavailable
@@ -49,7 +49,7 @@ _NO_PARAMETERS = ModelParameters(
 
 @dataclass(frozen=True)
 class LookupPolicy:
-    """The operator's settings: the key of tickets and of names of stretches, how long turns may take, the time zone."""
+    """The operator's settings: the key of tickets and budget sessions, how long turns may take, the time zone."""
 
     secret: str
     turn_time: timedelta
@@ -93,9 +93,9 @@ class RestrictedLookup:
             released = ReleasedSummary.model_validate(result.structured)
         except ValidationError:
             raise ChatShellUnavailable("The model runner sent what is no summary.") from None
-        return await self._scanned(released, turn)
+        return await self._scan(released, turn)
 
-    async def _scanned(self, released: ReleasedSummary, turn: ExecutionRequest) -> ReleasedSummary | None:
+    async def _scan(self, released: ReleasedSummary, turn: ExecutionRequest) -> ReleasedSummary | None:
         lists = (released.observations, released.risks, released.recommended_actions)
         passed = await self._outgoing.passed(
             [released.summary, *(item for items in lists for item in items)],
@@ -114,11 +114,11 @@ class RestrictedLookup:
     def _turn(self, caller: Caller, bindings: Sequence[Binding], query: str, request_id: str) -> ExecutionRequest:
         now, policy = self._clock.now(), self._policy
         lookup_id = new_id(IdPrefix.LOOKUP)
-        stretch = stretch_id(policy.secret, caller.tenant, caller.user_id, now)
+        session_id = budget_session_id(policy.secret, caller.tenant, caller.user_id, now)
         deadline = now + min(policy.turn_time, LONGEST_LOOKUP)
         return ExecutionRequest(
             request_id=request_id,
-            conversation_id=stretch,
+            conversation_id=session_id,
             turn_id=lookup_id,
             epoch=0,
             user=User(id=caller.user_id, tenant=caller.tenant, display_name=caller.user_id),
@@ -131,7 +131,7 @@ class RestrictedLookup:
             prompt=query,
             sent_at=now,
             time_zone=policy.time_zone,
-            knowledge=_knowledge(bindings, query, self._ticket(caller, bindings, (stretch, lookup_id), deadline)),
+            knowledge=_knowledge(bindings, query, self._ticket(caller, bindings, (session_id, lookup_id), deadline)),
             tools=(),
             limits=TurnLimits(max_knowledge_calls=1, max_model_calls=None),
             cache_key="",

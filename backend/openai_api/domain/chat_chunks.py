@@ -74,7 +74,7 @@ class ChunkProjection:
                 shown = orjson.loads(event.body)
                 chunks.append(self._by_item[shown["output_index"]].text(field, shown))
             elif event.type == "response.output_item.added":
-                chunks += self._announced(orjson.loads(event.body))
+                chunks += self._announce(orjson.loads(event.body))
             elif event.type in _CALL_DELTAS:
                 shown = orjson.loads(event.body)
                 chunks.append(self._by_item[shown["output_index"]].arguments(shown))
@@ -99,7 +99,7 @@ class ChunkProjection:
     def _stage(self, event: LoggedEvent) -> list[bytes]:
         """Translate an event about the response as a whole."""
         if event.type == "response.created":
-            return self._opened(orjson.loads(event.body)["response"])
+            return self._open(orjson.loads(event.body)["response"])
         if event.type == "error":
             self.failure = _report(orjson.loads(event.body))
         elif event.type in TERMINAL_TYPES:
@@ -108,7 +108,7 @@ class ChunkProjection:
             self.failure = self.failure or failure_in(self.choices)
         return []
 
-    def _opened(self, body: ResponseBody) -> list[bytes]:
+    def _open(self, body: ResponseBody) -> list[bytes]:
         head: JsonObject = {
             "id": body["id"],
             "object": "chat.completion.chunk",
@@ -123,7 +123,7 @@ class ChunkProjection:
         self._by_lane = dict(zip(lanes, self._chunks, strict=True))
         return [chunks.opening() for chunks in self._chunks]
 
-    def _announced(self, event: JsonObject) -> list[bytes]:
+    def _announce(self, event: JsonObject) -> list[bytes]:
         """Note whose answer an item belongs to; only the items of joined responses name their lane."""
         item = cast(JsonObject, event["item"])
         self._by_item[event["output_index"]] = chunks = self._by_lane[item.get("response_id")]
@@ -164,7 +164,7 @@ class _ChoiceChunks:
 
     def call(self, output_index: JsonValue, item: JsonObject) -> bytes:
         """Build the chunk that announces a call, whose arguments follow."""
-        announced = self._called(CALLED[item["type"]], item["call_id"], item["name"])
+        announced = self._call(CALLED[item["type"]], item["call_id"], item["name"])
         self._calls[output_index] = self._sent[-1]
         return announced
 
@@ -196,12 +196,12 @@ class _ChoiceChunks:
         """Build the chunks of what no event has brought of a call."""
         kind, text = form = next(each for each in CALLED.values() if each[0] == whole["type"])
         called = cast("dict[str, str]", whole[kind])
-        head = [self._called(form, whole["id"], called["name"])] if place == len(self._sent) else []
+        head = [self._call(form, whole["id"], called["name"])] if place == len(self._sent) else []
         call = self._sent[place]
         rest = called[text][call.characters :]
         return [*head, self._piece(call, rest)] if rest else head
 
-    def _called(self, form: tuple[str, str], call_id: JsonValue, name: JsonValue) -> bytes:
+    def _call(self, form: tuple[str, str], call_id: JsonValue, name: JsonValue) -> bytes:
         call = _SentCall(len(self._sent), *form)
         self._sent.append(call)
         called: JsonObject = {"name": name, call.text: ""}

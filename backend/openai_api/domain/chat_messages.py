@@ -240,7 +240,7 @@ def items_of_message(message: ChatMessage, path: str) -> Iterator[PlacedItem]:
 
 
 def _items_of_answer(message: AssistantChatMessage, path: str) -> Iterator[PlacedItem]:
-    said = _said(message)
+    said = _content_of(message)
     if said is None and not message.tool_calls:
         wanted = "This field is required; give the text that was said, or the tool_calls."
         raise InvalidRequest(wanted, param=f"{path}.content")
@@ -262,7 +262,7 @@ def _call_item(call: ChatFunctionCall | ChatCustomCall) -> FunctionCallItem | Cu
     return FunctionCallItem(type="function_call", call_id=call.id, name=function.name, arguments=function.arguments)
 
 
-def _said(message: AssistantChatMessage) -> str | list[OutputTextPart | RefusalPart] | None:
+def _content_of(message: AssistantChatMessage) -> str | list[OutputTextPart | RefusalPart] | None:
     if isinstance(message.content, str) and not message.refusal:
         return message.content
     parts = list[OutputTextPart | RefusalPart]()

@@ -54,7 +54,7 @@ class OpenText:
         self._part: OpenPart | None = None
         self._text_length = 0
 
-    def opened(self) -> list[UnnumberedEvent]:
+    def announce(self) -> list[UnnumberedEvent]:
         """Build the events that announce the item."""
         return [_item_event("response.output_item.added", self.output_index, self.body("in_progress"))]
 
@@ -117,7 +117,7 @@ class OpenText:
         if self._part is not None:
             self._part.logprobs = list(logprobs)
 
-    def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
+    def finish(self, status: ItemStatus) -> list[UnnumberedEvent]:
         """Build the events that end the item."""
         return [
             *self._close_part(),
@@ -191,7 +191,7 @@ class OpenCall:
         """Add the whole arguments, unless clients have got them in pieces: then they are what these add up to."""
         return [] if self._pieces else self.add(arguments)
 
-    def opened(self) -> list[UnnumberedEvent]:
+    def announce(self) -> list[UnnumberedEvent]:
         """Build the events that announce the call."""
         return [_item_event("response.output_item.added", self.output_index, self.body("in_progress"))]
 
@@ -200,7 +200,7 @@ class OpenCall:
         self._pieces.append(piece)
         return [{**self._place(f"{self.text_event}.delta"), "delta": piece}]
 
-    def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
+    def finish(self, status: ItemStatus) -> list[UnnumberedEvent]:
         """Build the events that end the call."""
         done = _item_event("response.output_item.done", self.output_index, self.body(status))
         whole = {**self._place(f"{self.text_event}.done"), self.text_field: self.text}
@@ -246,7 +246,7 @@ class OpenSearch:
         self._queries = queries
         self._results: list[JsonObject] | None = None
 
-    def opened(self) -> list[UnnumberedEvent]:
+    def announce(self) -> list[UnnumberedEvent]:
         """Build the events that announce the search."""
         return [
             _item_event("response.output_item.added", self.output_index, self.body("in_progress")),
@@ -254,7 +254,7 @@ class OpenSearch:
             self._state("searching"),
         ]
 
-    def found(self, results: tuple[SearchResult, ...]) -> None:
+    def keep_results(self, results: tuple[SearchResult, ...]) -> None:
         """Keep the results."""
         self._results = [
             {
@@ -267,7 +267,7 @@ class OpenSearch:
             for hit in results
         ]
 
-    def closed(self, status: ItemStatus, *, with_results: bool) -> list[UnnumberedEvent]:
+    def finish(self, status: ItemStatus, *, with_results: bool) -> list[UnnumberedEvent]:
         """Build the events that end the search."""
         body = self.body(status) if with_results else {**self.body(status), "results": None}
         done = _item_event("response.output_item.done", self.output_index, body)
@@ -297,7 +297,7 @@ class OpenServedCall:
         self._call = call
         self._ended: ServedCallFinished | None = None
 
-    def opened(self) -> list[UnnumberedEvent]:
+    def announce(self) -> list[UnnumberedEvent]:
         """Build the events that announce the call; its arguments come as a whole."""
         place = {"item_id": self.item_id, "output_index": self.output_index}
         return [
@@ -311,7 +311,7 @@ class OpenServedCall:
         """Keep what the model reads as the result."""
         self._ended = ended
 
-    def closed(self, status: ItemStatus) -> list[UnnumberedEvent]:
+    def finish(self, status: ItemStatus) -> list[UnnumberedEvent]:
         """Build the events that end the call."""
         done = _item_event("response.output_item.done", self.output_index, self.body(status))
         return [self._state(status), done] if status in ("completed", "failed") else [done]

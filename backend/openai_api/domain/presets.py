@@ -130,15 +130,15 @@ def only_usable(
 
 def with_defaults(request: TurnRequest, preset: Preset | None) -> TurnRequest:
     """Return a request that has the parameters of a preset where it gives none of its own."""
-    return request if preset is None else _filled(request, preset.defaults)
+    return request if preset is None else _fill(request, preset.defaults)
 
 
-def _filled(given: Options, defaults: BaseModel) -> Options:
+def _fill(given: Options, defaults: BaseModel) -> Options:
     changes: dict[str, object] = {}
     for name, default in defaults:
         value: object = getattr(given, name)
         if value is None and default is not None:
             changes[name] = default
         elif isinstance(value, TextOptions | ReasoningOptions) and isinstance(default, BaseModel):
-            changes[name] = _filled(value, default)
+            changes[name] = _fill(value, default)
     return given.model_copy(update=changes)

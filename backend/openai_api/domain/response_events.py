@@ -57,7 +57,7 @@ def terminal_event(status: ResponseStatus, body: ResponseBody, number: int, *, w
     return encode_event({"type": TERMINAL_EVENTS[status], "sequence_number": number, "response": shown})
 
 
-def broken_off_events(body: ResponseBody, report: ErrorReport, newest: int) -> tuple[LoggedEvent, ...]:
+def break_off(body: ResponseBody, report: ErrorReport, newest: int) -> tuple[LoggedEvent, ...]:
     """Build the end of a stream that says nothing of how its turn ends: an error event behind the newest event.
 
     The turn goes on, or has ended well: no event tells of a response that failed.

@@ -104,7 +104,7 @@ def new_body(
         "presence_penalty": float(request.presence_penalty or 0),
         "previous_response_id": request.previous_response_id,
         "prompt_cache_key": request.prompt_cache_key,
-        "reasoning": _reasoning(request),
+        "reasoning": _show_reasoning(request),
         "safety_identifier": request.safety_identifier,
         "service_tier": "default",
         "store": request.is_stored,
@@ -164,10 +164,10 @@ def shown_body(body: ResponseBody, *, with_results: bool) -> ResponseBody:
 
 def response_error(report: ErrorReport) -> JsonObject:
     """Make a response's own `error`, whose code is one of OpenAI's closed list."""
-    return {"code": _listed(report.code), "message": report.message, "type": report.type}
+    return {"code": _to_listed_code(report.code), "message": report.message, "type": report.type}
 
 
-def _listed(code: str) -> str:
+def _to_listed_code(code: str) -> str:
     return RESPONSE_ERROR_CODES.get(code, "server_error")
 
 
@@ -178,7 +178,7 @@ def report_in(body: ResponseBody) -> ErrorReport | None:
         return None
     kind = error.get("type") or "InternalError"
     own = find_error_class(kind).code
-    code = own if _listed(own) == error["code"] else error["code"]
+    code = own if _to_listed_code(own) == error["code"] else error["code"]
     return ErrorReport(type=kind, code=code, message=error["message"], param=None, retryable=False)
 
 
@@ -204,7 +204,7 @@ def usage_body(usage: Usage) -> JsonObject | None:
     }
 
 
-def _reasoning(request: TurnRequest) -> JsonObject:
+def _show_reasoning(request: TurnRequest) -> JsonObject:
     given = request.reasoning
     summary = (given.summary or given.generate_summary) if given is not None else None
     return {"effort": given.effort if given is not None else None, "summary": summary}

@@ -98,7 +98,7 @@ class ResponseProjection:
     def start(self) -> list[LoggedEvent]:
         """Build the first events; `response.created` has number 0."""
         response = dict(self._body)
-        return self._numbered(
+        return self._number(
             [
                 {"type": "response.created", "response": response},
                 {"type": "response.in_progress", "response": response},
@@ -109,31 +109,31 @@ class ResponseProjection:
         """Translate an event; events that concern only the log give no stream events."""
         match event:
             case TextDelta():
-                return self._numbered(self._add_to_message("output_text", event.text))
+                return self._number(self._add_to_message("output_text", event.text))
             case TextLogprobs():
                 self._logprobs += objects_in(orjson.loads(event.tokens))
                 return []
             case RefusalDelta():
-                return self._numbered(self._add_to_message("refusal", event.text))
+                return self._number(self._add_to_message("refusal", event.text))
             case ReasoningDelta():
-                return self._numbered(self._add_to_reasoning(event.text))
+                return self._number(self._add_to_reasoning(event.text))
             case CitationAdded():
-                return self._numbered(self._message.cite(event) if self._message is not None else [])
+                return self._number(self._message.cite(event) if self._message is not None else [])
             case ModelCallStarted():
-                return self._numbered(self._close_call("completed"))
+                return self._number(self._close_call("completed"))
             case ModelCallFinished():
                 self._left_out.update(dict.fromkeys(event.left_out))
                 cut = event.finish_reason in CUT_REASONS
-                return self._numbered(self._close_call("incomplete" if cut else "completed"))
+                return self._number(self._close_call("incomplete" if cut else "completed"))
             case _:
-                return self._numbered(self._tool_events(event))
+                return self._number(self._tool_events(event))
 
     def compacted(self) -> list[LoggedEvent]:
         """Show that an earlier part of the conversation was left out."""
         closed = self._close_call("completed")
         item = compaction_body(self._new_id(IdPrefix.COMPACTION))
         self._items.append(item)
-        return self._numbered([*closed, *compaction_events(len(self._items) - 1, item)])
+        return self._number([*closed, *compaction_events(len(self._items) - 1, item)])
 
     def output(self) -> list[ItemBody]:
         """Build the bodies of the items so far, with all results; open items are incomplete."""
@@ -152,7 +152,7 @@ class ResponseProjection:
             events.append(error_event(ending.error))
         shown = shown_body(body, with_results=self._with_results)
         events.append({"type": TERMINAL_EVENTS[ending.status], "response": shown})
-        return body, self._numbered(events)
+        return body, self._number(events)
 
     def _add_to_message(self, kind: PartKind, text: str) -> list[UnnumberedEvent]:
         if not text:
@@ -163,7 +163,7 @@ class ResponseProjection:
         events = self._close_reasoning("completed")
         self._message = OpenText("message", self._new_id(IdPrefix.MESSAGE), len(self._items))
         self._items.append(self._message)
-        return [*events, *self._message.opened(), *self._message.add(kind, text, logprobs)]
+        return [*events, *self._message.announce(), *self._message.add(kind, text, logprobs)]
 
     def _add_to_reasoning(self, text: str) -> list[UnnumberedEvent]:
         if not text:
@@ -172,7 +172,7 @@ class ResponseProjection:
         if self._reasoning is None:
             self._reasoning = OpenText("reasoning", self._new_id(IdPrefix.REASONING), len(self._items))
             self._items.append(self._reasoning)
-            events = self._reasoning.opened()
+            events = self._reasoning.announce()
         return [*events, *self._reasoning.add("reasoning_text", text)]
 
     def _tool_events(self, event: ExecutionEvent) -> list[UnnumberedEvent]:
@@ -181,7 +181,7 @@ class ResponseProjection:
                 call = OpenServedCall(self._new_id(IdPrefix.MCP_CALL), len(self._items), event)
                 self._served_calls[event.call_id] = call
                 self._items.append(call)
-                return call.opened()
+                return call.announce()
             case ServedCallFinished() if event.call_id in self._served_calls:
                 call = self._served_calls.pop(event.call_id)
                 call.end(event)
@@ -190,10 +190,10 @@ class ResponseProjection:
                 search = OpenSearch(self._new_id(IdPrefix.FILE_SEARCH), len(self._items), event.queries)
                 self._searches[event.call_id] = search
                 self._items.append(search)
-                return search.opened()
+                return search.announce()
             case SearchFinished() if event.call_id in self._searches:
                 search = self._searches.pop(event.call_id)
-                search.found(event.results)
+                search.keep_results(event.results)
                 return self._close_search(search, "failed" if event.failed else "completed")
             case FunctionCallDelta():
                 call, events = self._function_call(event)
@@ -217,7 +217,7 @@ class ResponseProjection:
         call = kind(self._new_id(prefix), len(self._items), event.call_id, event.name)
         self._calls[event.call_id] = call
         self._items.append(call)
-        return call, call.opened()
+        return call, call.announce()
 
     def _close_call(self, status: ItemStatus) -> list[UnnumberedEvent]:
         events = self._close_reasoning(status)
@@ -226,7 +226,7 @@ class ResponseProjection:
         if message is not None:
             message.add_logprobs(logprobs)
             self._items[message.output_index] = message.body(status)
-            events.extend(message.closed(status))
+            events.extend(message.finish(status))
         return events
 
     def _close_reasoning(self, status: ItemStatus) -> list[UnnumberedEvent]:
@@ -234,7 +234,7 @@ class ResponseProjection:
         if reasoning is None:
             return []
         self._items[reasoning.output_index] = reasoning.body(status)
-        return reasoning.closed(status)
+        return reasoning.finish(status)
 
     def _close_tool_calls(self) -> list[UnnumberedEvent]:
         events = [event for search in self._searches.values() for event in self._close_search(search, "incomplete")]
@@ -249,13 +249,13 @@ class ResponseProjection:
 
     def _close_tool_call(self, call: OpenServedCall | OpenCall, status: ItemStatus) -> list[UnnumberedEvent]:
         self._items[call.output_index] = call.body(status)
-        return call.closed(status)
+        return call.finish(status)
 
     def _close_search(self, search: OpenSearch, status: ItemStatus) -> list[UnnumberedEvent]:
         self._items[search.output_index] = search.body(status)
-        return search.closed(status, with_results=self._with_results)
+        return search.finish(status, with_results=self._with_results)
 
-    def _numbered(self, events: list[UnnumberedEvent]) -> list[LoggedEvent]:
+    def _number(self, events: list[UnnumberedEvent]) -> list[LoggedEvent]:
         numbered: list[LoggedEvent] = []
         for event in events:
             event["sequence_number"] = self._next_number

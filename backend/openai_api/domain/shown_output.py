@@ -81,33 +81,33 @@ class ShownOutput:
 
     def catch_up(self, output: Sequence[ItemBody]) -> tuple[LoggedEvent, ...]:
         """Take items that were stored and closed; return the events that show clients what they miss of them."""
-        missing = self._missing(output)
+        missing = self._find_missing(output)
         first = self.next_number
         self.take(output, first + len(missing))
-        return _numbered(missing, first)
+        return _number(missing, first)
 
     def rest_until(self, number: int, body: ResponseBody) -> tuple[LoggedEvent, ...] | None:
         """Return events that show clients what they miss of an ended response, with all numbers below the given one.
 
         The longest text is cut into as many deltas as there are numbers. None where the numbers cannot be filled.
         """
-        missing = self._missing(objects_in(body["output"]))
+        missing = self._find_missing(objects_in(body["output"]))
         spare = number - self.next_number - len(missing)
         if not 0 <= spare <= MOST_REBUILT:
             return None
         whole = _with_more_deltas(missing, spare)
         fill: UnnumberedEvent = {"type": "response.in_progress", "response": created_body(body)}
         filling = number - self.next_number - len(whole)
-        return _numbered([*[fill] * filling, *whole], self.next_number)
+        return _number([*[fill] * filling, *whole], self.next_number)
 
-    def _missing(self, output: Sequence[ItemBody]) -> list[UnnumberedEvent]:
+    def _find_missing(self, output: Sequence[ItemBody]) -> list[UnnumberedEvent]:
         missing: list[UnnumberedEvent] = []
         for place, item in enumerate(output):
             shown = self.items[place] if place < len(self.items) else None
             if shown is None:
-                missing += _marked(_events_of(item, place), item)
+                missing += _mark(_events_of(item, place), item)
             elif not isinstance(shown, dict):
-                missing += _marked(_rest_of(item, shown), item)
+                missing += _mark(_rest_of(item, shown), item)
         return missing
 
     def take(self, output: Sequence[ItemBody], next_number: int) -> None:
@@ -191,7 +191,7 @@ def _with_more_deltas(events: Sequence[UnnumberedEvent], count: int) -> list[Unn
     return [*events[:place], *cut, *events[place + 1 :]]
 
 
-def _numbered(events: Sequence[UnnumberedEvent], first: int) -> tuple[LoggedEvent, ...]:
+def _number(events: Sequence[UnnumberedEvent], first: int) -> tuple[LoggedEvent, ...]:
     return tuple(encode_event({**event, "sequence_number": first + n}) for n, event in enumerate(events))
 
 
@@ -199,11 +199,11 @@ def _events_of(item: ItemBody, place: int) -> list[UnnumberedEvent]:
     """Build all events of a closed item."""
     opened = _opened(item, place)
     if not isinstance(opened, dict):
-        return [*opened.opened(), *_rest_of(item, opened)]
+        return [*opened.announce(), *_rest_of(item, opened)]
     return compaction_events(place, item)
 
 
-def _marked(events: list[UnnumberedEvent], item: ItemBody) -> list[UnnumberedEvent]:
+def _mark(events: list[UnnumberedEvent], item: ItemBody) -> list[UnnumberedEvent]:
     """Let items in events say from which lane they come, as the items of joined responses do."""
     marks: JsonObject = {name: item[name] for name in ("model", "response_id") if name in item}
     if not marks:
@@ -219,12 +219,12 @@ def _rest_of(item: ItemBody, shown: OpenItem) -> list[UnnumberedEvent]:
     status = cast(ItemStatus, item["status"])
     if isinstance(shown, OpenServedCall):
         shown.end(_result_in(item))
-        return shown.closed(status)
+        return shown.finish(status)
     if isinstance(shown, OpenSearch):
-        return shown.closed(status, with_results=False)
+        return shown.finish(status, with_results=False)
     if isinstance(shown, OpenCall):
         rest = str(item[shown.text_field]).removeprefix(shown.text)
-        return [*(shown.add(rest) if rest else []), *shown.closed(status)]
+        return [*(shown.add(rest) if rest else []), *shown.finish(status)]
     said = iter(shown.texts)
     events: list[UnnumberedEvent] = []
     for part in objects_in(item["content"]):
@@ -233,7 +233,7 @@ def _rest_of(item: ItemBody, shown: OpenItem) -> list[UnnumberedEvent]:
         events += shown.add(cast(PartKind, part["type"]), rest) if rest else []
         shown.restore_annotations(objects_in(part.get("annotations") or []))
         shown.restore_logprobs(objects_in(part.get("logprobs") or []))
-    return [*events, *shown.closed(status)]
+    return [*events, *shown.finish(status)]
 
 
 def _result_in(item: ItemBody) -> ServedCallFinished:

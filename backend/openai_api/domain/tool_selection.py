@@ -41,13 +41,13 @@ def check_selection(tools: Sequence[Tool], skills: Sequence[str], offered: Offer
     names = [card.name for card in offered.skills]
     for place, skill in enumerate(skills):
         if skill not in names:
-            raise InvalidRequest(f"There is no skill {skill!r}; {_listed(names)}.", param=f"skills[{place}]")
+            raise InvalidRequest(f"There is no skill {skill!r}; {_list(names)}.", param=f"skills[{place}]")
 
 
 def _check_server(tool: McpTool, servers: dict[str, ServerTools], param: str) -> None:
     for field in _SERVER_FIELDS:
         if getattr(tool, field) is not None:
-            labels = _listed(sorted(servers))
+            labels = _list(sorted(servers))
             message = f"Servers are named by the operator: leave this field out, and give 'server_label'; {labels}."
             raise UnsupportedValue(message, param=f"{param}.{field}")
     if tool.require_approval not in (None, "never"):
@@ -55,16 +55,16 @@ def _check_server(tool: McpTool, servers: dict[str, ServerTools], param: str) ->
         raise UnsupportedValue(message, param=f"{param}.require_approval")
     server = servers.get(tool.server_label)
     if server is None:
-        message = f"There is no tool server {tool.server_label!r}; {_listed(sorted(servers))}."
+        message = f"There is no tool server {tool.server_label!r}; {_list(sorted(servers))}."
         raise InvalidRequest(message, param=f"{param}.server_label")
     known = [one.tool for one in server.tools]
     for place, name in enumerate(tool.tool_names or ()):
         if server.is_known and name not in known:
-            message = f"The tool server {server.server!r} has no tool {name!r}; {_listed(known)}."
+            message = f"The tool server {server.server!r} has no tool {name!r}; {_list(known)}."
             raise InvalidRequest(message, param=f"{param}.{tool.names_field}[{place}]")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in names[:MAX_LISTED])
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return f"use one of {shown}{more}" if names else "none is offered here"

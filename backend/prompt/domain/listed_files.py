@@ -6,7 +6,7 @@ from backend.conversations.domain.attached_files import FileMessage
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState
 from backend.conversations.domain.turn_input import ParsedInput
 from shared.models.messages import Content, UserMessage
-from shared.prompts.attached_files import is_unshown, left_out_file, stored_file_id
+from shared.prompts.attached_files import is_unshown, render_left_out, stored_file_id
 
 MAX_LISTED = 100
 """The most files of a conversation that a turn lists or reads, the newest ones."""
@@ -39,7 +39,7 @@ def left_out_files(log: Sequence[Entry], reset: EpochState) -> tuple[str, ...]:
     kept = frozenset(stored_files_in([entry for entry in log if entry.position >= begins_at]))
     found: dict[str, str] = {}
     for text in reversed(_blocks(cut)):
-        file_id, block = stored_file_id(text), left_out_file(text)
+        file_id, block = stored_file_id(text), render_left_out(text)
         if file_id is not None and block is not None and file_id not in kept:
             found.setdefault(file_id, block)
     return tuple(reversed(list(found.values())[:MAX_LISTED]))

@@ -23,7 +23,7 @@ from shared.errors import ContextTooLong
 from shared.models.events import ModelCard
 from shared.models.messages import ToolMessage, UserMessage
 from shared.models.values import Value
-from shared.prompts.summary import COMPACTED, framed_summary
+from shared.prompts.summary import COMPACTED, frame_summary
 from shared.tokens import message_tokens
 
 SUMMARY_PERCENT = 10
@@ -129,7 +129,7 @@ def summary_entry(
     position, before = len(log), summary_of(log, left_out.sent_by)
     message = None
     if text is not None:
-        message = UserMessage(content=framed_summary(text))
+        message = UserMessage(content=frame_summary(text))
     elif left_out.entries:
         message = UserMessage(content="\n\n".join([*map(_text_of, before), COMPACTED]))
     at = position if message is not None else left_out.reset.summary_at

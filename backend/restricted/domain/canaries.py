@@ -54,7 +54,7 @@ def possible_beginning(text: str) -> int:
     """Return the offset from which the end of a text may be the beginning of a canary; the text's length if none."""
     count, beginning = 0, len(text)
     for at in range(len(text) - 1, -1, -1):
-        letters = _folded(text[at])
+        letters = _fold(text[at])
         if not all(letter in _ALPHABET for letter in letters):
             break
         if letters:
@@ -65,7 +65,7 @@ def possible_beginning(text: str) -> int:
 
 
 @lru_cache(maxsize=_CACHED_CHARACTERS)
-def _folded(character: str) -> str:
+def _fold(character: str) -> str:
     return _NOT_A_LETTER.sub("", unicodedata.normalize("NFKC", character).casefold())
 
 

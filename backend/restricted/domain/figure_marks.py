@@ -57,11 +57,11 @@ class FigureMarks:
 
     def settled(self) -> list[str]:
         """Return for each character that is settled now what takes its place: itself, a mark, or ""."""
-        return self._shown(is_over=False)
+        return self._show(is_over=False)
 
     def finished(self, *, goes_on: bool) -> list[str]:
         """Return the rest. Where the text `goes_on` behind an interruption, a figure at its very end is withheld."""
-        shown = self._shown(is_over=True, withholds_last=goes_on)
+        shown = self._show(is_over=True, withholds_last=goes_on)
         if not goes_on:
             self._reader = self._new_reader()
         return shown
@@ -69,7 +69,7 @@ class FigureMarks:
     def _new_reader(self) -> "_FigureReader":
         return _FigureReader(_Context(is_chinese=self._own.is_chinese))
 
-    def _shown(self, *, is_over: bool, withholds_last: bool = False) -> list[str]:
+    def _show(self, *, is_over: bool, withholds_last: bool = False) -> list[str]:
         shown: list[str] = []
         for piece in self._reader.pieces(is_over=is_over):
             is_last = withholds_last and piece.is_last

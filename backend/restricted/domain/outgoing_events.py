@@ -63,7 +63,7 @@ class WaitingEvents:
             event = self._events[0]
             if isinstance(event, TextDelta | RefusalDelta | ReasoningDelta):
                 count = min(len(event.text), len(shown) - at)
-                taken.extend(self._replaced(event, shown[at : at + count]))
+                taken.extend(self._replace(event, shown[at : at + count]))
                 at += count
                 if count < len(event.text):
                     self._events[0] = event.model_copy(update={"text": event.text[count:]})
@@ -75,7 +75,7 @@ class WaitingEvents:
             self._events.popleft()
         return taken
 
-    def _replaced(self, event: Delta, shown: Sequence[str]) -> list[ExecutionEvent]:
+    def _replace(self, event: Delta, shown: Sequence[str]) -> list[ExecutionEvent]:
         if isinstance(event, TextDelta):
             self._lengths.extend(map(len, shown))
         text = "".join(shown)

@@ -57,7 +57,7 @@ def admit(
     usages: Sequence[BaseUsage], candidates: Sequence[Candidate], limits: RestrictedLimits, now: datetime
 ) -> SearchAdmission:
     """Charge one search to each base and choose what of it may be sent, or refuse it whole."""
-    before = tuple(_left(usage, limits) for usage in usages)
+    before = tuple(_left_of(usage, limits) for usage in usages)
     kept, new = _cut(usages, candidates)
     refusal = _refusal(usages, before, now) or (Failure.BUDGET_CHUNKS if candidates and not kept else None)
     found = len(candidates)
@@ -71,7 +71,7 @@ def admit(
         chunks_found=found,
         chunks_new=len(new),
         budget_before=before,
-        budget_after=tuple(_charged(left, new) for left in before),
+        budget_after=tuple(_charge(left, new) for left in before),
     )
 
 
@@ -112,7 +112,7 @@ def _cut(usages: Sequence[BaseUsage], candidates: Sequence[Candidate]) -> tuple[
     return kept, new
 
 
-def _left(usage: BaseUsage, limits: RestrictedLimits) -> BudgetLeft:
+def _left_of(usage: BaseUsage, limits: RestrictedLimits) -> BudgetLeft:
     return BudgetLeft(
         knowledge_base_id=usage.knowledge_base_id,
         conversation=max(0, limits.conversation - usage.conversation),
@@ -122,7 +122,7 @@ def _left(usage: BaseUsage, limits: RestrictedLimits) -> BudgetLeft:
     )
 
 
-def _charged(left: BudgetLeft, new: Sequence[Candidate]) -> BudgetLeft:
+def _charge(left: BudgetLeft, new: Sequence[Candidate]) -> BudgetLeft:
     sent = sum(chunk.knowledge_base_id == left.knowledge_base_id for chunk in new)
     return BudgetLeft(
         knowledge_base_id=left.knowledge_base_id,

@@ -28,7 +28,7 @@ AuditDep = Annotated[ReadAudit, Depends(service_of(ReadAudit))]
 router = new_router("Audit")
 
 
-def _known_reason(value: object) -> object:
+def _check_reason(value: object) -> object:
     if value not in REASONS:
         raise ValueError(f"must be one of {', '.join(REASONS)}")
     return value
@@ -39,7 +39,7 @@ class AuditPageQuery(AuditQuery):
 
     user_id: PrincipalName | None = None
     knowledge_base_id: str | None = Field(None, min_length=1, max_length=128)
-    reason: Annotated[AnswerReason | PolicyRefusal | Failure | GateBlock, BeforeValidator(_known_reason)] | None = None
+    reason: Annotated[AnswerReason | PolicyRefusal | Failure | GateBlock, BeforeValidator(_check_reason)] | None = None
 
 
 class ShownRecord(BaseModel):
@@ -84,11 +84,11 @@ async def list_safe_summaries(audit: AuditDep, admin: AdminDep, page: Annotated[
     `user_id` selects a user of that tenant, by the user id of API keys; records of forged tickets belong to no user.
     """
     found = await audit.page(admin, page)
-    shown = [_shown(record) for record in found.records]
+    shown = [_show(record) for record in found.records]
     return RecordList.of(shown, [record.id for record in shown], has_more=found.has_more)
 
 
-def _shown(record: AuditRecord) -> ShownRecord:
+def _show(record: AuditRecord) -> ShownRecord:
     same = {name: value for name, value in record if name in ShownRecord.model_fields}
     return ShownRecord.model_validate(
         {**same, "created_at": unix_seconds(record.recorded_at), "knowledge_bases": record.bases}

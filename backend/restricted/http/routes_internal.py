@@ -64,7 +64,7 @@ async def search_by_ticket(
         answer = await searches.search(body.ticket, request, body.sealed)
         return SealedSearchAnswer(access_mode=AccessMode.RESTRICTED, whole=answer.whole, sealed=sealed_part(answer))
     result = await knowledge.search(body.ticket, request)
-    return SearchAnswer(access_mode=result.access_mode, whole=result.whole, data=tuple(map(_found, result.hits)))
+    return SearchAnswer(access_mode=result.access_mode, whole=result.whole, data=tuple(map(_show_hit, result.hits)))
 
 
 @router.post(KNOWLEDGE_PATH + "/outcomes")
@@ -78,7 +78,7 @@ async def report_outcome(body: ReportedOutcome, outcomes: OutcomesDep) -> Outcom
 async def documents_by_ticket(body: DocumentsByTicket, knowledge: KnowledgeDep) -> DocumentsAnswer:
     """List the documents of the ticket's bases."""
     documents = await knowledge.documents(body.ticket, body.knowledge_base_ids)
-    return DocumentsAnswer(data=tuple(map(_listed, documents)))
+    return DocumentsAnswer(data=tuple(map(_show_document, documents)))
 
 
 @router.post(KNOWLEDGE_PATH + "/read")
@@ -104,7 +104,7 @@ def _page(page: TextPage) -> KnowledgePage:
     )
 
 
-def _found(hit: ChunkHit) -> KnowledgeChunk:
+def _show_hit(hit: ChunkHit) -> KnowledgeChunk:
     return KnowledgeChunk(
         knowledge_base_id=hit.knowledge_base_id,
         file_id=hit.source_id,
@@ -116,7 +116,7 @@ def _found(hit: ChunkHit) -> KnowledgeChunk:
     )
 
 
-def _listed(document: Document) -> KnowledgeDocument:
+def _show_document(document: Document) -> KnowledgeDocument:
     return KnowledgeDocument(
         knowledge_base_id=document.knowledge_base_id,
         file_id=document.source_id,

@@ -75,45 +75,45 @@ class OutgoingScan:
         Raises:
             Unavailable: the database is away, so that text cannot be checked.
         """
-        rest = await self._freed(is_word_over=True) if self.cut_for is None else []
+        rest = await self._free(is_word_over=True) if self.cut_for is None else []
         self._note(rest)
         return rest + self._last_events() if self.cut_for is not None else rest
 
     async def _let_through(self, event: ExecutionEvent) -> list[ExecutionEvent]:
         match event:
             case TextDelta() | RefusalDelta() | ReasoningDelta():
-                return await self._held(event)
+                return await self._hold(event)
             case CitationAdded():
-                return await self._cited(event)
+                return await self._cite(event)
             case FunctionCallDelta() | TextLogprobs():
                 return []  # calls are scanned as a whole; the alternatives of a withheld word would tell it
             case SearchFinished():
                 event = event.model_copy(update={"results": ()})
             case _:
                 """Other events are passed on unchanged."""
-        return await self._judged_event(event)
+        return await self._judge_event(event)
 
-    async def _held(self, event: TextDelta | RefusalDelta | ReasoningDelta) -> list[ExecutionEvent]:
+    async def _hold(self, event: TextDelta | RefusalDelta | ReasoningDelta) -> list[ExecutionEvent]:
         """Hold a delta and return what may be sent; answer and reasoning are never held at the same time."""
         thinks = isinstance(event, ReasoningDelta)
         held, other = (self._thinking, self._answer) if thinks else (self._answer, self._thinking)
-        freed = await self._freed(is_word_over=False) if other else []
+        freed = await self._free(is_word_over=False) if other else []
         if self.cut_for is not None:
             return freed
         held.add(event.text)
         self._said_in_call.append(_text_of(event))
         self._waiting.add(event)
-        return freed + await self._taken(held, at_end=False, is_word_over=False)
+        return freed + await self._take(held, at_end=False, is_word_over=False)
 
-    async def _cited(self, event: CitationAdded) -> list[ExecutionEvent]:
+    async def _cite(self, event: CitationAdded) -> list[ExecutionEvent]:
         if not await self._check.is_in(event.file_id, self._readable_ids):
             return []
         self._waiting.add(event)
         return self._waiting.take(())
 
-    async def _judged_event(self, event: ExecutionEvent) -> list[ExecutionEvent]:
+    async def _judge_event(self, event: ExecutionEvent) -> list[ExecutionEvent]:
         """Release the text that is held before an event, then check the event's own texts and replace their figures."""
-        freed = await self._freed(is_word_over=True)
+        freed = await self._free(is_word_over=True)
         if self.cut_for is not None:
             return freed
         self._shown["".join(self._said_in_call)] = "".join(self._sent_in_call + [_text_of(one) for one in freed])
@@ -126,21 +126,21 @@ class OutgoingScan:
         if isinstance(event, ModelCallStarted | MessagesAdded):
             self._said_in_call.clear()
             self._waiting.begin_call()
-        return freed if self.cut_for is not None else [*freed, with_texts(event, self._shown_for)]
+        return freed if self.cut_for is not None else [*freed, with_texts(event, self._show_for)]
 
-    def _shown_for(self, text: str) -> str:
+    def _show_for(self, text: str) -> str:
         """Return a text as the client saw it while it was streamed, else with its figures replaced."""
         shown = self._shown.get(text)
         return mark_figures(text, self._own.figures) if shown is None else shown
 
-    async def _freed(self, *, is_word_over: bool) -> list[ExecutionEvent]:
+    async def _free(self, *, is_word_over: bool) -> list[ExecutionEvent]:
         freed: list[ExecutionEvent] = []
         for held in (self._answer, self._thinking):
             if self.cut_for is None:
-                freed += await self._taken(held, at_end=True, is_word_over=is_word_over)
+                freed += await self._take(held, at_end=True, is_word_over=is_word_over)
         return freed
 
-    async def _taken(self, held: StreamFilterBuffer, *, at_end: bool, is_word_over: bool) -> list[ExecutionEvent]:
+    async def _take(self, held: StreamFilterBuffer, *, at_end: bool, is_word_over: bool) -> list[ExecutionEvent]:
         pending = held.pending_check(at_end=at_end)
         if pending is None:
             return []

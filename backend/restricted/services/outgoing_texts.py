@@ -25,14 +25,14 @@ class OutgoingTexts:
             Unavailable: the database is away, so that text cannot be checked.
         """
         # In a thread: a long query has many words.
-        pending, shown = await asyncio.to_thread(_prepared, texts, user_words)
+        pending, shown = await asyncio.to_thread(_prepare, texts, user_words)
         if pending is not None and await self._check.cut_of(pending, base_ids) is not None:
             await self._check.count_cut(user_id, base_ids)
             return None
         return shown
 
 
-def _prepared(texts: Sequence[str], user_words: str) -> tuple[PendingCheck | None, tuple[str, ...]]:
+def _prepare(texts: Sequence[str], user_words: str) -> tuple[PendingCheck | None, tuple[str, ...]]:
     own = OwnWords(user_words)
     held = StreamFilterBuffer(own)
     held.add("\n".join(texts))

@@ -38,13 +38,13 @@ class RestrictedAudit:
     async def refuse(self, search: SealedSearch, reason: Failure, admission: SearchAdmission | None = None) -> None:
         """Record a search that was refused before anything was sent."""
         record = self.record_of(search, admission).model_copy(update={"decision": Decision.REFUSE, "reason": reason})
-        await self.settle(_unreported(record, search))
+        await self.settle(_settle_unreported(record, search))
 
     async def abandon(self, charged: ChargedSearch) -> None:
         """Refuse a search that has no reported outcome; its chunks may have been sent to the secondary model."""
         begun = self.record_of(charged.search, charged.admission)
         record = begun.model_copy(update={"chunks_sent": len(charged.admission.chunk_ids)})
-        await self.settle(_unreported(record, charged.search))
+        await self.settle(_settle_unreported(record, charged.search))
 
     def not_closable(self, search_id: str, error: BaseException) -> None:
         """Notify the observer of a search that cannot be put on record, for instance because its row is malformed."""
@@ -54,7 +54,7 @@ class RestrictedAudit:
         """Record that an earlier result was returned again."""
         again = {"reason": released.reason, "is_cached": True, "preview": preview_of(released)}
         record = self.record_of(search, None).model_copy(update={"decision": Decision.ANSWER, **again})
-        await self.settle(_unreported(record, search))
+        await self.settle(_settle_unreported(record, search))
 
     async def settle(self, settlement: Settlement) -> Ruling | None:
         """Write an outcome in one transaction; if its search has a ruling already, return that and write nothing."""
@@ -100,11 +100,11 @@ class RestrictedAudit:
             reason=Failure.BAD_TICKET,
         )
         if await self._ledger.count_unassigned(now - BAD_TICKETS_KEPT_WITHIN) < BAD_TICKETS_KEPT:
-            await self._ledger.settle(_unreported(record, None))
+            await self._ledger.settle(_settle_unreported(record, None))
         self._observer.decided(record)
 
 
-def _unreported(record: AuditRecord, search: SealedSearch | None) -> Settlement:
+def _settle_unreported(record: AuditRecord, search: SealedSearch | None) -> Settlement:
     """Return a settlement without a reported outcome; its ruling makes every later report a conflict."""
     ruling = Ruling(digest="", is_released=False, reason=record.reason)
     user_id = search.user_id if search else ""

@@ -89,7 +89,7 @@ class SealedOutcomes:
         _check(outcome)
         bindings = await self._access.memberships(ticket, wanted)
         today = searched_bases(bindings)
-        charged = await self._charged(ticket, outcome, wanted)
+        charged = await self._find_charged(ticket, outcome, wanted)
         if charged is None:
             search = self._access.search_of(ticket, today, outcome.versions)
             change = Failure.ACCESS_CHANGED if len(today) < len(wanted) else None
@@ -145,7 +145,7 @@ class SealedOutcomes:
             }
         )
 
-    async def _charged(self, ticket: Ticket, outcome: Outcome, wanted: frozenset[str]) -> ChargedSearch | None:
+    async def _find_charged(self, ticket: Ticket, outcome: Outcome, wanted: frozenset[str]) -> ChargedSearch | None:
         """Return the search that was charged for this turn; None where the sealed room refused before it."""
         if outcome.search_id is None:
             return None

@@ -96,24 +96,24 @@ class SealedSearches:
         bindings = await self._access.bindings(ticket, request.base_ids)
         search = self._begin(ticket, bindings, request.query, versions)
         if await self._ledger.is_paused(search.user_id, search.base_ids, search.searched_at):
-            return await self._refused(search, Failure.PAUSED)
+            return await self._refuse(search, Failure.PAUSED)
         released = await self._ledger.find_released(search.cache_key)
         if released is not None:
             await self._audit.release_again(search, released)
             return SealedAnswer(search.id, released=released)
         translatable = tuple(binding.base.id for binding in bindings if binding.base.restricted_translation)
         hits, whole = await self._retrieve(search.base_ids, request, translatable)
-        return (await self._charged(search, hits, whole=whole))._replace(translatable_base_ids=translatable)
+        return (await self._charge(search, hits, whole=whole))._replace(translatable_base_ids=translatable)
 
-    async def _charged(self, search: SealedSearch, hits: tuple[ChunkHit, ...], *, whole: bool) -> SealedAnswer:
+    async def _charge(self, search: SealedSearch, hits: tuple[ChunkHit, ...], *, whole: bool) -> SealedAnswer:
         charged = await self._ledger.charge(search, tuple(map(_candidate, hits)), self._limits)
         since = search.searched_at - CANARY_WINDOW
         search, admission = charged.search, charged.admission
         refusal = admission.refusal or (None if hits else Failure.INSUFFICIENT_EVIDENCE)
         if refusal is not None:
-            return await self._refused(search, refusal, admission)
+            return await self._refuse(search, refusal, admission)
         admitted = frozenset(admission.chunk_ids)
-        chunks = tuple(self._sealed(hit) for hit in hits if hit.chunk.id in admitted)
+        chunks = tuple(self._seal(hit) for hit in hits if hit.chunk.id in admitted)
         canary_replies = await self._ledger.count_canary_replies(search.versions.model, since)
         is_whole = whole and len(chunks) == len(hits)
         siblings = () if is_whole else await self._siblings(chunks)
@@ -125,7 +125,7 @@ class SealedSearches:
         most = MAX_SIBLINGS + len(chunks)
         beginnings = await self._retrieval.beginnings(document_ids, MAX_SIBLINGS_OF_DOCUMENT, most)
         known = {chunk.hit.chunk.id for chunk in chunks}
-        return tuple(self._sealed(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
+        return tuple(self._seal(hit) for hit in beginnings if hit.chunk.id not in known)[:MAX_SIBLINGS]
 
     async def _retrieve(
         self, base_ids: tuple[str, ...], request: SearchRequest, translatable_base_ids: tuple[str, ...]
@@ -146,7 +146,7 @@ class SealedSearches:
             return everything, True
         return found, False
 
-    async def _refused(
+    async def _refuse(
         self, search: SealedSearch, reason: Failure, admission: SearchAdmission | None = None
     ) -> SealedAnswer:
         await self._audit.refuse(search, reason, admission)
@@ -160,7 +160,7 @@ class SealedSearches:
         search = self._access.search_of(ticket, bases, versions, cache_key)
         return search.model_copy(update={"id": new_id(IdPrefix.SEALED_SEARCH)})
 
-    def _sealed(self, hit: ChunkHit) -> SealedChunk:
+    def _seal(self, hit: ChunkHit) -> SealedChunk:
         return SealedChunk(hit, document_canary(self._secret, hit.document_id))
 
 

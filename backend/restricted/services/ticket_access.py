@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from backend.knowledge.domain.file_indexes import SHELF_ID_START, SHELF_OWNER
+from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START, FILE_INDEX_OWNER
 from backend.knowledge.domain.knowledge import Binding, MemberRole
 from backend.knowledge.domain.tickets import Ticket, verify_ticket
 from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
@@ -60,12 +60,12 @@ class TicketAccess:
     async def memberships(self, ticket: Ticket, base_ids: frozenset[str]) -> tuple[Binding, ...]:
         """Return those of the bases of which the user is a member today, or whose agent they may use."""
         bound = await self._store.bindings(ticket.tenant, ticket.user_id, sorted(base_ids))
-        file_index_ids = sorted(base_id for base_id in base_ids if base_id.startswith(SHELF_ID_START))
+        file_index_ids = sorted(base_id for base_id in base_ids if base_id.startswith(FILE_INDEX_ID_START))
         return (*bound, *await self._file_indexes(ticket, file_index_ids)) if file_index_ids else bound
 
     async def _file_indexes(self, ticket: Ticket, file_index_ids: Sequence[str]) -> tuple[Binding, ...]:
         opened = await self._open_file_indexes(ticket.tenant, ticket.user_id, file_index_ids)
-        found = await self._store.bindings(ticket.tenant, SHELF_OWNER, sorted(opened))
+        found = await self._store.bindings(ticket.tenant, FILE_INDEX_OWNER, sorted(opened))
         return tuple(Binding(base=binding.base, role=MemberRole.READER) for binding in found)
 
     def search_of(

@@ -90,7 +90,12 @@ class PersonExport:
             Unavailable: the database is away; then no `end` comes.
         """
         yield {"type": "user", "id": person.user_id, "tenant": person.tenant}
-        for part in (self._roles(person), self._people.records(person), self._owned(person), self._kept(person)):
+        for part in (
+            self._roles(person),
+            self._people.records(person),
+            self._export_owned(person),
+            self._export_kept(person),
+        ):
             async for line in part:
                 yield line
         yield {"type": "end"}
@@ -103,14 +108,14 @@ class PersonExport:
         for conversation_id in await self._people.shared_with(person):
             yield {"type": "conversation_membership", "conversation_id": conversation_id}
 
-    async def _kept(self, person: Person) -> AsyncGenerator[JsonObject]:
+    async def _export_kept(self, person: Person) -> AsyncGenerator[JsonObject]:
         for kind in (Kept.CONVERSATIONS, Kept.RESPONSES, Kept.FILES):
             async for each in self._people.ids(kind, person):
                 with suppress(NotFound):
                     async for line in self._texts.of(kind, person, each):
                         yield line
 
-    async def _owned(self, person: Person) -> AsyncGenerator[JsonObject]:
+    async def _export_owned(self, person: Person) -> AsyncGenerator[JsonObject]:
         """Yield what has no other owner, and goes with the person."""
         owned = await self._people.sole_ownership(person)
         for name in owned.agent_names:

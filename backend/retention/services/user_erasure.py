@@ -47,7 +47,7 @@ class UserErasure:
         """
         people, owned = self._people, await self._people.sole_ownership(person)
         if not with_owned and any(owned):
-            raise Conflict(_unowned(owned), param="owned")
+            raise Conflict(_refuse_unowned(owned), param="owned")
         counts = {kind.value: await people.delete_rows(kind, person) for kind in _BEFORE}
         counts["stopped_turns"] = await self._stop(person)
         counts["conversations"] = await people.delete_conversations(person)
@@ -97,7 +97,7 @@ def caller_as(person: Person) -> Caller:
     return Caller(user_id=person.user_id, tenant=person.tenant, role=KeyRole.USER)
 
 
-def _unowned(owned: SoleOwnership) -> str:
+def _refuse_unowned(owned: SoleOwnership) -> str:
     bases, agents = (", ".join(each[:MOST_NAMED]) or "none" for each in owned)
     return (
         "This user is the only owner of some things: give them another owner, or delete them with owned=delete. "

@@ -10,7 +10,7 @@ from backend.conversations.sql import tables as told
 from backend.files.sql import tables as files
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.row_steps import change_rows
-from backend.knowledge.domain.file_indexes import SHELF_ID_START
+from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.sql.tables import attachment, document
 from backend.restricted.sql.tables import safe_summary_audit
 from backend.retention.domain import DuePage, Kept
@@ -55,9 +55,9 @@ class SqlExpiryStore:
         """Delete some at a time; what has been touched since it was found is left."""
         if kind is Kept.CONVERSATIONS:
             return sum([await self._delete_conversation(each, before) for each in ids])
-        return await change_rows(self._database, ids, lambda some: self._leaving(kind, some, before))
+        return await change_rows(self._database, ids, lambda some: self._remove(kind, some, before))
 
-    def _leaving(self, kind: Kept, ids: Sequence[str], before: datetime) -> Delete | Update:
+    def _remove(self, kind: Kept, ids: Sequence[str], before: datetime) -> Delete | Update:
         table = _TABLES[kind]
         which = table.c.id.in_(ids) & _is_due(kind, before)
         if kind is Kept.FILES:
@@ -107,7 +107,7 @@ def _file_is_due(before: datetime) -> ColumnElement[bool]:
         ~select(table.c.file_id)
         .where(
             table.c.file_id == _file.c.id,
-            ~table.c.knowledge_base_id.startswith(f"{SHELF_ID_START}user_", autoescape=True),
+            ~table.c.knowledge_base_id.startswith(f"{FILE_INDEX_ID_START}user_", autoescape=True),
         )
         .exists()
         for table in (document, attachment)

@@ -96,7 +96,7 @@ class SqlPersonStore:
         """Find a page of them, and delete it in short transactions."""
         table, more = _PERSONAL[kind]
         which = _is_of(table, person) & more
-        pages, leaving = self._pages(table, which), partial(self._leaving, table, which)
+        pages, leaving = self._pages(table, which), partial(self._remove, table, which)
         return sum([await change_rows(self._database, some, leaving) async for some in pages])
 
     async def delete_usage(self, person: Person) -> tuple[int, int]:
@@ -153,7 +153,7 @@ class SqlPersonStore:
     async def _column(self, query: Select[Any]) -> tuple[Any, ...]:
         return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
 
-    def _leaving(self, table: Table, which: ColumnElement[bool], ids: Sequence[str]) -> Delete | Update:
+    def _remove(self, table: Table, which: ColumnElement[bool], ids: Sequence[str]) -> Delete | Update:
         these = which & table.c.id.in_(ids)
         if table is _file:
             return update(_file).where(these).values(state=files.REMOVED, touched_at=self._clock.now())

@@ -29,9 +29,9 @@ class RecordForm(NamedTuple):
 
     def line(self, row: Mapping[str, Any]) -> JsonObject:
         """Return a row as an object with a `type`."""
-        return {"type": self.type} | {name: self._shown(name, value) for name, value in row.items()}
+        return {"type": self.type} | {name: self._show(name, value) for name, value in row.items()}
 
-    def _shown(self, name: str, value: Any) -> Any:
+    def _show(self, name: str, value: Any) -> Any:
         if name in self.json_columns:
             return orjson.loads(value)
         return value.isoformat() if isinstance(value, datetime) else value

@@ -97,7 +97,7 @@ class MemoryEventLog:
                 yield batch
             elif log.is_over:
                 return
-            elif not await log.wakeups.noted_within(self._silence_seconds):
+            elif not await log.wakeups.wait_within(self._silence_seconds):
                 yield ()
 
     async def taken_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:

@@ -97,7 +97,7 @@ class RedisEventLog:
             writer.is_ending = True
             self._outbox.flush_soon(writer)
             while not (writer.has_ended or writer.failure or writer.is_dropped):
-                await writer.flushes.noted()
+                await writer.flushes.wait()
             _raise_failure(writer)
         finally:
             writer.end()
@@ -239,7 +239,7 @@ class RedisEventLog:
         try:
             async with asyncio.timeout(None if writer.has_written else self._opening_seconds):
                 while writer.must_wait:
-                    await writer.flushes.noted()
+                    await writer.flushes.wait()
         except TimeoutError:
             writer.fail(away())
 

@@ -76,7 +76,7 @@ class StreamReader:
     async def _next_own(self, writer: Writer) -> Events | None:
         events = writer.recent.above(self._after)
         if events == () and not writer.is_over:
-            await writer.flushes.noted_within(SILENCE_SECONDS)
+            await writer.flushes.wait_within(SILENCE_SECONDS)
             events = writer.recent.above(self._after)
         if events is None or (not events and isinstance(writer.failure, Conflict)):
             self._own = None

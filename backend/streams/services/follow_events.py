@@ -10,7 +10,7 @@ from backend.conversations.ports.conversations import TurnStore
 from backend.openai_api.domain.response_events import (
     TERMINAL_TYPES,
     LoggedEvent,
-    broken_off_events,
+    break_off,
     created_event,
     terminal_event,
 )
@@ -81,7 +81,7 @@ class FollowEvents:
             async with aclosing(stream) as batches:
                 async for batch in batches:
                     if rights is not None and rights.is_look_due and (report := await rights.lost()):
-                        yield broken_off_events(response.body, report, newest)
+                        yield break_off(response.body, report, newest)
                         return
                     if batch:
                         newest = batch[-1].sequence_number
@@ -92,7 +92,7 @@ class FollowEvents:
                         break
         rest = await self._rest(response, (after, newest), with_results=with_results)
         if report := await _lost(rights):
-            yield broken_off_events(response.body, report, newest)
+            yield break_off(response.body, report, newest)
         elif rest:
             yield rest
 
@@ -114,7 +114,7 @@ class FollowEvents:
             # A reader who has got nothing here, and cannot be shown all, is shown the end.
             if between is not None or newest == after:
                 return (between or ()) + rest
-        return broken_off_events(stored.body, EVENTS_LOST, newest)
+        return break_off(stored.body, EVENTS_LOST, newest)
 
     async def _rest_of_log(self, stored: StoredResponse, newest: int) -> EventBatch | None:
         """Return the events between the newest that was shown and the terminal one; None where it cannot be done.
@@ -155,7 +155,7 @@ class FollowEvents:
         `shown` reduces the stored response to what this reader may see.
         """
         if report := await _lost(rights):
-            yield broken_off_events(response.body, report, after)
+            yield break_off(response.body, report, after)
             return
         first, *_ = _rebuilt_events(response, with_results=False)
         if first.sequence_number > after:
@@ -165,12 +165,12 @@ class FollowEvents:
                 async for _ in batches:
                     """The events are awaited and not passed on."""
         if report := await _lost(rights):
-            yield broken_off_events(response.body, report, after)
+            yield break_off(response.body, report, after)
             return
         ended = await shown(await self._turns.find(response.id) or response)
         _, *last = _rebuilt_events(ended, with_results=False)
         if not last:
-            yield broken_off_events(ended.body, EVENTS_LOST, max(after, 0))
+            yield break_off(ended.body, EVENTS_LOST, max(after, 0))
         elif last[0].sequence_number > after:
             yield tuple(last)
 

@@ -18,7 +18,7 @@ from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import UserMessage
 from shared.prompts.knowledge_tools import functions_of_request
 from shared.prompts.message_order import context_of_request, messages_of_request, system_messages
-from shared.prompts.summary import SUMMARY_INSTRUCTION, framed_summary
+from shared.prompts.summary import SUMMARY_INSTRUCTION, frame_summary
 from shared.tokens import estimate_tokens, message_tokens
 
 
@@ -75,7 +75,7 @@ def summary_request(
     request: ExecutionRequest, log: Sequence[Entry], excerpt: Excerpt, limit_tokens: int, before: str | None
 ) -> SummaryRequest:
     """Build the request for the summary of an excerpt of the log; `before` is the summary of the stretch before it."""
-    earlier = [framed_summary(before)] if before is not None else []
+    earlier = [frame_summary(before)] if before is not None else []
     said = messages_of(sent_before(sent_entries(log, excerpt.reset), excerpt.until))
     history = (*(UserMessage(content=text) for text in earlier), *said)
     index = len(system_messages(request.system_prompt))

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from backend.foundation.http.middleware import SEND_ON, known_error
+from backend.foundation.http.middleware import SEND_ON, to_known_error
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import ResponseBody
@@ -101,7 +101,7 @@ class EventStream(Response):
     async def _write_to_the_end(self, scope: Scope, send: Send) -> None:
         last = await result_or_error(self._write(send))
         if isinstance(last, BaseException):
-            last = self._format.broken(self._body, known_error(scope, last))
+            last = self._format.broken(self._body, to_known_error(scope, last))
         if last:
             await send({"type": "http.response.body", "body": last, "more_body": True})
 

@@ -16,7 +16,7 @@ from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
-from backend.openai_api.domain.response_events import LoggedEvent, broken_off_events
+from backend.openai_api.domain.response_events import LoggedEvent, break_off
 from backend.openai_api.domain.response_object import ResponseBody, shown_body, usage_body
 from backend.openai_api.domain.turn_request import TurnRequest, turn_request_cooperatively
 from backend.turns.domain.input_requests import (
@@ -27,7 +27,7 @@ from backend.turns.domain.input_requests import (
 )
 from backend.turns.http.event_stream import frames, watched
 from backend.turns.http.refused_early import RESPONSES_PATH
-from backend.turns.http.turn_answers import DoorDep, ServicesDep, described_answers, one_answer, read_noting
+from backend.turns.http.turn_answers import EndpointDep, ServicesDep, described_answers, one_answer, read_noting
 from shared.errors import BallastError, InvalidRequest
 from shared.models.error_reports import report_of
 from shared.models.values import JsonObject
@@ -70,7 +70,7 @@ class ResponsesFormat:
 
     def broken(self, body: ResponseBody, error: BallastError) -> bytes:
         """Return the error as an event."""
-        return frames(broken_off_events(body, report_of(error), self._newest))
+        return frames(break_off(body, report_of(error), self._newest))
 
 
 @router.post(
@@ -80,10 +80,10 @@ class ResponsesFormat:
     responses=ANSWERS,
     openapi_extra=describe_body(TurnRequest),
 )
-async def create_response(door: DoorDep, once: OnceDep) -> Response:
+async def create_response(endpoint: EndpointDep, once: OnceDep) -> Response:
     """Run one turn: wait for its end, follow its events, or return at once with `background`."""
-    asked = await door.read(turn_request_cooperatively)
-    return await door.answer(asked, once, ResponsesFormat(), door.services.on_disconnect.responses)
+    asked = await endpoint.read(turn_request_cooperatively)
+    return await endpoint.answer(asked, once, ResponsesFormat(), endpoint.services.on_disconnect.responses)
 
 
 @router.get(RESPONSES_PATH, include_in_schema=False)
@@ -114,15 +114,15 @@ async def count_input_tokens(request: Request, services: ServicesDep, caller: Ca
     },
     openapi_extra=describe_body(CompactRequest),
 )
-async def compact_response(door: DoorDep) -> Response:
+async def compact_response(endpoint: EndpointDep) -> Response:
     """Have the model summarise a conversation; return its user's messages and the summary, which the client carries."""
-    asked, left = await door.read(compact_request_cooperatively), asyncio.Event()
+    asked, left = await endpoint.read(compact_request_cooperatively), asyncio.Event()
 
     async def leave() -> None:
         left.set()
 
-    work = door.services.compact(door.caller, asked, door.request.state.request_id, left)
-    made = await watched(work, door.request.receive, leave)
+    work = endpoint.services.compact(endpoint.caller, asked, endpoint.request.state.request_id, left)
+    made = await watched(work, endpoint.request.receive, leave)
     shown = {
         "id": made.id,
         "object": "response.compaction",
@@ -136,33 +136,33 @@ async def compact_response(door: DoorDep) -> Response:
 @router.get("/v1/responses/{response_id}", summary="Retrieve a response", response_class=Response, responses=ANSWERS)
 async def retrieve_response(
     response_id: str,
-    door: DoorDep,
+    endpoint: EndpointDep,
     stream: bool = False,
     starting_after: AfterParam = None,
     include: IncludeParam = NOTHING_MORE,
 ) -> Response:
     """Return a stored response, or replay its events and follow those that come."""
-    found = await door.services.responses.find(door.caller, response_id)
-    door.name(found)
+    found = await endpoint.services.responses.find(endpoint.caller, response_id)
+    endpoint.name(found)
     with_results = FILE_SEARCH_RESULTS in include
     if not stream:
-        shown = await door.services.withheld.shown(door.caller, found)
+        shown = await endpoint.services.withheld.shown(endpoint.caller, found)
         return await one_answer(shown.body, ResponsesFormat(), with_results=with_results)
     after = -1 if starting_after is None else starting_after
-    return await door.replayed(found, after, ResponsesFormat(after), with_results=with_results)
+    return await endpoint.replayed(found, after, ResponsesFormat(after), with_results=with_results)
 
 
 @router.post(
     "/v1/responses/{response_id}/cancel", summary="Cancel a response", response_class=Response, responses=ANSWERS
 )
-async def cancel_response(response_id: str, door: DoorDep) -> Response:
+async def cancel_response(response_id: str, endpoint: EndpointDep) -> Response:
     """Stop a running turn and keep what was said; a turn that has ended is returned as it is."""
-    unstored = await door.services.unstored.cancel(door.caller, response_id)
+    unstored = await endpoint.services.unstored.cancel(endpoint.caller, response_id)
     if unstored is not None:
         return await one_answer(unstored, ResponsesFormat(), with_results=False)
-    ended = await door.services.responses.cancel(door.caller, response_id)
-    door.name(ended)
-    shown = await door.services.withheld.shown(door.caller, ended)
+    ended = await endpoint.services.responses.cancel(endpoint.caller, response_id)
+    endpoint.name(ended)
+    shown = await endpoint.services.withheld.shown(endpoint.caller, ended)
     return await one_answer(shown.body, ResponsesFormat(), with_results=False)
 
 

@@ -16,7 +16,7 @@ from backend.openai_api.domain.chat_request import ChatRequest, ChatTurn, chat_r
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import ResponseBody
 from backend.turns.http.refused_early import CHAT_PATH
-from backend.turns.http.turn_answers import DoorDep, TurnEndpoint, described_answers
+from backend.turns.http.turn_answers import EndpointDep, TurnEndpoint, described_answers
 from shared.errors import BallastError
 from shared.models.error_reports import error_of
 from shared.models.values import JsonObject
@@ -27,8 +27,8 @@ router = new_router("Chat Completions")
 class ChatFormat:
     """The words of OpenAI's Chat Completions."""
 
-    def __init__(self, door: TurnEndpoint, turn: ChatTurn) -> None:
-        self._door = door
+    def __init__(self, endpoint: TurnEndpoint, turn: ChatTurn) -> None:
+        self._endpoint = endpoint
         self._turn = turn
         self._projection = ChunkProjection(includes_usage=turn.chat.includes_usage)
 
@@ -67,8 +67,8 @@ class ChatFormat:
     async def _addresses(self, choices: Sequence[Choice]) -> Addresses:
         """Return where this server gives out the cited documents, as the client has addressed it."""
         source_ids = [citation.file_id for choice in choices for citation in choice.said.citations]
-        documents = await self._door.services.cited(self._door.caller, source_ids)
-        root = f"{self._door.request.base_url}v1/knowledge_bases"
+        documents = await self._endpoint.services.cited(self._endpoint.caller, source_ids)
+        root = f"{self._endpoint.request.base_url}v1/knowledge_bases"
         return {
             source_id: f"{root}/{document.knowledge_base_id}/documents/{quote(document.name, safe='')}"
             for source_id, document in documents.items()
@@ -86,11 +86,13 @@ def _frame(chunk: bytes) -> bytes:
     responses=described_answers("The chat completion", "its chunks"),
     openapi_extra=describe_body(ChatRequest),
 )
-async def create_chat_completion(door: DoorDep, once: OnceDep) -> Response:
+async def create_chat_completion(endpoint: EndpointDep, once: OnceDep) -> Response:
     """Run one turn over the messages, and answer with what it said; `X-Ballast-Response-Id` names the response."""
-    turn = await door.read(chat_request_cooperatively)
+    turn = await endpoint.read(chat_request_cooperatively)
     try:
-        return await door.answer(turn.request, once, ChatFormat(door, turn), door.services.on_disconnect.chat)
+        return await endpoint.answer(
+            turn.request, once, ChatFormat(endpoint, turn), endpoint.services.on_disconnect.chat
+        )
     except BallastError as error:
         turn.name_as_given(error)
         raise

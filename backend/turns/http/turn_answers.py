@@ -219,13 +219,13 @@ async def one_answer(body: ResponseBody, api_format: ApiFormat, *, with_results:
     return Response(content, media_type="application/json")
 
 
-async def _door(request: Request, caller: CallerDep) -> TurnEndpoint:
+async def _endpoint(request: Request, caller: CallerDep) -> TurnEndpoint:
     services = service_in(request, TurnServices)
     request.scope["state"][ANSWER_HEADERS] = partial(services.rates.headers, caller)
     return TurnEndpoint(request, services, caller)
 
 
-DoorDep = Annotated[TurnEndpoint, Depends(_door)]
+EndpointDep = Annotated[TurnEndpoint, Depends(_endpoint)]
 """What a route needs that answers a turn."""
 
 

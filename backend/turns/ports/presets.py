@@ -25,7 +25,7 @@ class PresetSource(AgentUse, Protocol):
         """
         ...
 
-    async def offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
+    async def list_offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
         """Return what the caller may use, by name.
 
         Raises:

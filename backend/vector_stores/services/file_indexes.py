@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from backend.files.ports import FileStore
 from backend.knowledge.domain.attachments import AttachedFile, AttachedQuery, AttachedStatus, Attachment
-from backend.knowledge.domain.file_indexes import SHELF_OWNER, FileIndex, FileIndexState, IndexedFile
+from backend.knowledge.domain.file_indexes import FILE_INDEX_OWNER, FileIndex, FileIndexState, IndexedFile
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
@@ -44,13 +44,13 @@ class FileIndexes:
         knowledge: KnowledgeStore,
         attachments: AttachmentStore,
         files: FileStore,
-        bell: WakeSignal,
+        wake_signal: WakeSignal,
         clock: Clock,
     ) -> None:
         self._knowledge = knowledge
         self._attachments = attachments
         self._files = files
-        self._bell = bell
+        self._wake_signal = wake_signal
         self._clock = clock
 
     async def put(self, file_index: FileIndex, file_ids: Sequence[str]) -> None:
@@ -76,7 +76,7 @@ class FileIndexes:
         missing = [file_id for file_id in file_ids if file_id not in found]
         if missing:
             await self.put(file_index, missing)
-            others = await self._waited_for(file_index, missing, wait_seconds)
+            others = await self._wait_for(file_index, missing, wait_seconds)
             found = {**others, **await self._read_files(file_index, file_ids)}
         return tuple(found[file_id] for file_id in file_ids)
 
@@ -149,11 +149,11 @@ class FileIndexes:
             if file is not None
         ]
         if new:
-            await self._knowledge.ensure_base(file_index.as_base(now), SHELF_OWNER)
+            await self._knowledge.ensure_base(file_index.as_base(now), FILE_INDEX_OWNER)
             await self._attachments.attach(new)
-            self._bell.ring()
+            self._wake_signal.ring()
 
-    async def _waited_for(
+    async def _wait_for(
         self, file_index: FileIndex, file_ids: Sequence[str], wait_seconds: float
     ) -> dict[str, IndexedFile]:
         """Look at files until none of them is being read, but for no longer than this."""

@@ -50,7 +50,7 @@ class WakeSignal:
         self._rung.clear()
 
     async def heard_within(self, seconds: float) -> bool:
-        """Wait for the bell."""
+        """Wait for the signal."""
         return await is_set_within(self._rung, seconds)
 
 
@@ -74,14 +74,14 @@ class AttachedFileReading:
         files: FileStore,
         knowledge: KnowledgeStore,
         reader: DocumentReader,
-        bell: WakeSignal,
+        wake_signal: WakeSignal,
         terms: ReadingTerms,
     ) -> None:
         self._attachments = attachments
         self._files = files
         self._knowledge = knowledge
         self._reader = reader
-        self._bell = bell
+        self._wake_signal = wake_signal
         self._terms = terms
         self._last_served: tuple[str, str] | None = None
         self._takes_all = terms.is_only_replica
@@ -96,10 +96,10 @@ class AttachedFileReading:
             # This process has just started: what is leased was left behind.
             self._takes_all = False
             await self._attachments.release_all()
-        self._bell.reset()
+        self._wake_signal.reset()
         taken = await self._attachments.take(self._last_served, LEASE_SECONDS)
         if taken is None:
-            await self._bell.heard_within(LOOK_SECONDS)
+            await self._wake_signal.heard_within(LOOK_SECONDS)
             return
         self._last_served = (taken.attachment.tenant, taken.attachment.user_id)
         await self._read(taken)

@@ -41,12 +41,17 @@ class StoreFiles:
     """
 
     def __init__(
-        self, knowledge: KnowledgeStore, attachments: AttachmentStore, files: Files, bell: WakeSignal, clock: Clock
+        self,
+        knowledge: KnowledgeStore,
+        attachments: AttachmentStore,
+        files: Files,
+        wake_signal: WakeSignal,
+        clock: Clock,
     ) -> None:
         self._knowledge = knowledge
         self._attachments = attachments
         self._files = files
-        self._bell = bell
+        self._wake_signal = wake_signal
         self._clock = clock
 
     async def attach(self, caller: Caller, store_id: str, new: NewAttachment, claim: KeyClaim | None) -> AttachedFile:
@@ -113,7 +118,7 @@ class StoreFiles:
 
     def wake_readers(self) -> None:
         """Let the files that were queued be read at once."""
-        self._bell.ring()
+        self._wake_signal.ring()
 
     async def _queue(self, attachments: Sequence[Attachment], batch: FileBatch | None, claim: KeyClaim | None) -> None:
         await self._attachments.attach(attachments, batch, claim)

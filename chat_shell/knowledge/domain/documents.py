@@ -80,11 +80,11 @@ def numbers_in(messages: Iterable[Message]) -> DocumentNumbers:
     known: dict[int, CitedDocument] = {}
     ours: set[str] = set()
     marks = [text for text in map(_left_out_mark, messages) if text]
-    is_elided, cited = bool(marks), max((number for text in marks for number in _cited_in(text)), default=0)
+    is_elided, cited = bool(marks), max((number for text in marks for number in _find_cited(text)), default=0)
     for message in messages:
         if isinstance(message, AssistantMessage):
             ours = {call.call_id for call in message.tool_calls if call.name in DOCUMENT_TOOLS}
-            cited = max(cited, *_cited_in(message.text), 0) if is_elided else cited
+            cited = max(cited, *_find_cited(message.text), 0) if is_elided else cited
         elif isinstance(message, ToolMessage) and message.call_id in ours and isinstance(message.content, str):
             known.update(_documents_by_number(_documents_in(message.content)))
             is_elided = is_elided or message.content == TOOL_RESULT_ELIDED
@@ -99,7 +99,7 @@ def _left_out_mark(message: Message) -> str:
     return content if isinstance(content, str) and is_left_out_mark(content) else ""
 
 
-def _cited_in(text: str) -> Iterator[int]:
+def _find_cited(text: str) -> Iterator[int]:
     return (int(number) for number in _CITED.findall(text))
 
 

@@ -45,7 +45,7 @@ class _SearchAnswer(SearchAnswer):
 
     @model_validator(mode="before")
     @classmethod
-    def _restricted_unless_full(cls, answer: object) -> object:
+    def _restrict_unless_full(cls, answer: object) -> object:
         if isinstance(answer, dict) and cast(JsonObject, answer).get("access_mode") == AccessMode.FULL.value:
             return cast(JsonObject, answer)
         return {"access_mode": AccessMode.RESTRICTED}

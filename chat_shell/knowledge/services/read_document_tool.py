@@ -19,7 +19,7 @@ from shared.models.knowledge_api import KnowledgeDocument, KnowledgePage
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import knowledge_tools as definitions
-from shared.prompts.tool_results import beginning_within
+from shared.prompts.tool_results import cut_to
 
 MIN_PAGE_CHARACTERS = 2_000
 MAX_PAGE_CHARACTERS = 20_000
@@ -45,7 +45,7 @@ class KnowledgeBaseReadDocument:
         base_ids = bases_in_scope(None, context)
         if not base_ids:
             return ToolAnswer(text=texts.NO_KNOWLEDGE_BASE)
-        named = _matching(wanted.document, await self._knowledge.list_documents(credentials_of(context), base_ids))
+        named = _find_matching(wanted.document, await self._knowledge.list_documents(credentials_of(context), base_ids))
         if len(named) == 0:
             return ToolAnswer(text=texts.NO_SUCH_DOCUMENT, failed=True)
         if len(named) > 1:
@@ -57,7 +57,7 @@ class KnowledgeBaseReadDocument:
         return ToolAnswer(documents=(document_of_page(page, context.result_tokens),))
 
 
-def _matching(wanted: str, documents: tuple[KnowledgeDocument, ...]) -> tuple[KnowledgeDocument, ...]:
+def _find_matching(wanted: str, documents: tuple[KnowledgeDocument, ...]) -> tuple[KnowledgeDocument, ...]:
     """Return the documents with this id; else those with this title; else those whose title differs in case only."""
     by_id = tuple(document for document in documents if document.file_id == wanted)
     by_title = tuple(document for document in documents if document.filename == wanted)
@@ -72,7 +72,7 @@ def page_characters(card: ModelCard) -> int:
 
 def document_of_page(page: KnowledgePage, result_tokens: int) -> FoundDocument:
     """Return a page as a model sees it: it fits a tool's result, and the next one begins where it ends."""
-    text = beginning_within(page.text, result_tokens * 3 // 4)
+    text = cut_to(page.text, result_tokens * 3 // 4)
     is_whole = len(text) == len(page.text)
     return FoundDocument(
         file_id=page.file_id,

@@ -13,7 +13,7 @@ from chat_shell.models.anthropic_messages.cache_marks import CacheMarks, cache_m
 from chat_shell.models.anthropic_messages.thinking import ThinkingMode, thinking_fields
 from chat_shell.models.ports import ModelCall
 from shared.errors import InvalidRequest
-from shared.models.canonical import sorted_keys
+from shared.models.canonical import sort_keys
 from shared.models.execution import ModelParameters, NamedToolChoice, ToolDefinition, Verbosity
 from shared.models.messages import SystemMessage
 from shared.models.values import JsonObject
@@ -68,7 +68,7 @@ def _header(call: ModelCall, marks: CacheMarks) -> JsonObject:
 
 
 def _tool(tool: ToolDefinition) -> JsonObject:
-    schema = _NO_PARAMETERS if tool.parameters is None else sorted_keys(tool.parameters)
+    schema = _NO_PARAMETERS if tool.parameters is None else sort_keys(tool.parameters)
     return {
         "name": tool.name,
         **({"description": tool.description} if tool.description is not None else {}),

@@ -11,7 +11,7 @@ import orjson
 
 from chat_shell.models.ports import ModelCall
 from shared.errors import InvalidRequest
-from shared.models.canonical import REASONING_MEMBERS, message_json, sorted_keys, tools_json
+from shared.models.canonical import REASONING_MEMBERS, message_json, sort_keys, tools_json
 from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice
 from shared.models.messages import Message
 from shared.models.values import JsonObject
@@ -121,7 +121,7 @@ def _response_format(asked: ModelParameters) -> JsonObject | None:
     if text_format is None or text_format.get("type") == "text":
         return None
     if text_format.get("type") != "json_schema":
-        return sorted_keys(text_format)
+        return sort_keys(text_format)
     # The keys of the schema keep their order, because models write the properties of an answer in this order.
     given = {name: text_format[name] for name in sorted(text_format) if text_format[name] is not None}
     del given["type"]

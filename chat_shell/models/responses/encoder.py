@@ -12,7 +12,7 @@ import orjson
 from chat_shell.models.ports import ModelCall
 from chat_shell.models.transport.kept_items import pieces_of
 from shared.errors import InvalidRequest
-from shared.models.canonical import sorted_keys
+from shared.models.canonical import sort_keys
 from shared.models.execution import ModelParameters, NamedToolChoice, ToolChoice, ToolDefinition
 from shared.models.messages import AssistantMessage, Message, OpaqueItem, SystemMessage, ToolCall
 from shared.models.openai_items import encode_items
@@ -60,7 +60,7 @@ def _tool(tool: ToolDefinition) -> JsonObject:
         "type": "function",
         "name": tool.name,
         **({"description": tool.description} if tool.description is not None else {}),
-        "parameters": _NO_PARAMETERS if tool.parameters is None else sorted_keys(tool.parameters),
+        "parameters": _NO_PARAMETERS if tool.parameters is None else sort_keys(tool.parameters),
         "strict": bool(tool.strict),
     }
 

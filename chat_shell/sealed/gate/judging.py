@@ -16,13 +16,13 @@ from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.released import Released
 from chat_shell.sealed.verdicts import Blocked, Judge, Refused, Verdict
 from shared.disclosure.canonical import CLAUSES, Piece, compose, parts_of, pieces, unreadable
-from shared.disclosure.combinations import alike_findings, containment_findings, retelling_findings, term_findings
+from shared.disclosure.combinations import alike_findings, containment_findings, find_retellings, term_findings
 from shared.disclosure.folding import fold
 from shared.disclosure.languages import Language, has_other_words, language_of
 from shared.disclosure.outlines import follows_outline
 from shared.disclosure.passages import shares_passage
 from shared.disclosure.readings import is_hidden_in
-from shared.disclosure.words import Finding, rejoined_words, repeated_words, withheld_words
+from shared.disclosure.words import Finding, find_rejoined, find_repeated, find_withheld
 from shared.models.safe_summary import MAX_LIST_ITEM_CHARACTERS, MAX_SUMMARY_CHARACTERS
 from shared.plain_text.orders import is_order_to_model
 
@@ -72,13 +72,13 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
     together = " ".join(texts)
     yield from (Finding(GateCode.MARKUP, sign) for raw in candidate.fields for sign in sorted(unreadable(raw)))
     for field in fields:
-        yield from withheld_words(field, case.own, case.words)
-        yield from repeated_words(field)
-    yield from rejoined_words(fields, case.own, case.words)
+        yield from find_withheld(field, case.own, case.words)
+        yield from find_repeated(field)
+    yield from find_rejoined(fields, case.own, case.words)
     yield from alike_findings(fields[1:])
     yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations, case.own))
     yield from containment_findings(together, case.combinations, case.own)
-    yield from retelling_findings(fields, case.combinations, case.own)
+    yield from find_retellings(fields, case.combinations, case.own)
     yield from (Finding(code, "") for code, failed in _other_checks(candidate, fields, together, case) if failed)
 
 

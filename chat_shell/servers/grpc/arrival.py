@@ -62,7 +62,7 @@ class Arrivals(ServerInterceptor):
             is_short = _is_announced_as_short(handler_call_details)
             place = await self._place(is_short=is_short)
         except BallastError as refusal:
-            return _refusing(refusal)
+            return _refuse_with(refusal)
         _PLACE.set(place)
         _IS_SHORT.set(is_short)
         self._bound_arrival(place, self._bounds.short_reading_seconds if is_short else self._bounds.reading_seconds)
@@ -104,7 +104,7 @@ def _is_announced_as_short(call: HandlerCallDetails) -> bool:
     return given.isdigit() and len(given) < 20 and int(given) <= SHORT_MESSAGE_BYTES
 
 
-def _refusing(refusal: BallastError) -> Handler:
+def _refuse_with(refusal: BallastError) -> Handler:
     """Return a handler that reads nothing; only those of streams do not wait for a message before they are called."""
 
     async def refuse(_unread: AsyncIterator[bytes], context: ServicerContext[bytes, bytes]) -> None:

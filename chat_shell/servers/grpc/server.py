@@ -13,7 +13,7 @@ from chat_shell.servers.grpc.handlers import SERVICE_NAME, ChatShellHandlers
 from chat_shell.turns.services.turn_service import TurnService
 from shared.certificates import Certificates, ReadCertificates
 from shared.http_server.tls_listener import DEFAULT_LIMITS, HandshakeLimits
-from shared.wire.keepalive import asked_options
+from shared.wire.keepalive import options_of_server
 
 # Windows of fixed size: otherwise gRPC takes in the bytes of calls that may not arrive yet without a bound.
 WINDOW_OPTIONS = (("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_536))
@@ -70,7 +70,7 @@ def create_grpc_server(
     server = grpc.aio.server(
         interceptors=(Arrivals(SERVICE_NAME, service_token, bounds),),
         options=(
-            *asked_options(),
+            *options_of_server(),
             *WINDOW_OPTIONS,
             *_connection_options(limits),
             ("grpc.max_receive_message_length", bounds.max_message_bytes),

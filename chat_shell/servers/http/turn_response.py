@@ -89,7 +89,7 @@ def _frames_for(headers: Mapping[bytes, bytes]) -> Callable[[ExecutionEvent], by
     if knows_reminders and knows_newer:
         return frame_of
 
-    def known(event: ExecutionEvent) -> bytes:
+    def encode_known(event: ExecutionEvent) -> bytes:
         if isinstance(event, ModelCallStarted) and not knows_reminders:
             event = event.model_copy(update={"reminder": ""})
         elif isinstance(event, FunctionCallDelta) and not knows_newer:
@@ -98,7 +98,7 @@ def _frames_for(headers: Mapping[bytes, bytes]) -> Callable[[ExecutionEvent], by
             event = event.model_copy(update={"left_out": ()})
         return frame_of(event)
 
-    return known
+    return encode_known
 
 
 async def _send_body(send: Send, body: bytes) -> None:

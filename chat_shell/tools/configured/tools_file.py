@@ -90,7 +90,7 @@ def read_tools_file(path: Path, environment: Mapping[str, str]) -> ToolsFile:
         ToolsFileError: the file is unreadable, a field is wrong, a name stands twice or is too long with that of a
             tool, or a variable is not set.
     """
-    parsed = _validated(path, _parsed(path))
+    parsed = _validate(path, _parse(path))
     _check_names(path, parsed.servers)
     servers = tuple(_entry(path, place, server, environment) for place, server in enumerate(parsed.servers))
     return ToolsFile(servers=servers, skills=parsed.skills)
@@ -99,13 +99,13 @@ def read_tools_file(path: Path, environment: Mapping[str, str]) -> ToolsFile:
 def tool_variables(path: Path) -> frozenset[str]:
     """Return the names of the variables that a tools file names; none of a file that is wrong."""
     try:
-        servers = _validated(path, _parsed(path)).servers
+        servers = _validate(path, _parse(path)).servers
     except ToolsFileError:
         return frozenset()
     return frozenset(name for server in servers for _, name in server.variables)
 
 
-def _parsed(path: Path) -> JsonValue:
+def _parse(path: Path) -> JsonValue:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -116,7 +116,7 @@ def _parsed(path: Path) -> JsonValue:
         raise ToolsFileError(f"{path}{where}: is not YAML") from error
 
 
-def _validated(path: Path, parsed: JsonValue) -> _File:
+def _validate(path: Path, parsed: JsonValue) -> _File:
     try:
         return _File.model_validate(parsed or {})
     except ValidationError as error:

@@ -47,7 +47,7 @@ def check_list(entry: ServerEntry, listed: Sequence[ListedTool]) -> CheckedTools
     dropped: list[DroppedTool] = []
     for tool in sorted((tool for tool in listed if entry.may_call(tool.name)), key=_order):
         try:
-            served = _served(entry, tool)
+            served = _serve(entry, tool)
             size_bytes = len(canonical_parts((served.definition,), ())[0])
             _check_free(served, taken, left_bytes - size_bytes)
         except SchemaRefused as refusal:
@@ -74,7 +74,7 @@ def _check_free(served: ServedTool, taken: dict[str, ServedTool], left_bytes: in
         raise SchemaRefused(f"the definitions of the server's tools have more than {MAX_LIST_BYTES:,} bytes")
 
 
-def _served(entry: ServerEntry, tool: ListedTool) -> ServedTool:
+def _serve(entry: ServerEntry, tool: ListedTool) -> ServedTool:
     if not tool.name:
         raise SchemaRefused("it has no name")
     definition = ToolDefinition(

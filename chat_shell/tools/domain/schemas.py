@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from shared.models.canonical import sorted_keys
+from shared.models.canonical import sort_keys
 from shared.models.values import JsonObject, JsonValue
 
 MAX_SCHEMA_BYTES = 16_384
@@ -51,7 +51,7 @@ def clean_schema(schema: JsonValue) -> JsonObject:
     """
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         raise SchemaRefused("the schema of its arguments is no object")
-    cleaned = _cleaned(schema, MAX_SCHEMA_DEPTH)
+    cleaned = _clean(schema, MAX_SCHEMA_DEPTH)
     top: JsonObject = {"type": "object", **{key: cleaned[key] for key in _TOP_KEYS if key in cleaned}}
     properties = _objects(top.setdefault("properties", {}))
     if not all(_PROPERTY.fullmatch(name) for name in properties):
@@ -61,24 +61,24 @@ def clean_schema(schema: JsonValue) -> JsonObject:
     if not isinstance(top.get("additionalProperties", True), dict | bool):
         del top["additionalProperties"]
     _check_references(top)
-    canonical = sorted_keys(top)
+    canonical = sort_keys(top)
     _check_size(canonical)
     return canonical
 
 
-def _cleaned(value: JsonObject, depth_left: int) -> JsonObject:
-    return {clean_text(name): _cleaned_value(each, depth_left - 1) for name, each in value.items()}
+def _clean(value: JsonObject, depth_left: int) -> JsonObject:
+    return {clean_text(name): _clean_value(each, depth_left - 1) for name, each in value.items()}
 
 
-def _cleaned_value(value: JsonValue, depth_left: int) -> JsonValue:
+def _clean_value(value: JsonValue, depth_left: int) -> JsonValue:
     if depth_left <= 0:
         raise SchemaRefused("the schema of its arguments is too deep")
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
-        return _cleaned(value, depth_left)
+        return _clean(value, depth_left)
     if isinstance(value, list):
-        return [_cleaned_value(each, depth_left - 1) for each in value]
+        return [_clean_value(each, depth_left - 1) for each in value]
     return value
 
 

@@ -125,7 +125,7 @@ def _calls_in(text: str, names: Collection[str]) -> Iterator[ToolCall]:
     for place, (name, arguments) in enumerate(found, start=1):
         if not isinstance(name, str) or name not in names:
             raise _NoCall
-        yield ToolCall(call_id=f"{_ID_PREFIX}{place}", name=name, arguments=_written(arguments))
+        yield ToolCall(call_id=f"{_ID_PREFIX}{place}", name=name, arguments=_write(arguments))
 
 
 def _pieces(text: str, opening: str, closing: str) -> Iterator[str]:
@@ -171,7 +171,7 @@ def _function(piece: str) -> tuple[JsonValue, JsonValue]:
     return head[1], given
 
 
-def _written(arguments: JsonValue) -> str:
+def _write(arguments: JsonValue) -> str:
     if isinstance(arguments, str):
         arguments = decode_json(arguments)
     if not isinstance(arguments, dict):

@@ -93,7 +93,7 @@ async def _read(child: Child, to_session: MemoryObjectSendStream[Received]) -> N
     try:
         async with to_session:
             while child.started.stdout is not None and (line := await child.started.stdout.readline()):
-                await to_session.send(_parsed(line))
+                await to_session.send(_parse(line))
     except ValueError:  # what readline raises for a line beyond the limit
         child.is_too_large = True
     except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -123,7 +123,7 @@ async def _write(child: Child, from_session: MemoryObjectReceiveStream[SessionMe
         child.ended.set()
 
 
-def _parsed(line: bytes) -> Received:
+def _parse(line: bytes) -> Received:
     try:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValidationError as error:

@@ -70,7 +70,7 @@ class ToolServerObserver(Protocol):
         """A server has listed its tools, of which `count` are offered, for the first time or otherwise than before."""
         ...
 
-    def listing_failed(self, server: str, failure: CallFailure) -> None:
+    def note_failed_listing(self, server: str, failure: CallFailure) -> None:
         """A server could not be asked for its tools; its last known list stays."""
         ...
 

@@ -56,7 +56,7 @@ class ServerCalls:
             return ToolAnswer(text=texts.TOOL_GONE, failed=True)
         started, outcome = self._clock.now(), CANCELLED
         try:
-            result = await self._called(served.tool, arguments)
+            result = await self._call(served.tool, arguments)
             outcome = "error" if result.failed else "ok"
             return _answer(self._entry, result, context.result_tokens)
         except ToolServerFailed as failed:
@@ -66,7 +66,7 @@ class ServerCalls:
             seconds = (self._clock.now() - started).total_seconds()
             self._observer.tool_called(self._entry.name, served.tool, outcome, seconds)
 
-    async def _called(self, tool: str, arguments: JsonObject) -> CallResult:
+    async def _call(self, tool: str, arguments: JsonObject) -> CallResult:
         attributes = {
             "mcp.method.name": "tools/call",
             "gen_ai.tool.name": tool,

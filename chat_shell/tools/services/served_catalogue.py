@@ -96,5 +96,5 @@ class ToolServerCatalogue:
 
     def _note_failure(self, cached: _CachedTools, failure: CallFailure) -> None:
         if not cached.is_failing:
-            self._observer.listing_failed(cached.entry.name, failure)
+            self._observer.note_failed_listing(cached.entry.name, failure)
         cached.is_failing = True

@@ -26,7 +26,7 @@ class LoggingToolServers:
         for each in dropped[:MAX_DROPPED_SHOWN]:
             log.warning("Tool is not offered", server=server, tool=each.tool, reason=each.reason)
 
-    def listing_failed(self, server: str, failure: CallFailure) -> None:
+    def note_failed_listing(self, server: str, failure: CallFailure) -> None:
         """Log that a server could not be asked, once until it can be again."""
         log.warning("Tool server cannot be asked for its tools", server=server, reason=failure.value)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import typed_name
+from cli.running import command_name
 from requirements.install import write_launchers
 from tests.house.sources import ROOT
 
@@ -34,4 +34,4 @@ def test_the_launcher_runs_the_command_wherever_the_project_lies(name: str, tmp_
     ],
 )
 def test_commands_to_copy_are_written_as_this_one_was_called(typed: str, found: str | None, said: str) -> None:
-    assert typed_name(typed, found) == said
+    assert command_name(typed, found) == said

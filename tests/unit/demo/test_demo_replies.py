@@ -15,11 +15,11 @@ from deploy.demo.replies import CANNOT_ANSWER, SEARCH_TOOL, DemoReply, bases_in_
 from deploy.demo.sentences import Passage, best_quotes, sentences
 from deploy.demo.shaped import fitting
 from shared.models.safe_summary import GateCode
-from shared.prompts.attached_files import attached_file
+from shared.prompts.attached_files import render_file
 from shared.prompts.documents import NumberedDocument
 from shared.prompts.knowledge_base import CANNOT_ANSWER as CANNOT_ANSWER_SENT
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, RELEASED_NOTE
-from shared.prompts.project_files import ListedFile, searched_files, shown_files
+from shared.prompts.project_files import ListedFile, list_searched, render_whole_files
 from shared.prompts.reminders import reminder_text
 from tests.fakes.safe_summaries import released
 from tests.fakes.sealed_room import protected_chunk
@@ -219,7 +219,7 @@ def test_an_answer_says_nothing_of_itself(result: str):
 
 def test_an_attached_file_is_quoted_whatever_it_is_called():
     text = "Approver: R. Haddad signs above 500 euros. Rate alerts[0].name is high.\n\nLunch is at noon."
-    block = attached_file('budget "final".xlsx', "0a1b", text)
+    block = render_file('budget "final".xlsx', "0a1b", text)
     asked = {"messages": [user(f"{block}\nWho is the approver?")]}
     said = reply_to(asked).text
     assert "Approver: R. Haddad signs above 500 euros." in said
@@ -230,14 +230,14 @@ def test_an_attached_file_is_quoted_whatever_it_is_called():
 
 
 def test_a_file_that_was_uploaded_is_quoted():
-    block = attached_file("tea.md", "0a1b", "White tea steeps five minutes.", file_id="file-1")
+    block = render_file("tea.md", "0a1b", "White tea steeps five minutes.", file_id="file-1")
     assert "White tea steeps five minutes." in reply_to({"messages": [user(block), user("And white tea?")]}).text
 
 
 def test_files_of_an_agent_are_cited_by_their_numbers():
     tea = NumberedDocument(2, "tea.md", "file-1", {}, "Green tea steeps two minutes.")
-    replaced = stated(shown_files([tea._replace(number=1, content="Green tea steeps an hour.")], []))
-    given = [replaced, stated(shown_files([tea], [ListedFile("empty.txt", "file-2", 0, "no text")]))]
+    replaced = stated(render_whole_files([tea._replace(number=1, content="Green tea steeps an hour.")], []))
+    given = [replaced, stated(render_whole_files([tea], [ListedFile("empty.txt", "file-2", 0, "no text")]))]
     said = reply_to({"messages": [*given, user("How long does green tea steep?")]}).text
     assert "Green tea steeps two minutes. [2]" in said
     assert "an hour" not in said
@@ -249,7 +249,7 @@ def test_files_of_an_agent_are_quoted_where_the_search_beside_them_found_none_of
     call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": SEARCH_TOOL}}]}
 
     def answer(question: str) -> str:
-        files, result = stated(shown_files([tea], [])), {"role": "tool", "content": found(DOCUMENT)}
+        files, result = stated(render_whole_files([tea], [])), {"role": "tool", "content": found(DOCUMENT)}
         return reply_to(request(files, SCOPE, user(question), call, result)).text
 
     assert "Green tea steeps two minutes. [2]" in answer("How long does green tea steep?")
@@ -262,7 +262,7 @@ def test_documents_in_other_words_are_not_said_to_hold_nothing(question: str, wo
 
 
 def test_long_files_of_an_agent_are_searched():
-    listed = stated(searched_files("shelf_1", [ListedFile("long.md", "file-1", 90_000)]))
+    listed = stated(list_searched("shelf_1", [ListedFile("long.md", "file-1", 90_000)]))
     assert reply_to(request(listed, user("How heavy is item 12?"))).tool_name == SEARCH_TOOL
 
 
@@ -381,7 +381,7 @@ def summary_request(query: str, evidence: str, rewrite: Rewrite | None = None) -
 
 
 @pytest.mark.parametrize("query", ["What are the risks for us?", "我们有哪些风险？"])
-def test_the_rooms_own_prompt_is_answered_from_the_topics_of_the_evidence(query: str):
+def test_the_prompt_of_the_sealed_room_is_answered_from_the_topics_of_the_evidence(query: str):
     thin = json.loads(reply_to(summary_request(query, "Nothing of note.")).text)
     rich = json.loads(reply_to(summary_request(query, "The manager may approve what a customer is paid.")).text)
     assert thin["decision"] == rich["decision"] == "answer"

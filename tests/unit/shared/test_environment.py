@@ -10,8 +10,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from backend.settings import DatabaseSettings
 from backend.settings import Settings as BackendSettings
 from chat_shell.settings import Settings as ChatShellSettings
-from shared.environment import WrongSetting, cause_of, read_settings, shown_address
-from shared.setting_names import injected_names
+from shared.environment import WrongSetting, cause_of, read_settings, redact_address
+from shared.setting_names import find_injected
 
 NUMBERS: tuple[object, ...] = (int, float, int | None, float | None)
 SECRETS = {"SERVICE_TOKEN": "token-of-the-tests", "BACKEND_SECRET": "secret-of-the-tests"}
@@ -122,7 +122,7 @@ def test_values_may_come_from_files(tmp_path: Path):
     ],
 )
 def test_an_address_is_shown_without_its_secrets(address: str, shown: str):
-    assert shown_address(address) == shown
+    assert redact_address(address) == shown
 
 
 def test_an_error_is_named_after_what_it_began_with():
@@ -190,7 +190,7 @@ SERVICE_LINKS = {
 def test_what_kubernetes_injects_is_told_from_settings():
     given = {**SECRETS, **SERVICE_LINKS, "BACKEND_PORT": "8080"}
     assert read_settings(BackendSettings, given).port == 8080
-    assert injected_names("BACKEND_", given) == tuple(sorted(SERVICE_LINKS))
+    assert find_injected("BACKEND_", given) == tuple(sorted(SERVICE_LINKS))
     words = complaint(BackendSettings, {**given, "BACKEND_PORT": "tcp://10.96.0.1:8000"})
     assert words.startswith("BACKEND_PORT: is no value of ours: Kubernetes injects it")
     assert "enableServiceLinks: false" in words

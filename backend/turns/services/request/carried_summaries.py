@@ -9,7 +9,7 @@ from backend.knowledge.domain.labels import Label, may_read
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.request.item_references import ResolvedInput
 from shared.errors import InvalidRequest
-from shared.prompts.summary import framed_summary
+from shared.prompts.summary import frame_summary
 
 
 class CarriedSummaries:
@@ -38,7 +38,7 @@ class CarriedSummaries:
         items = with_messages(
             given,
             carried,
-            lambda summary: framed_summary(summary.text) if may_read(access, summary.labels) else WITHHELD,
+            lambda summary: frame_summary(summary.text) if may_read(access, summary.labels) else WITHHELD,
         )
         request = resolved.request.model_copy(update={"input": items})
         return replace(resolved, request=request, labels={**resolved.labels, **labels})

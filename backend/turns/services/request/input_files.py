@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from backend.conversations.domain.attached_files import FileMessage, unread_files, with_files, without_files
 from backend.conversations.domain.turn_input import ParsedInput
-from backend.extraction.domain.chunking import joined_text, readable_text
+from backend.extraction.domain.chunking import join_text, readable_text
 from backend.extraction.domain.media_types import media_type_of
 from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.foundation.services.steps import run_cooperatively
@@ -21,7 +21,7 @@ from backend.turns.ports.files_by_id import FilesById
 from shared.errors import ContextTooLong, InvalidRequest, NotFound, UnsupportedValue
 from shared.models.messages import Content, HistoryMessage, ToolMessage, UserMessage, texts_in
 from shared.prompts import attached_files as words
-from shared.prompts.attached_files import GAP, attached_file, attached_without_text
+from shared.prompts.attached_files import GAP, render_file, render_without_text
 from shared.tokens import estimate_tokens
 
 WINDOW_SHARE = 4
@@ -188,11 +188,11 @@ class InputFiles:
                 text = await self._stored.text(stored)
             except NotFound:
                 raise InvalidRequest(f"There is no file {stored.file_id!r}.", param=file.param) from None
-            return attached_file(name, file.digest, text, file_id=stored.file_id)
+            return render_file(name, file.digest, text, file_id=stored.file_id)
         if stored.state is FileIndexState.READ and not reading.room.lists:
             raise _too_long(file, name, tokens, reading.room._replace(hard_tokens=max(0, reading.left_tokens)))
         reading.left_tokens -= STORED_MARKS_TOKENS
-        return attached_without_text(name, file.digest, stored.file_id, _why_not_shown(stored))
+        return render_without_text(name, file.digest, stored.file_id, _why_not_shown(stored))
 
     async def _text(self, reading: _Reading, file: GivenFile) -> FileText:
         read = reading.given.read
@@ -215,7 +215,7 @@ class InputFiles:
             return FileText(file.name, "", least, chunks)
         text = await asyncio.to_thread(readable_text, media_type, body, chunks)
         tokens = await asyncio.to_thread(
-            lambda: estimate_tokens(text) + estimate_tokens(attached_file(file.name, "", ""))
+            lambda: estimate_tokens(text) + estimate_tokens(render_file(file.name, "", ""))
         )
         return FileText(file.name, text, tokens + MARKS_TOKENS, chunks)
 
@@ -252,7 +252,7 @@ def _shares(tokens: Mapping[str, int], budget_tokens: int) -> Mapping[str, int]:
 
 def _block(digest: str, file: FileText, question: str, budget_tokens: int) -> str:
     if file.tokens <= budget_tokens:
-        return attached_file(file.name, digest, file.text)
-    around = MARKS_TOKENS + estimate_tokens(attached_file(file.name, "", ""))
+        return render_file(file.name, digest, file.text)
+    around = MARKS_TOKENS + estimate_tokens(render_file(file.name, "", ""))
     chosen = best_chunks(file.chunks, question, budget_tokens - around)
-    return attached_file(file.name, digest, joined_text(chosen, GAP), (len(chosen), len(file.chunks)))
+    return render_file(file.name, digest, join_text(chosen, GAP), (len(chosen), len(file.chunks)))

@@ -36,7 +36,7 @@ class ModelNames:
             raise UnknownModel("No model is offered; the operator has to configure one.", param="model")
         preset = await self._presets.find(caller, name)
         if preset is None:
-            names = [*_names(cards), *(each.name for each in await self._presets.offered(caller))]
+            names = [*_names(cards), *(each.name for each in await self._presets.list_offered(caller))]
             raise UnknownModel(f"The model '{name}' does not exist; use one of {listed(names)}.", param="model")
         card = _card_in(cards, preset.model)
         if card is None:
@@ -67,7 +67,7 @@ class ModelNames:
             Unavailable: chat_shell or the database cannot be reached. Retryable.
         """
         taken = set(_names(await self._models.all()))
-        return tuple(each for each in await self._presets.offered(caller) if each.name not in taken)
+        return tuple(each for each in await self._presets.list_offered(caller) if each.name not in taken)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from shared.errors import NotFound
 from shared.models.events import ModelCard
 from shared.models.execution import AccessMode, KnowledgeBaseRef
 from shared.prompts.documents import NumberedDocument
-from shared.prompts.project_files import ListedFile, searched_files, shown_files
+from shared.prompts.project_files import ListedFile, list_searched, render_whole_files
 from shared.tokens import estimate_tokens
 
 SHOWN_PERCENT = 60
@@ -124,7 +124,7 @@ def _shown(files: Sequence[IndexedFile], texts: dict[str, str], log: Sequence[En
             NumberedDocument(number, file.name, file.file_id, {}, texts[file.file_id])
             for number, file in enumerate(named, first)
         ]
-        return shown_files(documents, others)
+        return render_whole_files(documents, others)
 
     before = first_shown_number(log)
     if before is None:
@@ -135,7 +135,7 @@ def _shown(files: Sequence[IndexedFile], texts: dict[str, str], log: Sequence[En
 
 def _searched(file_index: FileIndex, preset: Preset, files: Sequence[IndexedFile]) -> ProjectInTurn:
     base = KnowledgeBaseRef(id=file_index.id, name=f"Files of {preset.name}", access_mode=AccessMode.FULL)
-    return ProjectInTurn(searched_files(file_index.id, [_listed(file) for file in files]), base)
+    return ProjectInTurn(list_searched(file_index.id, [_listed(file) for file in files]), base)
 
 
 def _listed(file: IndexedFile) -> ListedFile:

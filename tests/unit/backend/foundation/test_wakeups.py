@@ -14,8 +14,8 @@ async def awaited(change: asyncio.Future[bool]) -> bool:
 async def test_a_change_wakes_all_that_wait():
     wakeups = Wakeups()
     async with asyncio.TaskGroup() as group:
-        waiting = [group.create_task(awaited(wakeups.noted_within(AGES_SECONDS))) for _ in range(3)]
-        unbounded = group.create_task(awaited(wakeups.noted()))
+        waiting = [group.create_task(awaited(wakeups.wait_within(AGES_SECONDS))) for _ in range(3)]
+        unbounded = group.create_task(awaited(wakeups.wait()))
         await asyncio.sleep(0)
         wakeups.note()
     assert [task.result() for task in waiting] == [True, True, True]
@@ -25,13 +25,13 @@ async def test_a_change_wakes_all_that_wait():
 async def test_a_change_before_does_not_count():
     wakeups = Wakeups()
     wakeups.note()
-    assert not await wakeups.noted_within(0.0)
+    assert not await wakeups.wait_within(0.0)
 
 
 async def test_who_gave_up_or_was_cancelled_is_not_woken():
     wakeups = Wakeups()
-    assert not await wakeups.noted_within(0.0)
-    cancelled = asyncio.create_task(awaited(wakeups.noted_within(AGES_SECONDS)))
+    assert not await wakeups.wait_within(0.0)
+    cancelled = asyncio.create_task(awaited(wakeups.wait_within(AGES_SECONDS)))
     await asyncio.sleep(0)
     cancelled.cancel()
     await asyncio.wait({cancelled})
@@ -41,7 +41,7 @@ async def test_who_gave_up_or_was_cancelled_is_not_woken():
 
 async def test_who_is_cancelled_behind_the_change_is_cancelled():
     wakeups = Wakeups()
-    waiting = asyncio.create_task(awaited(wakeups.noted_within(AGES_SECONDS)))
+    waiting = asyncio.create_task(awaited(wakeups.wait_within(AGES_SECONDS)))
     await asyncio.sleep(0)
     waiting.cancel()
     wakeups.note()

@@ -44,11 +44,11 @@ class Replica:
         self.authenticate = Authenticate(self.store, state.clock, None, wait_as_stranger_seconds)
 
     async def user_of(self, secret: str) -> str:
-        return (await self.authenticate.known(secret)).user_id
+        return (await self.authenticate.identify(secret)).user_id
 
     async def refused(self, secret: str, left: asyncio.Event | None = None) -> None:
         with pytest.raises(Unauthenticated):
-            await self.authenticate.known(secret, left)
+            await self.authenticate.identify(secret, left)
 
 
 async def test_however_many_wrong_keys_are_tried_a_right_one_is_looked_up_beside_them() -> None:

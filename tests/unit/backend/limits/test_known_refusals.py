@@ -37,11 +37,11 @@ def said(*uses: PartyUse) -> RateAnswer:
 def test_an_answer_that_comes_late_does_not_take_the_place_of_one_that_was_asked_for_after_it() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    late = known.asked(demand())
+    late = known.note_asking(demand())
     watch.seconds += 10
-    known.asked(demand())(said(USED_UP))
+    known.note_asking(demand())(said(USED_UP))
     late(said(USED_UP._replace(sure_seconds=12)))
-    refused = known.repeated(demand())
+    refused = known.repeat(demand())
     assert refused is not None
     assert refused.error.retry_after_seconds == 30
 
@@ -49,39 +49,39 @@ def test_an_answer_that_comes_late_does_not_take_the_place_of_one_that_was_asked
 def test_a_refusal_is_repeated_with_what_is_left_of_its_wait_until_it_is_no_longer_sure() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    known.asked(demand())(said(USED_UP))
+    known.note_asking(demand())(said(USED_UP))
     watch.seconds += 0.9
-    repeated = known.repeated(demand())
+    repeated = known.repeat(demand())
     assert repeated is not None
     assert not known.must_ask(demand())
     assert repeated.error.message.startswith("This key may begin 3 turns")
     assert repeated.error.retry_after_seconds == 29
     assert repeated.ran_out == "default/key:a"
     watch.seconds += 28.5
-    known.asked(demand())(said(USED_UP._replace(sure_seconds=0.1)))
-    assert known.repeated(demand()) is not None
+    known.note_asking(demand())(said(USED_UP._replace(sure_seconds=0.1)))
+    assert known.repeat(demand()) is not None
     watch.seconds += 0.11
-    assert known.repeated(demand()) is None
+    assert known.repeat(demand()) is None
     assert known.must_ask(demand())
 
 
 def test_how_long_it_is_sure_counts_from_before_the_counts_were_asked() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    note = known.asked(demand())
+    note = known.note_asking(demand())
     watch.seconds += 29.6
     note(said(USED_UP))
-    assert known.repeated(demand()) is None
+    assert known.repeat(demand()) is None
 
 
 def test_the_headers_tell_what_is_left_of_the_minute() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    known.asked(demand())(said(USED_UP))
+    known.note_asking(demand())(said(USED_UP))
     watch.seconds += 0.99
-    first = known.repeated(demand())
+    first = known.repeat(demand())
     watch.seconds += 0.02
-    later = known.repeated(demand())
+    later = known.repeat(demand())
     assert first is not None
     assert later is not None
     assert first.headers["x-ratelimit-reset-requests"] == "1m0s"
@@ -93,7 +93,7 @@ def test_the_headers_tell_what_is_left_of_the_minute() -> None:
 def test_the_counts_are_asked_once_a_second_however_many_ask_here() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    known.asked(demand())(said(USED_UP))
+    known.note_asking(demand())(said(USED_UP))
     asked = 0
     for _ in range(40):
         watch.seconds += LOOK_AGAIN_SECONDS / 10
@@ -103,28 +103,28 @@ def test_the_counts_are_asked_once_a_second_however_many_ask_here() -> None:
 
 def test_every_key_of_a_tenant_is_refused_for_what_the_tenant_has_used_up() -> None:
     known = KnownRefusals(Stopwatch())
-    known.asked(demand(key="b"))(said(ROOM, TENANT_USED_UP))
+    known.note_asking(demand(key="b"))(said(ROOM, TENANT_USED_UP))
     for key in "bcd":
-        repeated = known.repeated(demand(key=key))
+        repeated = known.repeat(demand(key=key))
         assert repeated is not None
         assert repeated.error.message.startswith("This tenant may begin 5 turns")
         assert repeated.ran_out == "default/tenant"
-    assert known.repeated(demand(key="d")._replace(tenant="other")) is None
+    assert known.repeat(demand(key="d")._replace(tenant="other")) is None
 
 
 def test_what_one_key_has_used_up_is_none_of_its_tenant() -> None:
     known = KnownRefusals(Stopwatch())
-    known.asked(demand(key="b"))(said(USED_UP, ROOM))
-    assert known.repeated(demand(key="b")) is not None
-    assert known.repeated(demand(key="c")) is None
+    known.note_asking(demand(key="b"))(said(USED_UP, ROOM))
+    assert known.repeat(demand(key="b")) is not None
+    assert known.repeat(demand(key="c")) is None
     assert not known.must_ask(demand(key="c"))
 
 
 def test_a_key_that_is_not_known_yet_is_asked_for_once_so_that_its_headers_tell_of_it() -> None:
     known = KnownRefusals(Stopwatch())
-    known.asked(demand(key="b"))(said(ROOM, TENANT_USED_UP))
+    known.note_asking(demand(key="b"))(said(ROOM, TENANT_USED_UP))
     assert (known.must_ask(demand(key="b")), known.must_ask(demand(key="c"))) == (False, True)
-    known.asked(demand(key="c"))(said(ROOM, TENANT_USED_UP))
+    known.note_asking(demand(key="c"))(said(ROOM, TENANT_USED_UP))
     assert not known.must_ask(demand(key="c"))
 
 
@@ -133,15 +133,15 @@ def test_who_has_all_their_turns_running_is_asked_for_each_time_until_there_is_r
     known = KnownRefusals(watch)
     assert not known.must_ask(demand())
     full = said(ALL_PLACES_TAKEN)
-    known.asked(demand())(full)
+    known.note_asking(demand())(full)
     assert [known.must_ask(demand()) for _ in range(3)] == [True] * 3
-    assert known.repeated(demand()) is None  # another replica may have ended one of them
+    assert known.repeat(demand()) is None  # another replica may have ended one of them
     refusal = refusal_by(demand(), full)
     assert refusal is not None
     assert refusal.error.message.startswith("This key may have 2 turns running")
     assert refusal.error.retry_after_seconds == 1
     watch.seconds += 0.1
-    known.asked(demand())(said(ROOM))
+    known.note_asking(demand())(said(ROOM))
     assert not known.must_ask(demand())
 
 
@@ -149,21 +149,21 @@ def test_an_answer_without_a_refusal_and_counts_that_are_away_end_what_was_sure(
     for later in (said(ROOM), None):
         watch = Stopwatch()
         known = KnownRefusals(watch)
-        known.asked(demand())(said(USED_UP))
+        known.note_asking(demand())(said(USED_UP))
         watch.seconds += 0.5
-        known.asked(demand())(later)
-        assert known.repeated(demand()) is None
+        known.note_asking(demand())(later)
+        assert known.repeat(demand()) is None
         assert not known.must_ask(demand())
 
 
 def test_an_answer_that_was_asked_for_before_the_refusal_says_nothing() -> None:
     watch = Stopwatch()
     known = KnownRefusals(watch)
-    older = known.asked(demand())
+    older = known.note_asking(demand())
     watch.seconds += 0.1
-    known.asked(demand())(said(USED_UP))
+    known.note_asking(demand())(said(USED_UP))
     older(said(ROOM))
-    assert known.repeated(demand()) is not None
+    assert known.repeat(demand()) is not None
 
 
 STEPS = st.one_of(
@@ -189,7 +189,7 @@ async def test_whatever_happens_nothing_is_refused_here_that_the_shared_counts_w
             await store.settle([SettledTurns(held.pop(what % len(held)), amounts)])
         elif step == "ask":
             asked = demand(f"l{number}", key=what, turns=amounts[0], begun=amounts[1])
-            note = known.asked(asked)
+            note = known.note_asking(asked)
             answer = await store.take(asked)
             note(answer)
             if answer.is_granted and amounts[0]:
@@ -197,7 +197,7 @@ async def test_whatever_happens_nothing_is_refused_here_that_the_shared_counts_w
         for key in "abc":
             looked = await store.take(demand("", key=key, turns=0, begun=0))
             by_counts = refusal_by(demand(key=key), looked) is not None
-            if by_counts or known.repeated(demand(key=key)) is not None:
+            if by_counts or known.repeat(demand(key=key)) is not None:
                 assert not (await store.take(demand(f"other-{number}", key=key))).is_granted
 
 

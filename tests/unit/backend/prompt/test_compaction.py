@@ -23,7 +23,7 @@ from backend.prompt.domain.epochs import Epoch, compact
 from backend.prompt.domain.listed_files import left_out_files
 from shared.errors import ContextTooLong
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, UserMessage
-from shared.prompts.attached_files import attached_file
+from shared.prompts.attached_files import render_file
 from shared.tokens import message_tokens
 from tests.fakes.chat_shell_talking import check_pairs
 from tests.unit.backend.conversations.logs import Said, answer, card, context, log_of, notice, result, user, void
@@ -258,7 +258,7 @@ def test_an_agents_words_stay_through_a_cut_and_are_counted_once_each() -> None:
 
 @pytest.mark.parametrize(("withholds_users", "listed"), [(False, 2), (True, 1)])
 def test_files_of_users_whose_turns_are_withheld_are_not_listed(withholds_users: bool, listed: int) -> None:
-    blocks = [attached_file(f"{name}.txt", name * 8, "Text.", file_id=f"file_{name}") for name in "ab"]
+    blocks = [render_file(f"{name}.txt", name * 8, "Text.", file_id=f"file_{name}") for name in "ab"]
     log = log_of(*([(EntryKind.FILE, FileMessage(content=block)), user(), answer()] for block in blocks), [user()])
     reset = EpochState(
         reason=EpochReason.COMPACTION, begins_at=6, withheld=("turn_0",), withholds_users=withholds_users

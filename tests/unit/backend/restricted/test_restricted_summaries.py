@@ -19,7 +19,7 @@ from shared.models.execution import AccessMode, ExecutionRequest, Purpose
 from shared.models.messages import UserMessage
 from shared.models.values import JsonObject, objects_in
 from shared.prompts.knowledge_base import FIGURE_WITHHELD
-from shared.prompts.summary import COMPACTED, framed_summary
+from shared.prompts.summary import COMPACTED, frame_summary
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.chat_shell_talking import Talk, TalkingChatShell, answered, whole_prompt
 from tests.fakes.openai_house import ADA, SECRET, TurnHouse
@@ -95,7 +95,7 @@ async def test_a_summary_on_request_passes_the_same_check(said: str, kept: str |
             return
         after = await house.ask(input=[*await carried(house, first.id), {"role": "user", "content": "And?"}])
         assert [(label.base_id, label.mode) for label in after.label] == [("kb_a", AccessMode.RESTRICTED)]
-        assert UserMessage(content=framed_summary(kept)) in shell_of(house).answers[-1].history
+        assert UserMessage(content=frame_summary(kept)) in shell_of(house).answers[-1].history
 
 
 async def test_a_summary_on_request_of_notices_is_for_who_lost_the_base() -> None:
@@ -104,14 +104,14 @@ async def test_a_summary_on_request_of_notices_is_for_who_lost_the_base() -> Non
         await house.knowledge.remove_member("kb_a", "ada")
         await house.ask(input=[*await carried(house, first.id, tools=[]), {"role": "user", "content": "And?"}])
         assert "Well." not in str(shell_of(house).summaries[0].history)
-        assert UserMessage(content=framed_summary("He likes tea.")) in shell_of(house).answers[-1].history
+        assert UserMessage(content=frame_summary("He likes tea.")) in shell_of(house).answers[-1].history
 
 
 async def test_figures_of_a_restricted_summary_become_marks() -> None:
     async with house_of(MemberRole.RESTRICTED_ANALYST, saying("It costs 4,711 EUR.")) as house:
         conversation = await compacted(house, tools=TOOLS)
         (summary,) = summaries_in(house.log_of(conversation))
-        assert summary.message == UserMessage(content=framed_summary(f"It costs {FIGURE_WITHHELD}."))
+        assert summary.message == UserMessage(content=frame_summary(f"It costs {FIGURE_WITHHELD}."))
 
 
 async def test_a_summary_is_withheld_with_what_it_was_made_from() -> None:
@@ -142,7 +142,7 @@ async def test_a_summary_of_notices_is_kept_for_who_lost_the_base() -> None:
         assert summary.label == ()
         for _ in range(2):
             last = await house.ask(input="And?", previous_response_id=last.id)
-            assert shell_of(house).answers[-1].history[0] == UserMessage(content=framed_summary("He likes tea."))
+            assert shell_of(house).answers[-1].history[0] == UserMessage(content=frame_summary("He likes tea."))
         reasons = [reason for _, reason in house.observer.epochs]
         assert reasons == ["new_conversation", "access_changed", "compaction"]
         assert house.observer.drifts == []

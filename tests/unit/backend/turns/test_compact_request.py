@@ -16,7 +16,7 @@ from backend.turns.services.compact_input import CompactedInput
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, ModelUnavailable
 from shared.models.execution import Purpose
 from shared.models.messages import UserMessage
-from shared.prompts.summary import SUMMARY_INSTRUCTION, framed_summary
+from shared.prompts.summary import SUMMARY_INSTRUCTION, frame_summary
 from shared.prompts.user_words import texts_of_user
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import answer
@@ -32,7 +32,7 @@ GIVEN = [
     {"role": "user", "content": [{"type": "input_text", "text": "And FACT-two?"}]},
     {"role": "assistant", "content": "It is mauve."},
 ]
-SUMMARY = UserMessage(content=framed_summary("Both are colours."))
+SUMMARY = UserMessage(content=frame_summary("Both are colours."))
 
 
 async def compacted(

@@ -13,7 +13,7 @@ from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
 from shared.models.values import objects_in
 from shared.prompts.attached_files import LEFT_OUT
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
-from shared.prompts.summary import COMPACTED, SUMMARY_INSTRUCTION, framed_summary
+from shared.prompts.summary import COMPACTED, SUMMARY_INSTRUCTION, frame_summary
 from tests.fakes.attached_files import FakeText
 from tests.fakes.chat_shell_talking import (
     LONG,
@@ -51,7 +51,7 @@ async def test_what_is_left_out_is_summarised_with_the_same_prefix_and_stands_fi
         )
         assert (summary.cache_key, summary.added) == (before.cache_key, ())
         kept = after.history[1:]
-        assert after.history[0] == UserMessage(content=framed_summary(" ".join(facts_in(summary.history))))
+        assert after.history[0] == UserMessage(content=frame_summary(" ".join(facts_in(summary.history))))
         assert [*asked[:-1], *kept] == sent
         assert facts_in(whole_prompt(after)) == [f"FACT-a{number}" for number in range(len(shell.answers))]
         assert house.observer.compactions == ["summarised"]
@@ -156,7 +156,7 @@ async def test_a_turn_that_outgrows_the_window_leaves_earlier_turns_out_first() 
         (summary,) = shell.summaries
         assert facts_in(summary.history) == ["FACT-early", "FACT-1"]
         after = shell.answers[-1]
-        assert after.history[0] == UserMessage(content=framed_summary("FACT-early FACT-1"))
+        assert after.history[0] == UserMessage(content=frame_summary("FACT-early FACT-1"))
         assert after.prompt == "Again. LOOK 3000 3000 100"
         calls = await house.turns.model_calls(last.id)
         assert [call.call for call in calls] == [*range(1, len(calls) + 1)]

@@ -13,7 +13,7 @@ from backend.files.services import Files, NewFile
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.attachments import AttachedQuery
 from backend.knowledge.domain.file_indexes import (
-    SHELF_OWNER,
+    FILE_INDEX_OWNER,
     FileIndex,
     FileIndexState,
     file_index_of_agent,
@@ -127,8 +127,8 @@ async def test_a_file_index_stands_in_nobodys_list() -> None:
     async with open_library() as library:
         await library.file_indexes.files(FILE_INDEX, [await library.upload()])
         assert await library.knowledge.bindings("default", ADA.user_id, None) == ()
-        assert list(await library.knowledge.members(FILE_INDEX.id)) == [SHELF_OWNER]
-        assert not SHELF_OWNER.isprintable()
+        assert list(await library.knowledge.members(FILE_INDEX.id)) == [FILE_INDEX_OWNER]
+        assert not FILE_INDEX_OWNER.isprintable()
 
 
 async def test_with_a_file_its_text_is_deleted() -> None:

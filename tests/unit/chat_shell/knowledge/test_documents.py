@@ -13,8 +13,8 @@ from shared.models.messages import AssistantMessage, Message, ToolMessage, UserM
 from shared.prompts.documents import NumberedDocument
 from shared.prompts.knowledge_base import BUDGET_WARNING
 from shared.prompts.placed_texts import FILES_REPLACED, TOOL_RESULT_ELIDED
-from shared.prompts.project_files import ListedFile, shown_files
-from shared.prompts.summary import COMPACTED, framed_summary
+from shared.prompts.project_files import ListedFile, render_whole_files
+from shared.prompts.summary import COMPACTED, frame_summary
 from tests.fakes.model_scripted import call
 
 
@@ -91,7 +91,7 @@ def test_numbers_go_on_behind_a_gap():
 
 
 def project(first: int = 1) -> str:
-    return shown_files(
+    return render_whole_files(
         [NumberedDocument(first, "a.md", "file-a", {}, 'The "Rhine"')], [ListedFile("b.md", "file-b", 0)]
     )
 
@@ -131,7 +131,7 @@ def test_numbers_that_answers_cite_of_elided_results_are_not_given_again(said: s
 
 
 @pytest.mark.parametrize(
-    "mark", [framed_summary("Known from [2]."), COMPACTED, f"{framed_summary('[2]')}\n\n{COMPACTED}"]
+    "mark", [frame_summary("Known from [2]."), COMPACTED, f"{frame_summary('[2]')}\n\n{COMPACTED}"]
 )
 def test_numbers_that_are_cited_behind_an_omission_are_not_given_again(mark: str):
     said = AssistantMessage(text="So it is [4].")

@@ -10,7 +10,7 @@ from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef, Tur
 from shared.models.messages import AssistantMessage, Content, TextPart, ToolMessage, UserMessage
 from shared.prompts import knowledge_base as texts
 from shared.prompts import tool_results
-from shared.prompts.attached_files import attached_file
+from shared.prompts.attached_files import render_file
 from shared.prompts.message_order import with_time_suffix
 from tests.fakes.json_paths import at
 from tests.fakes.knowledge_in_memory import KnowledgeInMemory
@@ -242,7 +242,7 @@ async def test_the_room_is_told_what_the_user_said_and_nothing_that_only_has_the
     assert asked.user_words == counted
 
 
-FILE = TextPart(text=attached_file("a.md", "0a1b", "Shelf 4,711 " * 2_000))
+FILE = TextPart(text=render_file("a.md", "0a1b", "Shelf 4,711 " * 2_000))
 
 
 @pytest.mark.parametrize(

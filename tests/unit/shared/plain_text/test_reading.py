@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.plain_text.reading import as_read, shown_lines
+from shared.plain_text.reading import as_read, show_lines
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_a_text_is_read_as_it_is_shown(text: str, read: str):
 
 @given(st.text(alphabet="ab\n []()<>!&;-#|\\^*汉。，1. "))
 def test_whatever_is_written_can_be_read(text: str):
-    assert as_read(text).count("\n") <= shown_lines(text).count("\n") <= text.count("\n") + text.count("<")
+    assert as_read(text).count("\n") <= show_lines(text).count("\n") <= text.count("\n") + text.count("<")

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.prompts.tool_results import NOTICE_TOKENS, beginning_within, documents_left_out, within_tokens
+from shared.prompts.tool_results import NOTICE_TOKENS, cut_to, documents_left_out, within_tokens
 from shared.tokens import estimate_tokens
 from tests.examples import examples
 
@@ -44,7 +44,7 @@ def test_the_limit_holds_and_nothing_is_made_up(text: str, limit_tokens: int):
 @given(texts, st.integers(0, 400))
 @examples(500, few=100)
 def test_the_beginning_is_the_longest_that_fits(text: str, limit_tokens: int):
-    beginning = beginning_within(text, limit_tokens)
+    beginning = cut_to(text, limit_tokens)
     assert text.startswith(beginning)
     assert estimate_tokens(beginning) <= limit_tokens
     if beginning != text:
