@@ -55,6 +55,7 @@ from backend.restricted.sql.results import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_restricted, outgoing_check
 from backend.retention.wiring import build_retention
 from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
+from backend.search.wiring import build_search
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.streams.wiring import Streams
 from backend.turns.services.cited_documents import CitedDocuments
@@ -207,10 +208,10 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         signals=streams.signals,
         clock=clock,
         observer=LoggingTurnObserver(),
-        outgoing=outgoing_check(database, knowledge.protected, clock, secret),
+        outgoing=outgoing_check(database, knowledge.store, knowledge.search.runs, clock, secret),
         lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
-        documents=knowledge.reader,
+        documents=knowledge.ports.reader,
         withheld=conversations.withheld,
         files=uploads,
         agent_files=file_indexes,
@@ -261,8 +262,8 @@ def _knowledge(
     meaning = build_embeddings(*providers, admission, clock, stack)
     reader = LibraryDocumentReader()
     stack.push_async_callback(reader.close)
-    knowledge = build_knowledge(database, clock, (forget_results_of,), meaning.ports, reader)
-    return knowledge, meaning
+    search = build_search(database, clock, meaning.ports)
+    return build_knowledge(database, clock, (forget_results_of,), search, reader), meaning
 
 
 def _chat_shell(settings: Settings, clock: Clock, certificates: Certificates, stack: AsyncExitStack) -> ChatShell:

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, make_url
 from backend.embeddings.domain import EmbedderOptions, TextKind
 from backend.embeddings.wiring import provider_of
 from backend.foundation.sql.database import Database
-from backend.knowledge.sql.vector_schema import lack_of_vectors
 from backend.migrations.migrate import Position, UnknownSchema, position_of, refuse_unknown
 from backend.reaching import check_redis, reach_database
+from backend.search.sql.vector_schema import lack_of_vectors
 from backend.settings import Settings
 from shared.checked_parts import CheckedPart
 from shared.clock import SystemClock

@@ -72,5 +72,5 @@ class Backend:
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
             partial(repeat, "write_activity", self.knowledge.active.write, WRITE_ACTIVITY_SECONDS),
             partial(repeat, "keep_index", self.maintenance, 0.0),
-            partial(repeat, "embed_chunks", self.knowledge.embedding.step, 0.0),
+            partial(repeat, "embed_chunks", self.knowledge.search.embedding.step, 0.0),
         )

@@ -23,7 +23,7 @@ from backend.embeddings.services.moderations import Moderations
 from backend.embeddings.services.question_vectors import QuestionVectors
 from backend.embeddings.services.timely_calls import Breaker, TimelyCalls
 from backend.embeddings.services.timely_reranker import TimelyReranker
-from backend.embeddings.telemetry.observer import question_observer, reranking_observer
+from backend.embeddings.telemetry.observer import QUESTION_OBSERVER, RERANKING_OBSERVER
 from backend.foundation.services.admission import Admission
 from shared.clock import Clock
 from shared.retries import RetryPolicy
@@ -63,8 +63,8 @@ def build_embeddings(
     centred = CentredEmbedder(built) if built is not None else None
     questions: QuestionEmbedding = NO_MEANING.questions
     if embedder is not None and centred is not None:
-        observer = question_observer()
-        questions = QuestionVectors(centred, _timely(observer, embedder.deadline_seconds), observer)
+        calls = _timely(QUESTION_OBSERVER, embedder.deadline_seconds)
+        questions = QuestionVectors(centred, calls, QUESTION_OBSERVER)
     ports = MeaningPorts(centred, questions, _reranker(reranker, clock, stack))
     embeddings = Embeddings(built, embedder.configured.model if embedder else "", admission)
     moderator = _moderator(moderation, clock, stack) if moderation is not None else None
@@ -91,8 +91,8 @@ def _reranker(options: RerankerOptions | None, clock: Clock, stack: AsyncExitSta
     from backend.embeddings.providers.http_reranker import RERANK_PATH, HttpReranker
 
     calls = _calls(options.address, RERANK_PATH, options.deadline_seconds, clock, stack)
-    observer = reranking_observer()
-    return TimelyReranker(HttpReranker(calls, options.model), _timely(observer, options.deadline_seconds), observer)
+    timely = _timely(RERANKING_OBSERVER, options.deadline_seconds)
+    return TimelyReranker(HttpReranker(calls, options.model), timely, RERANKING_OBSERVER)
 
 
 def _moderator(options: ModerationOptions, clock: Clock, stack: AsyncExitStack) -> Moderator:

@@ -1,10 +1,10 @@
 """The port to what reads files and cuts them into chunks."""
 
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-from backend.search.domain.index_entries import ChunkBatch
+from backend.search.domain.chunks import Chunk
 
 
 class ReadableFile(NamedTuple):
@@ -18,17 +18,17 @@ class ReadableFile(NamedTuple):
 
 
 class CutFile(NamedTuple):
-    """How many chunks a file has, and the chunks with their index, as they are made.
+    """How many chunks a file has, and the chunks, at most `CHUNKS_AT_ONCE` at a time, as they are made.
 
     Iterating raises what `DocumentReader.read` raises.
     """
 
     chunk_count: int
-    batches: AsyncIterable[ChunkBatch]
+    batches: AsyncIterable[Sequence[Chunk]]
 
 
 class DocumentReader(Protocol):
-    """Cuts files into indexed chunks, within limits of memory, time and size."""
+    """Cuts files into chunks, within limits of memory, time and size."""
 
     def read(self, file: ReadableFile) -> AbstractAsyncContextManager[CutFile]:
         """Begin to read a file; leaving the context ends the work on it.

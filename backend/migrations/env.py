@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from backend.knowledge.sql.tables import SEARCH_PREFIX
 from backend.migrations.tables import metadata
+from backend.search.sql.tables import SEARCH_PREFIX
 
 _VERSION_TABLES = ("schema_revision", "alembic_version")
 

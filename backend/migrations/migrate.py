@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, text
 
 from backend.foundation.sql.database import Database
-from backend.knowledge.sql.tables import SEARCH_TABLES, vector_space
-from backend.knowledge.sql.vector_schema import make_vector_table
 from backend.migrations.chosen import downgrade, upgrade
 from backend.migrations.compatibility import all_revisions, newest_revision, oldest_code_for
 from backend.migrations.tables import metadata
+from backend.search.sql.tables import SEARCH_TABLES, vector_space
+from backend.search.sql.vector_schema import make_vector_table
 from shared.environment import cause_of
 from shared.errors import Unavailable
 

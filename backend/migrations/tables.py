@@ -3,10 +3,13 @@
 from backend.agents.sql import tables as agents
 from backend.conversations.sql import tables as conversations
 from backend.files.sql import tables as files
+from backend.foundation.sql import schema
 from backend.foundation.sql import tables as foundation
-from backend.foundation.sql.schema import metadata
 from backend.identity.sql import tables as identity
 from backend.knowledge.sql import tables as knowledge
 from backend.restricted.sql import tables as restricted
+from backend.search.sql import tables as search
 
-__all__ = ["agents", "conversations", "files", "foundation", "identity", "knowledge", "metadata", "restricted"]
+metadata = schema.metadata
+PACKAGES = (agents, conversations, files, foundation, identity, knowledge, restricted, search)
+"""The modules whose tables it has."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from backend.foundation.services.parts import Loop, Part
 from backend.foundation.sql.database import Database
-from backend.knowledge.ports.knowledge import OpenFileIndexes, ProtectedKnowledge
+from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS, CloseSearches
@@ -20,6 +20,7 @@ from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
+from backend.search.ports.index import WordRuns
 from backend.vector_stores.services.uploads_by_id import UploadsById
 from shared.clock import Clock
 
@@ -55,6 +56,8 @@ def build_restricted(
     return Part(services, (forgetting, Loop("close_searches", close, CLOSE_SEARCHES_SECONDS)))
 
 
-def outgoing_check(database: Database, protected: ProtectedKnowledge, clock: Clock, secret: str) -> OutgoingCheck:
+def outgoing_check(
+    database: Database, store: KnowledgeStore, words: WordRuns, clock: Clock, secret: str
+) -> OutgoingCheck:
     """Build the check of what turns say; `secret` keys canaries."""
-    return OutgoingCheck(protected, SqlRestrictedLedger(database), clock, secret)
+    return OutgoingCheck(store, words, SqlRestrictedLedger(database), clock, secret)

@@ -1,5 +1,6 @@
 """The services of vector stores, built over those of knowledge and of files."""
 
+import asyncio
 from typing import NamedTuple
 
 from backend.files.services import FilePackage
@@ -9,7 +10,7 @@ from backend.knowledge.services.active_bases import ActiveBases
 from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
 from backend.knowledge.services.use_cases import KnowledgePorts
 from backend.vector_stores.services.file_indexes import FileIndexes
-from backend.vector_stores.services.reading import READERS, AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.reading import READERS, AttachedFileReading, ReadingTerms
 from backend.vector_stores.services.search import SearchStore
 from backend.vector_stores.services.store_files import StoreFiles
 from backend.vector_stores.services.stores import VectorStores
@@ -34,12 +35,12 @@ def build_vector_stores(
     is_only_replica: bool,
 ) -> VectorStorePackage:
     """Build the package."""
-    store, clock, wake_signal = knowledge.store, knowledge.clock, WakeSignal()
-    store_files = StoreFiles(store, attachments, files.services, wake_signal, clock)
+    store, clock, wake = knowledge.store, knowledge.clock, asyncio.Event()
+    store_files = StoreFiles(store, attachments, files.services, wake, clock)
     stores = VectorStores(bases, attachments, store_files, active)
     terms = ReadingTerms(is_only_replica)
-    reading = AttachedFileReading(attachments, files.store, store, knowledge.reader, wake_signal, terms)
+    reading = AttachedFileReading(attachments, files.store, store, knowledge.reader, wake, terms)
     loops = [Loop(f"read_files_{each}", reading.step) for each in range(READERS)]
-    file_indexes = FileIndexes(store, attachments, files.store, wake_signal, clock)
+    file_indexes = FileIndexes(store, attachments, files.store, wake, clock)
     part = Part((stores, store_files, SearchStore(store, knowledge.retrieval)), tuple(loops))
     return VectorStorePackage(part, file_indexes, UploadsById(files.services, file_indexes))

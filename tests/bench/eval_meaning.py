@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from backend.embeddings.domain import TextKind
-from backend.knowledge.ports.knowledge import Retrieval
-from backend.knowledge.ports.vectors import ChunkVectors
 from backend.search.domain.bm25 import shown_score
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.fusion import FUSION_DEPTH, FUSION_K, HALF_SHARE, RERANKED_HITS, Rankings, fuse, reordered
 from backend.search.domain.tokenizing import tokenize
+from backend.search.ports.index import Retrieval
+from backend.search.ports.vectors import ChunkVectors
 from tests.bench.eval_sets import CHOSEN_ON, Question, QuestionSet
 from tests.bench.kept_vectors import KeptVectors
 

@@ -23,18 +23,16 @@ import orjson
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.sql.chosen import open_database
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.services.embedding_pace import EmbeddingPace
 from backend.knowledge.services.ingest_document import NewDocument
 from backend.knowledge.services.knowledge_bases import Description
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge_services
-from backend.knowledge.sql.protected import SqlProtectedKnowledge
-from backend.knowledge.sql.retrieval import SqlRetrieval
-from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver
 from backend.migrations.migrate import migrate
+from backend.search.services.embedding_worker import EmbeddingPace
+from backend.search.sql.retrieval import SqlRetrieval
+from backend.search.sql.vectors import SqlChunkVectors
 from tests.bench.eval_bars import Judgement, judged
 from tests.bench.eval_coverage import BASE, coverage_shares, judged_coverage
 from tests.bench.eval_meaning import (
@@ -63,6 +61,7 @@ from tests.bench.eval_sets import (
 )
 from tests.bench.kept_vectors import KeptVectors
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store, word_runs
 from tests.servers.postgres import PostgresServer
 
 RESULTS = ROOT / "var" / "bench" / "eval_retrieval.json"
@@ -134,11 +133,15 @@ async def opened(url: str) -> AsyncGenerator[Opened]:
         await migrate(database)
         retrieval, store, vectors = (
             SqlRetrieval(database),
-            SqlKnowledgeStore(database, FakeClock()),
+            knowledge_store(database, FakeClock()),
             SqlChunkVectors(database),
         )
         ports = KnowledgePorts(store, retrieval, reader, FakeClock())
-        descriptions = SafeDescriptions(SqlProtectedKnowledge(database), retrieval, LoggingDescriptionObserver())
+        descriptions = SafeDescriptions(
+            word_runs(database),
+            retrieval,
+            LoggingDescriptionObserver(),
+        )
         tidying = asyncio.create_task(store.maintenance.run(is_only_replica=True))
         yield Opened(
             build_knowledge_services(ports, descriptions, KnowledgeProgress(vectors, None, EmbeddingPace())),

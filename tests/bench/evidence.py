@@ -17,9 +17,9 @@ import orjson
 
 from backend.embeddings.ports import MeaningPorts
 from backend.embeddings.services.absent import NO_MEANING
-from backend.knowledge.services.fused_retrieval import FusedRetrieval
 from backend.restricted.domain.evidence import evidence_of, is_weak
 from backend.search.domain.fusion import FUSION_DEPTH
+from backend.search.services.fused_search import FusedSearch
 from shared.models.knowledge_api import MAX_SEALED_CHUNKS
 from tests.bench.kept_vectors import KeptVectors
 from tests.contract.knowledge_cases import Knowledge, indexed, make_base, make_document, sql_knowledge
@@ -71,7 +71,7 @@ async def _print_cases(knowledge: Knowledge) -> None:
         await _fill(knowledge, f"kb_{language}", {name: document_text(name) for name in names})
     kept = KeptVectors()
     meaning = MeaningPorts(kept, kept, NO_MEANING.reranker)
-    fused = FusedRetrieval(knowledge.retrieval, ExactNearest(knowledge.retrieval, kept), meaning)
+    fused = FusedSearch(knowledge.retrieval, ExactNearest(knowledge.retrieval, kept), meaning)
     for cases in (CASES, FRESH_CASES):
         sys.stdout.write(f"{cases.name}\n")
         asked, by_words, by_both, translated = (Counter[str]() for _ in range(4))

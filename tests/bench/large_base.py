@@ -28,11 +28,11 @@ from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
-from backend.knowledge.sql.retrieval import SqlRetrieval
-from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
+from backend.search.sql.retrieval import SqlRetrieval
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store
 
 ROOT = Path(__file__).parents[2]
 CORPORA = Path(os.environ.get("BALLAST_CORPORA") or ROOT.parent / "shared" / "corpora")
@@ -84,7 +84,7 @@ def queries(dice: random.Random, words: int) -> Iterator[str]:
 async def fill(database: Database, chunks: int) -> None:
     """Put documents until the base has so many chunks."""
     dice, reader = random.Random(0), LibraryDocumentReader()
-    store = SqlKnowledgeStore(database, FakeClock())
+    store = knowledge_store(database, FakeClock())
     await store.create_base(make_base(BASE, tenant=CALLER.tenant), CALLER.user_id)
     ingest = IngestDocument(store, reader, FakeClock())
     put = 0
@@ -94,7 +94,7 @@ async def fill(database: Database, chunks: int) -> None:
             break
         if number % 100 == 0:
             sys.stderr.write(f"{put} chunks of {chunks}\n")
-    await store.maintenance.tidy()
+    await store.maintenance.index.tidy()
     await reader.close()
 
 

@@ -27,11 +27,12 @@ from backend.foundation.sql.database import Database
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.knowledge import KnowledgeBase
 from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
-from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
+from backend.search.sql.retrieval import SqlRetrieval
 from tests.bench.eval_sets import HANDBOOK, PASSAGES, read_corpora
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.servers.postgres import PostgresServer
 
 CHUNKS = 100_000
@@ -94,7 +95,7 @@ async def knowledge_in(url: str) -> AsyncGenerator[tuple[Database, SqlKnowledgeS
     database, reader = open_database(url), LibraryDocumentReader()
     try:
         await migrate(database)
-        store = SqlKnowledgeStore(database, FakeClock())
+        store = knowledge_store(database, FakeClock())
         await store.create_base(_base("kb_bench"), CALLER.user_id)
         tidying = asyncio.create_task(store.maintenance.run(is_only_replica=True))
         yield database, store, IngestDocument(store, reader, FakeClock())
@@ -114,7 +115,7 @@ async def measure(place: str, url: str, bodies: Iterable[bytes]) -> Figures:
             document, _ = await ingest.put(CALLER, "kb_bench", NewDocument(f"{number}.txt", "text/plain", body))
             seconds += time.perf_counter() - started
             chunks += document.chunk_count
-        await store.maintenance.tidy()
+        await store.maintenance.index.tidy()
         retrieval = SqlRetrieval(database)
         searches = [await _timed(retrieval, made_up_query(generator)) for _ in range(QUERIES)]
         long_searches = [await _timed(retrieval, long_query(generator)) for _ in range(QUERIES // 4)]

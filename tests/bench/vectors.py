@@ -13,12 +13,12 @@ from backend.embeddings.ports import MeaningPorts
 from backend.embeddings.services.absent import NO_MEANING
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
-from backend.knowledge.services.embedding_worker import LEASE, ChangedBases, EmbeddingWorker
-from backend.knowledge.services.fused_retrieval import FusedRetrieval
-from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.search.domain.fusion import FUSION_DEPTH
+from backend.search.services.embedding_worker import LEASE, ChangedBases, EmbeddingWorker
+from backend.search.services.fused_search import FusedSearch
+from backend.search.sql.retrieval import SqlRetrieval
+from backend.search.sql.vectors import SqlChunkVectors
 from shared.clock import SystemClock
 from tests.bench.figures import Figure, percentile
 from tests.bench.pair import BenchPair
@@ -26,6 +26,7 @@ from tests.bench.searching import WORDS_A_QUERY, Writer, database_url, timed_sea
 from tests.bench.stores import STORES, Store
 from tests.bench.vector_rows import DIMENSION, MODEL, InstantEmbedder, Rows, made_rows, near, number_in
 from tests.contract.knowledge_cases import put
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.servers.counted_embedder import CountedEmbedder
 from tests.servers.services import RunningService
 
@@ -106,7 +107,7 @@ async def _measured(url: str, base_id: str, writer: Writer, made: tuple[Rows, Ro
 
 async def _fill(filled: Filled, writer: Writer) -> float:
     """Store the chunks and their vectors, some of these as a worker does; return the seconds that took for each."""
-    store = SqlKnowledgeStore(filled.database, SystemClock())
+    store = knowledge_store(filled.database, SystemClock())
     await _put(store, filled.base_id, writer, range(WORKED_CHUNKS))
     seconds = await _work(filled)
     await _put(store, filled.base_id, writer, range(WORKED_CHUNKS, CHUNKS))
@@ -139,7 +140,7 @@ async def _work(filled: Filled) -> float:
 
 async def _searches(filled: Filled, label: str) -> list[Figure]:
     words, vectors = SqlRetrieval(filled.database), filled.vectors
-    fused = FusedRetrieval(words, vectors, MeaningPorts(filled.embedder, filled.embedder, NO_MEANING.reranker))
+    fused = FusedSearch(words, vectors, MeaningPorts(filled.embedder, filled.embedder, NO_MEANING.reranker))
     ids = [filled.base_id]
     asked = {query: await filled.embedder.vector_of(query) for query in filled.queries}
     first = await _timed(filled.queries[:1], lambda query: vectors.nearest(ids, asked[query], FUSION_DEPTH))

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 
 from backend.foundation.sql.chosen import open_database
 from backend.knowledge.domain.knowledge import Document, KnowledgeBase
-from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
-from backend.knowledge.sql.retrieval import SqlRetrieval
-from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.migrations.migrate import migrate
-from backend.search.domain.chunks import Chunk
-from backend.search.domain.index_entries import ChunkBatch
-from backend.search.domain.segments import batches_of
+from backend.search.domain.chunks import CHUNKS_AT_ONCE, Chunk
+from backend.search.ports.index import Retrieval
+from backend.search.sql.retrieval import SqlRetrieval
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.fakes.store_knowledge import FakeKnowledge
 
 WORDS = [f"w{number}" for number in range(2_200)]
@@ -32,7 +31,7 @@ async def sql_knowledge(url: str) -> AsyncGenerator[Knowledge]:
     database = open_database(url)
     try:
         await migrate(database)
-        yield Knowledge(SqlKnowledgeStore(database, FakeClock()), SqlRetrieval(database))
+        yield Knowledge(knowledge_store(database, FakeClock()), SqlRetrieval(database))
     finally:
         await database.close()
 
@@ -109,10 +108,10 @@ async def put(
     return stored
 
 
-async def indexed(chunks: Sequence[Chunk]) -> AsyncIterator[ChunkBatch]:
-    """Index chunks as a document reader does."""
-    for batch in batches_of(chunks):
-        yield batch
+async def indexed(chunks: Sequence[Chunk]) -> AsyncIterator[Sequence[Chunk]]:
+    """Give chunks as a document reader does."""
+    for start in range(0, len(chunks), CHUNKS_AT_ONCE):
+        yield chunks[start : start + CHUNKS_AT_ONCE]
 
 
 def made_up(seed: int, chunk_count: int = 60) -> list[str]:

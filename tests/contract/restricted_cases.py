@@ -27,6 +27,7 @@ from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.results import forget_results_of
+from backend.search.sql.index import SqlSearchIndex
 from shared.models.safe_summary import (
     AnswerReason,
     Confidence,
@@ -71,7 +72,9 @@ def fake_restricted() -> Restricted:
 
 
 def restricted_over(database: Database) -> Restricted:
-    knowledge = SqlKnowledgeStore(database, FakeClock(), base_deletion_hooks=(forget_results_of,))
+    knowledge = SqlKnowledgeStore(
+        database, FakeClock(), SqlSearchIndex(database, FakeClock()), base_deletion_hooks=(forget_results_of,)
+    )
     return Restricted(SqlRestrictedLedger(database), SqlAuditTrail(database), knowledge)
 
 

@@ -20,15 +20,16 @@ from backend.knowledge.domain.attachments import (
 )
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.attachments import AttachmentStore
-from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.sql.attachments import SqlAttachmentStore
-from backend.knowledge.sql.retrieval import SqlRetrieval
-from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from backend.search.domain.filters import Comparison
+from backend.search.ports.index import Retrieval
+from backend.search.sql.retrieval import SqlRetrieval
 from shared.errors import Conflict, KeyHeld, NotFound
 from tests.contract.knowledge_cases import T0, indexed, make_base, make_document
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_knowledge import FakeKnowledge
 
@@ -54,7 +55,7 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     database = open_database(sqlite_url if request.param == "sqlite" else request.getfixturevalue("postgres_url"))
     try:
         await migrate(database)
-        store = SqlKnowledgeStore(database, FakeClock())
+        store = knowledge_store(database, FakeClock())
         await store.create_base(make_base(), "ann")
         yield Stores(SqlAttachmentStore(database, FakeClock()), store, SqlRetrieval(database))
     finally:

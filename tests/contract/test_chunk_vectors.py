@@ -9,12 +9,11 @@ import pytest
 
 from backend.embeddings.domain import TextKind
 from backend.foundation.sql.chosen import open_database
-from backend.knowledge.ports.vectors import EmbeddingProgress
 from backend.knowledge.sql.attachments import SqlAttachmentStore
-from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.migrations.migrate import migrate
 from backend.search.domain.filters import Comparison
+from backend.search.ports.vectors import EmbeddingProgress
+from backend.search.sql.vectors import SqlChunkVectors
 from tests.contract.knowledge_cases import make_base
 from tests.contract.knowledge_cases import put as put_document
 from tests.contract.store_cases import KINDS, database_url
@@ -22,6 +21,7 @@ from tests.contract.vector_cases import LEASE, VectorStores, asked
 from tests.fakes.chunk_vectors import FakeChunkVectors
 from tests.fakes.clock import FakeClock
 from tests.fakes.meaning import FakeEmbedder
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_knowledge import FakeKnowledge
 
@@ -42,7 +42,7 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     database = open_database(database_url(request.param, request, tmp_path))
     try:
         await migrate(database)
-        store = SqlKnowledgeStore(database, FakeClock())
+        store = knowledge_store(database, FakeClock())
         made = VectorStores(store, SqlChunkVectors(database), SqlAttachmentStore(database, FakeClock()))
         await fill(made)
         yield made

@@ -20,11 +20,12 @@ from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from backend.turns.ports.files_by_id import FilesById, FilesOfAgents
 from backend.vector_stores.services.file_indexes import FileIndexes
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms
 from backend.vector_stores.services.uploads_by_id import UploadsById
 from shared.errors import NotFound
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, FakeText, NotingReader
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.fakes.supervision import make_supervisor
 
 ADA = Caller(user_id="ada", tenant="acme", role=KeyRole.USER)
@@ -88,8 +89,8 @@ async def cabinet(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         return
     sqlite_url = f"sqlite+aiosqlite:///{tmp_path}/ballast.db"
     database = open_database(sqlite_url if request.param == "sqlite" else request.getfixturevalue("postgres_url"))
-    clock, wake_signal, reader = FakeClock(), WakeSignal(), NotingReader()
-    store, knowledge = SqlFileStore(database, clock), SqlKnowledgeStore(database, clock)
+    clock, wake_signal, reader = FakeClock(), asyncio.Event(), NotingReader()
+    store, knowledge = SqlFileStore(database, clock), knowledge_store(database, clock)
     attachments = SqlAttachmentStore(database, clock)
     reading = AttachedFileReading(
         attachments, store, knowledge, reader, wake_signal, ReadingTerms(is_only_replica=False)

@@ -1,5 +1,6 @@
 """A person leaves a database in which every table has rows of hers and of others'."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,6 @@ from backend.files.sql.files import SqlFileStore
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.schema import Instant, metadata
 from backend.knowledge.sql.attachments import SqlAttachmentStore
-from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.tables import knowledge_member
 from backend.migrations import tables as all_tables
 from backend.restricted.sql.tables import restricted_member
@@ -28,11 +28,11 @@ from backend.retention.services.user_erasure import UserErasure
 from backend.retention.sql.people import SqlPersonStore
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.file_indexes import FileIndexes
-from backend.vector_stores.services.reading import WakeSignal
 from tests.contract.store_cases import T0, database_url, migrated
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock
 from tests.fakes.openai_house import TurnHouse
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.fakes.supervision import RecordingFailures, make_supervisor
 
 TENANT, PIA, BOB = "acme", "pia-the-leaving", "bob-the-staying"
@@ -115,8 +115,8 @@ class Kit(NamedTuple):
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Kit]:
     async with migrated(database_url(request.param, request, tmp_path)) as database:
-        clock, wake_signal, house = FakeClock(), WakeSignal(), TurnHouse()
-        knowledge, store = SqlKnowledgeStore(database, clock), SqlFileStore(database, clock)
+        clock, wake_signal, house = FakeClock(), asyncio.Event(), TurnHouse()
+        knowledge, store = knowledge_store(database, clock), SqlFileStore(database, clock)
         file_indexes = FileIndexes(knowledge, SqlAttachmentStore(database, clock), store, wake_signal, clock)
         agent_files = AgentFiles(Files(store, clock, FileQuota()), file_indexes)
         models, tools = house.services.models, ToolCatalogue(FakeModelLister(), clock)

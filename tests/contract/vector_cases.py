@@ -7,7 +7,7 @@ from typing import NamedTuple
 from backend.embeddings.domain import EmbeddedQuery, TextKind
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.ports.vectors import ChunkVectors, TextWithoutVector
+from backend.search.ports.vectors import ChunkVectors, TextWithoutVector
 from tests.fakes.meaning import FakeEmbedder, FakeQuestions
 
 LEASE = timedelta(minutes=1)

@@ -13,7 +13,7 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from backend.knowledge.services.embedding_worker import TEXTS_AT_ONCE
+from backend.search.services.embedding_worker import TEXTS_AT_ONCE
 from tests.e2e.embedded_base import SECONDS_OF_CALL, world_of
 from tests.e2e.pair import lone_backend
 from tests.examples import of_many

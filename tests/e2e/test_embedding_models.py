@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.knowledge.services.embedding_worker import TEXTS_AT_ONCE
+from backend.search.services.embedding_worker import TEXTS_AT_ONCE
 from tests.e2e.embedded_base import World, text_of, world_of
 from tests.e2e.pair import lone_backend
 from tests.servers.counted_embedder import CountedEmbedder

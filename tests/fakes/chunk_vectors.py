@@ -7,9 +7,9 @@ from hashlib import sha256
 from operator import mul
 
 from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector, vector_numbers
-from backend.knowledge.ports.vectors import ChunkPlace, EmbeddingProgress, TakenTexts, TextWithoutVector
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter, matches
+from backend.search.ports.vectors import ChunkPlace, EmbeddingProgress, TakenTexts, TextWithoutVector
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
 
@@ -21,7 +21,7 @@ def _key(model: EmbeddingModel, base_id: str, digest: str) -> _Key:
 
 
 class FakeChunkVectors:
-    """Implements `backend.knowledge.ports.vectors.ChunkVectors`; vectors are kept by base and text."""
+    """Implements `backend.search.ports.vectors.ChunkVectors`; vectors are kept by base and text."""
 
     def __init__(self, knowledge: FakeKnowledge, clock: FakeClock) -> None:
         self._knowledge = knowledge

@@ -5,17 +5,17 @@ from operator import mul
 
 from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, TextKind, vector_numbers
 from backend.embeddings.ports import Embedder
-from backend.knowledge.ports.knowledge import Retrieval
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter, matches
 from backend.search.domain.fusion import content_rank
+from backend.search.ports.index import Retrieval
 from shared.errors import BallastError
 
 _ALL_TOKENS = 10**9
 
 
 class ExactNearest:
-    """Implements `backend.knowledge.ports.nearest.NearestChunks` over all chunks that a `Retrieval` reads.
+    """Implements `backend.search.ports.vectors.NearestChunks` over all chunks that a `Retrieval` reads.
 
     Chunks are embedded when they are compared; those whose texts are in `unembedded` are left out. `failure` is raised
     while it is set.

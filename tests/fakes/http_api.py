@@ -1,5 +1,6 @@
 """The HTTP API over in-memory stores, with a client that calls it inside the process."""
 
+import asyncio
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -24,11 +25,10 @@ from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import Caller, KeyRole
 from backend.identity.ports import CallerOfToken
 from backend.identity.services import Authenticate, KeyAdministration
-from backend.knowledge.ports.knowledge import Retrieval
-from backend.knowledge.services.active_bases import ActiveBases, NotedRetrieval
-from backend.knowledge.services.embedding_pace import EmbeddingPace
+from backend.knowledge.services.active_bases import ActiveBases
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge_services
+from backend.knowledge.telemetry.retrieval import TimedRetrieval
 from backend.mcp.chosen import McpLibrary
 from backend.mcp.services.lookups import RESOURCES_A_PAGE, Lookups
 from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLookup
@@ -43,9 +43,11 @@ from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
 from backend.retention.services.exporting import PersonExport, PersonTexts
 from backend.retention.services.user_erasure import UserErasure
 from backend.routes import BEFORE_BODIES, METRICS_ROUTERS, ROUTERS
+from backend.search.ports.index import Retrieval
+from backend.search.services.embedding_worker import EmbeddingPace
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from backend.vector_stores.services.file_indexes import FileIndexes
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms
 from backend.vector_stores.services.search import SearchStore
 from backend.vector_stores.services.store_files import StoreFiles
 from backend.vector_stores.services.stores import VectorStores
@@ -112,9 +114,9 @@ class FakeHouse:
         """Build the use cases."""
         keys = FakeApiKeyStore(self.state)
         active = ActiveBases(self.attachments, self.clock)
-        retrieval = NotedRetrieval(self.knowledge, active)
+        retrieval = TimedRetrieval(self.knowledge, self.knowledge, active.note)
         knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
-        files, wake_signal = Files(self.files, self.clock, self.quota), WakeSignal()
+        files, wake_signal = Files(self.files, self.clock, self.quota), asyncio.Event()
         of_knowledge = build_knowledge_services(
             knowledge,
             self.turns.descriptions,

@@ -211,7 +211,7 @@ class TurnHouse:
             signals=self.signals,
             clock=self.clock,
             observer=self.observer,
-            outgoing=OutgoingCheck(self.knowledge, self.cuts, self.clock, SECRET),
+            outgoing=OutgoingCheck(self.knowledge, self.knowledge, self.cuts, self.clock, SECRET),
             lease=TurnLease(self.replica, terms),
             background=make_supervisor(self.failures),
             documents=self.documents,

@@ -1,19 +1,18 @@
 """In-memory knowledge: a store and an exact retrieval over it."""
 
+from collections import Counter
 from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, numbered_name
-from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
-from backend.knowledge.domain.shared_runs import WordSequence, holds_any, joined_runs
 from backend.search.domain.bm25 import Scorer, Statistics, greatest_score, looked_up_terms, plan
 from backend.search.domain.chunks import Chunk, ChunkHit
 from backend.search.domain.filters import Attributes, Filter, matches
 from backend.search.domain.fusion import scored_by_words
-from backend.search.domain.index_entries import ChunkBatch, IndexEntry, index_entry
+from backend.search.domain.shared_runs import WordSequence, holds_any, joined_runs
 from backend.search.domain.tokenizing import tokenize
 from shared.errors import Conflict, NotFound
 from tests.fakes.store_attachments import FakeQueue
@@ -35,7 +34,7 @@ class _StoredBase:
 
 
 class FakeKnowledge:
-    """A `KnowledgeStore`, a `Retrieval` and a `ProtectedKnowledge` at once."""
+    """A `KnowledgeStore`, a `Retrieval` and a `WordRuns` at once."""
 
     def __init__(self) -> None:
         self._bases: dict[str, _StoredBase] = {}
@@ -93,10 +92,10 @@ class FakeKnowledge:
         self,
         document: Document,
         body: bytes | bytearray,
-        batches: AsyncIterable[ChunkBatch],
+        batches: AsyncIterable[Sequence[Chunk]],
         claim: AttachmentClaim | None = None,
     ) -> tuple[Document, bool]:
-        chunks = [chunk async for batch in batches for chunk in batch.chunks]
+        chunks = [chunk async for batch in batches for chunk in batch]
         stored = self._base(document.knowledge_base_id)
         if claim is not None:
             document = self._completed(document, claim)
@@ -180,16 +179,15 @@ class FakeKnowledge:
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
     ) -> tuple[ChunkHit, ...]:
         chunks = [(stored.document, chunk) for stored in self._documents_of(base_ids) for chunk in stored.chunks]
-        entries = [index_entry(chunk) for _, chunk in chunks]
+        entries = [tokenize(chunk.searched_text) for _, chunk in chunks]
         terms = looked_up_terms(tokenize(query))
         statistics = _statistics(entries, terms)
         planned = plan(terms, statistics)
         scorer = Scorer(planned, statistics)
         hits = [
-            _hit(document, chunk, scorer.score(entry.counts, len(entry.tokens)))
+            _hit(document, chunk, scorer.score(Counter(entry), len(entry)))
             for (document, chunk), entry in zip(chunks, entries, strict=True)
-            if not set(planned.leading).isdisjoint(entry.tokens)
-            and (filters is None or matches(filters, document.attributes))
+            if not set(planned.leading).isdisjoint(entry) and (filters is None or matches(filters, document.attributes))
         ]
         ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal))
         return tuple(scored_by_words(hit, greatest_score(terms, statistics)) for hit in ordered[:limit])
@@ -213,10 +211,6 @@ class FakeKnowledge:
         ]
         return any(holds_any(text, runs) for text in texts)
 
-    async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
-        bases = {one.knowledge_base_id for one in await self.documents_from(document_ids)}
-        return frozenset(base_id for base_id in bases if not base_id.startswith(FILE_INDEX_ID_START))
-
     def _base(self, base_id: str) -> _StoredBase:
         if base_id not in self._bases:
             raise NotFound("No such knowledge base.")
@@ -239,11 +233,11 @@ class FakeKnowledge:
         stored.base = stored.base.model_copy(update={"version": stored.base.version + 1})
 
 
-def _statistics(entries: Sequence[IndexEntry], terms: Sequence[str]) -> Statistics:
+def _statistics(entries: Sequence[Sequence[str]], terms: Sequence[str]) -> Statistics:
     return Statistics(
         chunk_count=len(entries),
-        token_count=sum(len(entry.tokens) for entry in entries),
-        chunk_counts={term: sum(term in entry.tokens for entry in entries) for term in terms},
+        token_count=sum(len(entry) for entry in entries),
+        chunk_counts={term: sum(term in entry for entry in entries) for term in terms},
     )
 
 

@@ -12,7 +12,7 @@ MAKERS = ("create_task", "ensure_future", "run_coroutine_threadsafe")
 # Task groups whose tasks end with the block: a request, a turn, the process itself.
 SCOPES = {
     "backend/app.py",
-    "backend/knowledge/services/fused_retrieval.py",
+    "backend/search/services/fused_search.py",
     "backend/embeddings/providers/openai_embedder.py",
     "backend/turns/http/event_stream.py",
     "backend/turns/http/responses_socket.py",

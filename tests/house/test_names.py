@@ -15,7 +15,7 @@ _BANNED = frozenset(
 )  # fmt: skip
 # words of a house for what the field calls package, layer, server, file index, document version and wake-up signal
 _OF_A_HOUSE = frozenset({"rooms", "floor", "door", "shelf", "shelves", "edition", "stretch", "caretaker", "bell"})
-_SCHEMA = ("backend/knowledge/", "backend/migrations/", "shared/ids.py", "tests/")
+_SCHEMA = ("backend/knowledge/", "backend/search/", "backend/migrations/", "shared/ids.py", "tests/")
 _OUTSIDE = "the outside folders of packages"
 # names that a protocol, a library or the operating system has given
 _GIVEN_IN = {

@@ -52,6 +52,7 @@ import asyncio, os, sys
 from backend.foundation.sql.chosen import open_database
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.knowledge.wiring import build_knowledge
+from backend.search.wiring import build_search
 from backend.embeddings.services.absent import NO_MEANING
 from backend.migrations.migrate import migrate
 from shared.clock import SystemClock
@@ -59,9 +60,10 @@ from shared.clock import SystemClock
 async def sweep():
     database = open_database(os.environ["BACKEND_DATABASE_URL"])
     await migrate(database)
-    maintenance = build_knowledge(database, SystemClock(), (), NO_MEANING, LibraryDocumentReader()).store.maintenance
+    search = build_search(database, SystemClock(), NO_MEANING)
+    maintenance = build_knowledge(database, SystemClock(), (), search, LibraryDocumentReader()).store.maintenance
     await maintenance.sweep(is_only_replica=True)
-    await maintenance.tidy()
+    await maintenance.index.tidy()
     await database.close()
 
 asyncio.run(sweep())
@@ -110,7 +112,7 @@ def test_a_backend_without_documents_needs_no_numpy(tmp_path: Path):
     settings = {"BACKEND_DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path}/ballast.db"}
     modules = modules_after(_SWEEP_AN_EMPTY_DATABASE, tmp_path, settings)
     assert "numpy" not in modules
-    assert "backend.knowledge.sql.index_maintenance" in modules
+    assert "backend.search.sql.index" in modules
 
 
 def test_a_chat_shell_imports_the_client_of_tool_servers_where_some_are_configured(tmp_path: Path):

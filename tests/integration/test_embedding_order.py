@@ -9,14 +9,14 @@ import pytest
 from backend.embeddings.domain import TextKind
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.attachments import SqlAttachmentStore
-from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.sql.vectors import SqlChunkVectors
+from backend.search.sql.vectors import SqlChunkVectors
 from tests.contract.knowledge_cases import make_base
 from tests.contract.knowledge_cases import put as put_document
 from tests.contract.store_cases import database_url, migrated
 from tests.contract.vector_cases import LEASE
 from tests.fakes.clock import FakeClock
 from tests.fakes.meaning import FakeEmbedder
+from tests.fakes.sql_knowledge import knowledge_store
 
 AT_ONCE = 8
 put = partial(put_document, heading_path=())
@@ -41,7 +41,10 @@ async def embedded_next(vectors: SqlChunkVectors) -> list[str]:
 
 
 async def test_a_small_document_waits_for_no_large_one_nor_that_for_all_small_ones(database: Database) -> None:
-    store, vectors = SqlKnowledgeStore(database, FakeClock()), SqlChunkVectors(database)
+    store, vectors = (
+        knowledge_store(database, FakeClock()),
+        SqlChunkVectors(database),
+    )
     await store.create_base(make_base(), "ann")
     await put(store, "large", [f"large {number}" for number in range(100)])
     assert await embedded_next(vectors) == [f"large {number}" for number in range(AT_ONCE)]
@@ -56,7 +59,10 @@ async def test_a_small_document_waits_for_no_large_one_nor_that_for_all_small_on
 
 
 async def test_bases_take_turns_and_the_one_searched_last_has_every_second(database: Database) -> None:
-    store, vectors = SqlKnowledgeStore(database, FakeClock()), SqlChunkVectors(database)
+    store, vectors = (
+        knowledge_store(database, FakeClock()),
+        SqlChunkVectors(database),
+    )
     for base_id in ("kb_a", "kb_b", "kb_c"):
         await store.create_base(make_base(base_id), "ann")
         await put(store, "a", [f"{base_id} {number}" for number in range(100)], base_id=base_id)

@@ -13,8 +13,9 @@ from backend.embeddings.ports import MeaningPorts
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
 from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.wiring import build_knowledge
+from backend.search.sql.vectors import SqlChunkVectors
+from backend.search.wiring import build_search
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
@@ -59,9 +60,8 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         reranker = FakeReranker()
         reranker.is_away = True
         reader = LibraryDocumentReader()
-        built = build_knowledge(
-            database, FakeClock(), (), MeaningPorts(embedder, FakeQuestions(embedder), reranker), reader
-        )
+        search = build_search(database, FakeClock(), MeaningPorts(embedder, FakeQuestions(embedder), reranker))
+        built = build_knowledge(database, FakeClock(), (), search, reader)
         house = FakeHouse()
         app = house.app()
         install_services(app, house.options(), *house.services(), built.services)

@@ -24,7 +24,7 @@ from backend.extraction.domain.media_types import (
 )
 from backend.extraction.formats.archives import MAX_UNPACKED_BYTES
 from backend.extraction.formats.children import ChildLimits
-from backend.extraction.formats.pieces import ContentLimits
+from backend.extraction.formats.cutting import ContentLimits
 from backend.extraction.formats.reader import QUEUE_LENGTH, LibraryDocumentReader
 from backend.extraction.ports import ReadableFile
 from shared.errors import InvalidRequest, PayloadTooLarge, Unavailable, UnsupportedValue
@@ -56,7 +56,7 @@ async def read(
 ) -> list[tuple[tuple[str, ...], str]]:
     raw = body.encode() if isinstance(body, str) else body
     async with reader.read(ReadableFile("acme", user_id, "doc_a", media_type, bytearray(raw))) as cut:
-        chunks = [chunk async for batch in cut.batches for chunk in batch.chunks]
+        chunks = [chunk async for batch in cut.batches for chunk in batch]
     assert [chunk.ordinal for chunk in chunks] == list(range(cut.chunk_count))
     return [(chunk.heading_path, chunk.text) for chunk in chunks]
 

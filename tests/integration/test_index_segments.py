@@ -10,19 +10,18 @@ import pytest
 from sqlalchemy import Connection, insert, text
 
 from backend.foundation.sql.database import Database
-from backend.knowledge.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
 from backend.knowledge.sql import tables
-from backend.knowledge.sql.indexed_bases import BaseReader
-from backend.knowledge.sql.protected import SqlProtectedKnowledge
-from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.rows import chunk_parameters
-from backend.knowledge.sql.segment_rows import VisibleSegments
-from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.search.domain.index_entries import index_entry
+from backend.search.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
+from backend.search.domain.tokenizing import tokenize
+from backend.search.sql.indexed_bases import BaseReader
+from backend.search.sql.retrieval import SqlRetrieval
+from backend.search.sql.segment_rows import VisibleSegments
 from tests.contract.knowledge_cases import made_up, make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store, word_runs
 from tests.fakes.statement_plans import noted_queries
 from tests.fakes.store_knowledge import FakeKnowledge
 
@@ -60,18 +59,18 @@ async def count(database: Database, table: str) -> int:
 
 
 async def test_merged_segments_find_the_same(database: Database, replicas: list[SqlRetrieval]) -> None:
-    store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
+    store, expected = knowledge_store(database, FakeClock()), FakeKnowledge()
     for one in (store, expected):
         await one.create_base(make_base(), "ann")
         for number in range(20):
             await put(one, f"{number:02}", made_up(number, 10))
     await put(store, "03", made_up(30, 10))
     await put(expected, "03", made_up(30, 10))
-    await store.maintenance.tidy()
+    await store.maintenance.index.tidy()
     assert await segment_sizes(database) == [220]
     for one in (store, expected):
         await put(one, "20", made_up(20, 10))
-    await store.maintenance.tidy()
+    await store.maintenance.index.tidy()
     assert await segment_sizes(database) == [220, 11]
     await assert_same(replicas, expected)
     for number in (5, 6, 12, 19):
@@ -82,7 +81,7 @@ async def test_merged_segments_find_the_same(database: Database, replicas: list[
     for number in (7, 9, 10, 11):
         for one in (store, expected):
             await one.delete_document("kb_a", f"{number:02}")
-    await store.maintenance.tidy()
+    await store.maintenance.index.tidy()
     assert await segment_sizes(database) == [132, 11]
     await assert_same(replicas, expected)
     await assert_no_page_without_segment(database)
@@ -91,33 +90,33 @@ async def test_merged_segments_find_the_same(database: Database, replicas: list[
 async def test_documents_that_change_while_their_segments_are_merged_are_found_as_they_are(
     database: Database, replicas: list[SqlRetrieval]
 ) -> None:
-    store, expected = SqlKnowledgeStore(database, FakeClock(), slice_seconds=0), FakeKnowledge()
+    store, expected = knowledge_store(database, FakeClock(), slice_seconds=0), FakeKnowledge()
     for one in (store, expected):
         await one.create_base(make_base(), "ann")
         for number in range(9):
             await put(one, f"{number:02}", made_up(number, 5))
-    tidying = asyncio.create_task(store.maintenance.tidy())
+    tidying = asyncio.create_task(store.maintenance.index.tidy())
     for number in range(4):
         for one in (store, expected):
             await one.delete_document("kb_a", f"{number:02}")
             await put(one, "00", made_up(50 + number, 5))
         await assert_same(replicas, expected)
     await tidying
-    await store.maintenance.tidy()
+    await store.maintenance.index.tidy()
     await assert_same(replicas, expected)
     await assert_no_page_without_segment(database)
 
 
 async def test_words_of_a_base_are_known_while_its_segments_are_merged(database: Database) -> None:
     """A look-up that read segments before a merge and their pages behind it would not find what stands there."""
-    store = SqlKnowledgeStore(database, FakeClock())
+    store = knowledge_store(database, FakeClock())
     await store.create_base(make_base(), "ann")
-    protected = SqlProtectedKnowledge(database)
+    protected = word_runs(database)
     said = sequences_of(SAID, MODEL_TEXT_RUNS)
     await put(store, "00", [SAID])
     for number in range(1, 40):
         await put(store, f"{number:02}", made_up(number, 1))
-        merging = asyncio.create_task(store.maintenance.tidy())
+        merging = asyncio.create_task(store.maintenance.index.tidy())
         found = [await protected.holds_run(["kb_a"], said)]
         while not merging.done():
             found.append(await protected.holds_run(["kb_a"], said))
@@ -131,9 +130,9 @@ async def test_a_search_is_two_statements_and_two_more_for_what_is_not_kept_of_s
 ) -> None:
     with noted_queries() as sent:
         async with migrated(database_url(kind, request, tmp_path)) as database:
-            store, retrieval = SqlKnowledgeStore(database, FakeClock()), SqlRetrieval(database)
+            store, retrieval = knowledge_store(database, FakeClock()), SqlRetrieval(database)
             await store.create_base(make_base(), "ann")
-            protected, said = SqlProtectedKnowledge(database), sequences_of(SAID, MODEL_TEXT_RUNS)
+            protected, said = word_runs(database), sequences_of(SAID, MODEL_TEXT_RUNS)
             sizes: list[int] = []
             for name in ("00", "01"):
                 await put(store, name, [SAID])
@@ -149,14 +148,14 @@ async def test_a_search_is_two_statements_and_two_more_for_what_is_not_kept_of_s
 async def test_what_is_kept_is_of_the_segment_that_has_the_id(database: Database, replicas: list[SqlRetrieval]) -> None:
     """A database that was brought back from a backup gives ids of segments again."""
     clock = FakeClock()
-    store, expected = SqlKnowledgeStore(database, clock), FakeKnowledge()
+    store, expected = knowledge_store(database, clock), FakeKnowledge()
     await store.create_base(make_base(), "ann")
     await expected.create_base(make_base(), "ann")
     await put(store, "00", ["w1 w2", "w1 w3 w4"])
     for each in replicas:
         assert await each.search(["kb_a"], "w1", 7)
     await store.delete_document("kb_a", "00")
-    await store.maintenance.tidy()
+    await store.maintenance.index.tidy()
     again = "UPDATE knowledge_base SET next_chunk_number = 0 WHERE id = 'kb_a'"
     await database.write(lambda connection: connection.execute(text(again)))
     clock.advance(1)
@@ -172,7 +171,7 @@ async def test_what_is_kept_of_all_bases_takes_no_more_than_it_may(
 ) -> None:
     with noted_queries() as sent:
         async with migrated(database_url("sqlite", request, tmp_path)) as database:
-            store, bases = SqlKnowledgeStore(database, FakeClock()), BaseReader(database.dialect)
+            store, bases = knowledge_store(database, FakeClock()), BaseReader(database.dialect)
             for base_id in ("kb_a", "kb_b"):
                 await store.create_base(make_base(base_id), "ann")
                 await put(store, "00", ["w1 w2"], base_id=base_id)
@@ -198,7 +197,7 @@ async def assert_no_page_without_segment(database: Database) -> None:
 async def test_what_the_release_before_puts_and_deletes_is_found_and_gone(
     database: Database, replicas: list[SqlRetrieval]
 ) -> None:
-    store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
+    store, expected = knowledge_store(database, FakeClock()), FakeKnowledge()
     for one in (store, expected):
         await one.create_base(make_base(), "ann")
         await put(one, "new", made_up(1, 30))
@@ -224,7 +223,7 @@ async def test_what_the_release_before_puts_and_deletes_is_found_and_gone(
 async def test_a_document_of_the_release_before_is_replaced_before_it_is_indexed(
     database: Database, replicas: list[SqlRetrieval]
 ) -> None:
-    store, expected = SqlKnowledgeStore(database, FakeClock()), FakeKnowledge()
+    store, expected = knowledge_store(database, FakeClock()), FakeKnowledge()
     for one in (store, expected):
         await one.create_base(make_base(), "ann")
     await put(expected, "old", made_up(3, 40))
@@ -247,7 +246,7 @@ def put_as_before(connection: Connection, name: str, texts: Sequence[str]) -> No
     first = connection.execute(
         text("SELECT next_chunk_number FROM knowledge_base WHERE id = :base_id"), base
     ).scalar_one()
-    tokens = [index_entry(chunk).tokens for chunk in chunks]
+    tokens = [tokenize(chunk.searched_text) for chunk in chunks]
     for number, chunk in enumerate(chunks, first):
         connection.execute(insert(tables.chunk), chunk_parameters(f"ed_{name}", base["base_id"], chunk, number))
     if connection.dialect.name == "sqlite":
@@ -272,7 +271,7 @@ def delete_as_before(connection: Connection, name: str) -> None:
     edition = "(SELECT edition_id FROM document WHERE name = :name)"
     found = connection.execute(text(f"SELECT * FROM chunk WHERE edition_id = {edition}"), {"name": name}).all()
     _, _, chunks = make_document(name, [row.text for row in found])
-    tokens = sum(len(index_entry(chunk).tokens) for chunk in chunks)
+    tokens = sum(len(tokenize(chunk.searched_text)) for chunk in chunks)
     connection.execute(text(f"DELETE FROM chunk WHERE edition_id = {edition}"), {"name": name})
     connection.execute(text("DELETE FROM document WHERE name = :name"), {"name": name})
     grow(connection, -len(found), -tokens, None)

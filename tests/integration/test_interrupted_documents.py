@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import Connection, text
 
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.short_transactions import LEFT_BEHIND_AFTER
 from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.sql.attachments import SqlAttachmentStore
-from backend.knowledge.sql.document_changes import LEFT_BEHIND_AFTER
-from backend.knowledge.sql.retrieval import SqlRetrieval
-from backend.knowledge.sql.segment_index import SegmentIndex
 from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.search.domain.index_entries import index_entry
+from backend.search.domain.tokenizing import tokenize
+from backend.search.sql.index import SqlSearchIndex
+from backend.search.sql.retrieval import SqlRetrieval
+from backend.search.sql.segment_index import SegmentIndex
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import made_up, make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
@@ -71,7 +72,9 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 def store_in(database: Any, clock: FakeClock | None = None) -> SqlKnowledgeStore:
     """Return a store that commits at every step."""
-    return SqlKnowledgeStore(database, clock or FakeClock(), slice_seconds=0)
+    return SqlKnowledgeStore(
+        database, clock or FakeClock(), SqlSearchIndex(database, clock or FakeClock()), slice_seconds=0
+    )
 
 
 OLD, NEW, OTHER = made_up(1), made_up(2), made_up(3, 20)
@@ -153,7 +156,7 @@ def assert_nothing_left(connection: Connection, base_id: str) -> None:
     counts: Counter[str] = Counter()
     for _, document_id, said in chunks:
         _, _, (chunk,) = make_document("x", [said], document_id=document_id)
-        counts.update(set(index_entry(chunk).tokens))
+        counts.update(set(tokenize(chunk.searched_text)))
     index = SegmentIndex(connection.dialect.name)
     assert index.chunk_counts(connection, base_id, [*counts, "nowhere"]) == counts
     assert connection.execute(text("SELECT COUNT(*) FROM index_segment WHERE NOT is_visible")).scalar() == 0

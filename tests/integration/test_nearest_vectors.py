@@ -14,15 +14,15 @@ from sqlalchemy import Connection, text
 
 from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector, to_vector
 from backend.foundation.sql.database import Database
-from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.sql.vector_matrix import MatrixVectors
-from backend.knowledge.sql.vector_outlines import Outlines
-from backend.knowledge.sql.vector_search import IndexedVectors, NearestVectors, NeighbourQuery, SearchedSpace
-from backend.knowledge.sql.vectors import SqlChunkVectors
+from backend.search.sql.vector_matrix import MatrixVectors
+from backend.search.sql.vector_outlines import Outlines
+from backend.search.sql.vector_search import IndexedVectors, NearestVectors, NeighbourQuery, SearchedSpace
+from backend.search.sql.vectors import SqlChunkVectors
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.store_cases import database_url, migrated
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store
 
 DIMENSION = 32
 MODEL = EmbeddingModel(name="made up", dimension=DIMENSION)
@@ -45,7 +45,7 @@ class World:
 
     def __init__(self, database: Database, url: str) -> None:
         self.database, self.url = database, url
-        self.store = SqlKnowledgeStore(database, FakeClock())
+        self.store = knowledge_store(database, FakeClock())
         self.vectors = SqlChunkVectors(database, large_space=LARGE)
         self.by_text: dict[str, Vector] = {}
 

@@ -11,18 +11,18 @@ from sqlalchemy import Connection, event, text
 from backend.foundation.sql.database import Database
 from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.sql.attachment_queue import any_waits, lease_next, queue_new
-from backend.knowledge.sql.store import SqlKnowledgeStore
 from tests.contract.knowledge_cases import T0, make_base
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store
 
 FILES = 3_000
 INDEX = "ix_attachment_waiting"
 
 
 async def fill(database: Database, users: int) -> None:
-    await SqlKnowledgeStore(database, FakeClock()).create_base(make_base(), "ann")
+    await knowledge_store(database, FakeClock()).create_base(make_base(), "ann")
     waiting = [
         Attachment(
             knowledge_base_id="kb_a",

@@ -15,7 +15,6 @@ from backend.foundation.sql.database import Database
 from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
-from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.restricted.domain.restricted import AuditQuery, AuditRecord, SearchRequest
 from backend.restricted.services.close_searches import CloseSearches
@@ -27,6 +26,7 @@ from backend.restricted.services.ticket_access import TicketAccess
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.tables import metadata
+from backend.search.sql.retrieval import SqlRetrieval
 from shared.errors import Conflict
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import AnswerReason, Decision, Failure, SummaryVersions
@@ -36,6 +36,7 @@ from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeSafeSummaryObserver
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.fakes.store_agents import FakeAgentStore
 
 SECRET = "secret"
@@ -73,7 +74,10 @@ class House(NamedTuple):
 async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
     async with migrated(database_url(request.param, request, tmp_path)) as database:
         clock = FakeClock()
-        store, ledger = SqlKnowledgeStore(database, clock), SqlRestrictedLedger(database)
+        store, ledger = (
+            knowledge_store(database, clock),
+            SqlRestrictedLedger(database),
+        )
         await store.create_base(make_base(), "ann")
         await put(store, "a.md", [f"{PASSAGE} {number}." for number in range(100)])
         await store.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)

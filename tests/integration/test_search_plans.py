@@ -8,19 +8,19 @@ import pytest
 from sqlalchemy import insert, text, update
 
 from backend.foundation.sql.database import Database
-from backend.knowledge.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
 from backend.knowledge.sql import tables
-from backend.knowledge.sql.protected import SqlProtectedKnowledge
-from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.rows import chunk_parameters
-from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.search.domain.filters import Comparison
+from backend.search.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
+from backend.search.sql.retrieval import SqlRetrieval
+from backend.search.sql.tables import index_page
+from backend.search.sql.vectors import SqlChunkVectors
 from tests.contract.knowledge_cases import make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.contract.vector_cases import LEASE, asked
 from tests.fakes.clock import FakeClock
 from tests.fakes.meaning import FakeEmbedder
+from tests.fakes.sql_knowledge import knowledge_store, word_runs
 from tests.fakes.statement_plans import Plan, noted_queries, plans_of
 
 BASES, DOCUMENTS_A_BASE, CHUNKS_A_DOCUMENT, BODY_BYTES = 20, 40, 6, 30_000
@@ -38,7 +38,7 @@ UNINDEXED = "ix_document_unindexed"
 
 async def fill(database: Database) -> None:
     """Give each base documents of real size, one of them with an index."""
-    store, dice = SqlKnowledgeStore(database, FakeClock()), random.Random(0)
+    store, dice = knowledge_store(database, FakeClock()), random.Random(0)
     documents: list[dict[str, object]] = []
     chunks: list[dict[str, object]] = []
     for base_id in (f"kb_{number}" for number in range(BASES)):
@@ -56,7 +56,7 @@ async def fill(database: Database) -> None:
     await database.write(lambda connection: connection.execute(insert(tables.document), documents))
     await database.write(lambda connection: connection.execute(insert(tables.chunk), chunks))
     pages = [{"id": UNUSED_PAGES + number, "postings": b"0" * 4_000} for number in range(500)]
-    await database.write(lambda connection: connection.execute(insert(tables.index_page), pages))
+    await database.write(lambda connection: connection.execute(insert(index_page), pages))
     is_large = tables.knowledge_base.c.id != "kb_small"
     sizes = update(tables.knowledge_base).where(is_large).values(chunk_count=CHUNKS_A_DOCUMENT * DOCUMENTS_A_BASE)
     await database.write(lambda connection: connection.execute(sizes))
@@ -76,7 +76,7 @@ async def search_all_ways(database: Database, embedder: FakeEmbedder) -> None:
     assert await vectors.lacking(hits, model) < {hit.chunk.id for hit in hits}
     assert await vectors.progress(bases, model)
     assert await vectors.embedded_chunks(["doc_kb_0_a"], model)
-    assert await SqlProtectedKnowledge(database).holds_run(bases, sequences_of(SAID, MODEL_TEXT_RUNS))
+    assert await word_runs(database).holds_run(bases, sequences_of(SAID, MODEL_TEXT_RUNS))
 
 
 async def embed_some(database: Database, embedder: FakeEmbedder) -> None:

@@ -12,19 +12,19 @@ from sqlalchemy import Connection, bindparam, insert, text
 
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.schema import Instant
-from backend.knowledge.sql import legacy_index
-from backend.knowledge.sql.retrieval import SqlRetrieval
 from backend.knowledge.sql.rows import base_parameters
-from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.sql.tables import knowledge_base
 from backend.migrations.chosen import SCRIPTS
 from backend.migrations.compatibility import newest_revision, oldest_code_for
 from backend.migrations.migrate import UnknownSchema, migrate
 from backend.migrations.tables import metadata
+from backend.search.sql import legacy_index
+from backend.search.sql.retrieval import SqlRetrieval
 from shared.models.messages import UserMessage
 from tests.contract.knowledge_cases import T0, make_base, put
 from tests.contract.store_cases import empty_database_url, make_turn, migrated, sql_stores
 from tests.fakes.clock import FakeClock
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.integration.schemas import SQLITE_SHAPE, closing_database, import_every_table
 from tests.servers.postgres import PostgresServer
 
@@ -132,7 +132,7 @@ async def test_documents_from_before_document_versions_are_found_replaced_and_de
 
     async with closing_database(url) as database:
         await migrate(database, "0004")
-        store = SqlKnowledgeStore(database, FakeClock())
+        store = knowledge_store(database, FakeClock())
         await database.write(put_as_before)
         await migrate(database)
         (binding,) = await store.bindings("acme", "ann", None)

@@ -9,14 +9,14 @@ from sqlalchemy import make_url
 
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
-from backend.knowledge.sql.retrieval import SqlRetrieval
-from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.migrations.migrate import migrate
+from backend.search.sql.retrieval import SqlRetrieval
+from backend.search.sql.vectors import SqlChunkVectors
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.vector_cases import VectorStores, asked
 from tests.fakes.clock import FakeClock
 from tests.fakes.meaning import FakeEmbedder
+from tests.fakes.sql_knowledge import knowledge_store
 from tests.fakes.store_attachments import FakeAttachments
 from tests.fakes.store_knowledge import FakeKnowledge
 from tests.servers.postgres import PostgresServer
@@ -75,7 +75,7 @@ async def place(postgres_server: PostgresServer) -> AsyncIterator[Place]:
 
 def stores_of(database: Database) -> VectorStores:
     return VectorStores(
-        SqlKnowledgeStore(database, FakeClock()),
+        knowledge_store(database, FakeClock()),
         SqlChunkVectors(database),
         FakeAttachments(FakeKnowledge(), FakeClock()),
     )

@@ -35,11 +35,5 @@ class CountingObserver:
         log.info("Searches have it again", provider=self._provider)
 
 
-def question_observer() -> CountingObserver:
-    """Return what observes the vectors of questions."""
-    return CountingObserver("embedder", _QUERY_EMBEDDINGS)
-
-
-def reranking_observer() -> CountingObserver:
-    """Return what observes the reranker."""
-    return CountingObserver("reranker", _RERANKINGS)
+QUESTION_OBSERVER = CountingObserver("embedder", _QUERY_EMBEDDINGS)
+RERANKING_OBSERVER = CountingObserver("reranker", _RERANKINGS)

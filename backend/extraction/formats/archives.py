@@ -8,7 +8,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from backend.extraction.domain.blocks import Block
 from backend.extraction.domain.media_types import FORMATS, ZIP_START, office_format
-from backend.extraction.formats.malformed import MALFORMED
+from backend.extraction.formats.text import MALFORMED
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 MAX_UNPACKED_BYTES = 200_000_000

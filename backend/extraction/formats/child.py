@@ -9,9 +9,8 @@ import resource
 import sys
 from typing import BinaryIO
 
-from backend.extraction.formats.cutting import cut_file
-from backend.extraction.formats.frames import HEAD, Ended, Job, PieceCount, Refused, as_frame, batch_frame
-from backend.extraction.formats.pieces import ContentLimits
+from backend.extraction.formats.cutting import ContentLimits, cut_file
+from backend.extraction.formats.frames import HEAD, Batch, Ended, Job, PieceCount, Refused, as_frame
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 _NICENESS = 5
@@ -25,8 +24,7 @@ def main(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     source, target = sys.stdin.buffer, sys.stdout.buffer
     while head := source.read(HEAD.size):
-        said, _ = HEAD.unpack(head)
-        job = Job.model_validate_json(source.read(said))
+        job = Job.model_validate_json(source.read(*HEAD.unpack(head)))
         _limit_cpu(job.cpu_seconds)
         _answer(job, source.read(job.size_bytes), target, memory_bytes)
         target.flush()
@@ -43,8 +41,8 @@ def _answer(job: Job, body: bytes, target: BinaryIO, memory_bytes: int) -> None:
     try:
         chunk_count, batches = cut_file(body, job.media_type, limits)
         target.write(as_frame(PieceCount(chunk_count=chunk_count)))
-        for batch in batches:
-            target.write(batch_frame(batch))
+        for pieces in batches:
+            target.write(as_frame(Batch(pieces=tuple(pieces))))
         target.write(as_frame(Ended()))
     except PayloadTooLarge as error:
         target.write(as_frame(Refused(outcome="too_large", message=error.message)))

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from backend.extraction.domain.media_types import FORMATS
+from backend.extraction.formats.cutting import ContentLimits, SizedPiece
 from backend.extraction.formats.frames import (
     ANSWER,
     HEAD,
@@ -22,9 +23,7 @@ from backend.extraction.formats.frames import (
     PieceCount,
     Refused,
     as_frame,
-    to_batch,
 )
-from backend.extraction.formats.pieces import ContentLimits, PieceBatch
 from backend.foundation.services.supervision import beside
 from shared.errors import InvalidRequest, PayloadTooLarge
 
@@ -98,7 +97,7 @@ class Child:
         self.kill()
         await self._running.wait()
 
-    async def cut(self, body: bytes | bytearray, media_type: str) -> AsyncGenerator[int | PieceBatch]:
+    async def cut(self, body: bytes | bytearray, media_type: str) -> AsyncGenerator[int | Sequence[SizedPiece]]:
         """Yield the number of the pieces, then the pieces.
 
         Raises:
@@ -112,13 +111,13 @@ class Child:
         async with beside(self._send(body, media_type)) as sending:
             while True:
                 began = loop.time()
-                answer, attached = await self._receive(left)
+                answer = await self._receive(left)
                 left -= loop.time() - began
                 match answer:
                     case PieceCount(chunk_count=count):
                         yield count
-                    case Batch():
-                        yield to_batch(answer, attached)
+                    case Batch(pieces=pieces):
+                        yield pieces
                     case Ended():
                         self._is_idle = True
                         return
@@ -136,15 +135,14 @@ class Child:
                     target.write(bytes(view[start : start + _PIECE_BYTES]))
                     await target.drain()
 
-    async def _receive(self, seconds: float) -> tuple[Answer, bytes]:
+    async def _receive(self, seconds: float) -> Answer:
         source = self._pipes[1]
         try:
             async with asyncio.timeout(max(seconds, 0)):
-                said, attached = HEAD.unpack(await source.readexactly(HEAD.size))
-                if said + attached > self._limits.frame_bytes:
+                (said,) = HEAD.unpack(await source.readexactly(HEAD.size))
+                if said > self._limits.frame_bytes:
                     raise PayloadTooLarge("A part of the document is too large to be read.", param="body")
-                text = await source.readexactly(said)
-                return ANSWER.validate_json(text), await source.readexactly(attached)
+                return ANSWER.validate_json(await source.readexactly(said))
         except TimeoutError:
             complaint = f"Reading the document takes more than {self._limits.wall_seconds:g} seconds."
             raise InvalidRequest(complaint, param="body") from None

@@ -1,23 +1,32 @@
-"""A file becomes indexed pieces, within limits of its content.
+"""A file becomes pieces, within limits of its content.
 
 It runs in a child process, and for a small text in a thread.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from backend.extraction.domain.blocks import Block
 from backend.extraction.domain.chunking import Piece, cut_into_pieces
 from backend.extraction.formats.chosen import read_blocks
-from backend.extraction.formats.pieces import ContentLimits, PieceBatch
-from backend.search.domain.chunks import searched_text
-from backend.search.domain.segments import CHUNKS_PER_BATCH, packed_segment
-from backend.search.domain.tokenizing import tokenize
+from backend.search.domain.chunks import CHUNKS_AT_ONCE
 from shared.errors import InvalidRequest, PayloadTooLarge
 from shared.tokens import estimate_tokens
 
+SizedPiece = tuple[Sequence[str], str, int]
+"""The headings above a piece, its text, and how many tokens the text has by estimate."""
 
-def cut_file(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, Iterator[PieceBatch]]:
-    """Return how many pieces a document has, and the pieces with their index, made as they are asked for.
+
+class ContentLimits(NamedTuple):
+    """How much a file may hold."""
+
+    blocks: int = 500_000
+    text_characters: int = 20_000_000
+    chunks: int = 50_000
+
+
+def cut_file(body: bytes, media_type: str, limits: ContentLimits) -> tuple[int, Iterator[Sequence[SizedPiece]]]:
+    """Return how many pieces a document has, and the pieces, some at a time, made as they are asked for.
 
     Raises:
         PayloadTooLarge: it holds more than `limits` allow, or is too large unpacked.
@@ -48,9 +57,7 @@ def _check_count(count: int, most: int, of_what: str) -> None:
         raise PayloadTooLarge(f"The document must have at most {most} {of_what}.", param="body")
 
 
-def _batches(pieces: Sequence[Piece]) -> Iterator[PieceBatch]:
-    for start in range(0, len(pieces), CHUNKS_PER_BATCH):
-        some = pieces[start : start + CHUNKS_PER_BATCH]
-        tokens = [tokenize(searched_text(piece.heading_path, piece.text)) for piece in some]
-        shown = [(piece.heading_path, piece.text, estimate_tokens(piece.text)) for piece in some]
-        yield PieceBatch(shown, packed_segment(tokens))
+def _batches(pieces: Sequence[Piece]) -> Iterator[Sequence[SizedPiece]]:
+    for start in range(0, len(pieces), CHUNKS_AT_ONCE):
+        some = pieces[start : start + CHUNKS_AT_ONCE]
+        yield [(piece.heading_path, piece.text, estimate_tokens(piece.text)) for piece in some]

@@ -13,8 +13,7 @@ from io import BytesIO
 
 from backend.extraction.domain.blocks import Block, Heading, Paragraph
 from backend.extraction.domain.media_types import EMAIL, FORMATS, HTML, TEXT, media_type_of
-from backend.extraction.formats.malformed import MALFORMED
-from backend.extraction.formats.text import storable
+from backend.extraction.formats.text import MALFORMED, storable
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 MAX_PARTS = 1_000

@@ -9,8 +9,7 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from backend.extraction.domain.blocks import Block
-from backend.extraction.formats.malformed import MALFORMED
-from backend.extraction.formats.text import paragraphs_of, storable
+from backend.extraction.formats.text import MALFORMED, paragraphs_of, storable
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 MAX_PAGES = 5000

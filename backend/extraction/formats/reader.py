@@ -1,17 +1,15 @@
 """The `DocumentReader`: files are cut in child processes, except texts so small that nothing in them takes long."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from backend.extraction.domain.media_types import FORMATS, READABLE_NAMES
 from backend.extraction.formats.children import Child, ChildLimits
-from backend.extraction.formats.chosen import cut_here
+from backend.extraction.formats.cutting import SizedPiece, cut_file
 from backend.extraction.formats.fair_semaphore import Claimant, FairSemaphore
-from backend.extraction.formats.pieces import PieceBatch
 from backend.extraction.ports import CutFile, ReadableFile
 from backend.search.domain.chunks import Chunk
-from backend.search.domain.index_entries import ChunkBatch
 from shared.errors import InvalidRequest, UnsupportedValue
 from shared.ids import IdPrefix, new_id
 
@@ -89,24 +87,26 @@ class LibraryDocumentReader:
         self._killed = [one for one in (*self._killed, child) if not one.has_ended]
 
 
-async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[int | PieceBatch]:
-    count, batches = await asyncio.to_thread(cut_here, bytes(file.body), file.media_type, limits.content)
+async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[int | Sequence[SizedPiece]]:
+    count, batches = await asyncio.to_thread(cut_file, bytes(file.body), file.media_type, limits.content)
     yield count
-    for batch in batches:
-        yield batch
+    for pieces in batches:
+        yield pieces
 
 
-async def _open(file: ReadableFile, batches: AsyncGenerator[int | PieceBatch]) -> CutFile:
+async def _open(file: ReadableFile, batches: AsyncGenerator[int | Sequence[SizedPiece]]) -> CutFile:
     count = await anext(batches)
     if not isinstance(count, int):
         raise InvalidRequest("The document cannot be read; it must not be damaged.", param="body")
     return CutFile(count, _chunks(file.document_id, batches, count))
 
 
-async def _chunks(document_id: str, batches: AsyncGenerator[int | PieceBatch], count: int) -> AsyncIterator[ChunkBatch]:
+async def _chunks(
+    document_id: str, batches: AsyncGenerator[int | Sequence[SizedPiece]], count: int
+) -> AsyncIterator[Sequence[Chunk]]:
     ordinal = 0
-    async for batch in batches:
-        if isinstance(batch, int) or ordinal + len(batch.pieces) > count:
+    async for pieces in batches:
+        if isinstance(pieces, int) or ordinal + len(pieces) > count:
             raise InvalidRequest("The document cannot be read; it must not be damaged.", param="body")
         chunks = [
             Chunk(
@@ -117,7 +117,7 @@ async def _chunks(document_id: str, batches: AsyncGenerator[int | PieceBatch], c
                 text=text,
                 tokens=tokens,
             )
-            for place, (path, text, tokens) in enumerate(batch.pieces, ordinal)
+            for place, (path, text, tokens) in enumerate(pieces, ordinal)
         ]
         ordinal += len(chunks)
-        yield ChunkBatch(chunks, batch.segment)
+        yield chunks

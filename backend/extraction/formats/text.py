@@ -8,6 +8,9 @@ from shared.errors import InvalidRequest
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
+MALFORMED = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What libraries raise for malformed files; none means a defect of this code. Each format adds those of its library."""
+
 
 def read_plain_text(body: bytes) -> list[Block]:
     """Return the paragraphs between blank lines."""

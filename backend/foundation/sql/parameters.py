@@ -4,10 +4,10 @@ With a list as one parameter a statement is the same for every length, and is co
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
-from sqlalchemy import ARRAY, Column, ColumnElement, Text, bindparam, func, select
+from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, func, select
 
 from shared.errors import InvalidRequest
 
@@ -31,7 +31,7 @@ def json_text(value: object, options: int) -> str:
         raise InvalidRequest("A text or a number in the request cannot be written as JSON.") from error
 
 
-def is_among(column: Column[str] | Column[int], name: str, dialect: Dialect) -> ColumnElement[bool]:
+def is_among(column: ColumnElement[Any], name: str, dialect: Dialect) -> ColumnElement[bool]:
     """Select the rows whose column is one of the parameter's values."""
     if dialect == "postgresql":
         return column == func.any(bindparam(name, type_=ARRAY(column.type)))

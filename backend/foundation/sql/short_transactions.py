@@ -1,6 +1,7 @@
 """Long work in short transactions, so that other writers can write between two of them."""
 
 from collections.abc import Generator
+from datetime import timedelta
 from time import perf_counter
 from typing import Generic, TypeVar
 
@@ -15,6 +16,9 @@ DivisibleWork = Generator[None, Connection, Result]
 
 SLICE_SECONDS = 0.02
 """How long a transaction takes further steps of the work; SQLite has one writer, for which turns wait."""
+
+LEFT_BEHIND_AFTER = timedelta(minutes=5)
+"""Work that has not gone on for so long has been left by its process: hundreds of times the pause of a running one."""
 
 
 async def run_in_short_transactions(

@@ -13,9 +13,9 @@ from backend.knowledge.domain.kb_meta import (
 )
 from backend.knowledge.domain.knowledge import Binding, Document, MemberRole
 from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
-from backend.knowledge.ports.vectors import EmbeddingProgress
 from backend.knowledge.services.search_knowledge import MAX_RESULTS
 from backend.search.domain.chunks import Chunk, ChunkHit
+from backend.search.ports.vectors import EmbeddingProgress
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import GateCode
 

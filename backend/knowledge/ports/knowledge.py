@@ -6,10 +6,7 @@ from typing import Protocol
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
-from backend.knowledge.domain.shared_runs import WordSequence
-from backend.search.domain.chunks import Chunk, ChunkHit
-from backend.search.domain.filters import Filter
-from backend.search.domain.index_entries import ChunkBatch
+from backend.search.domain.chunks import Chunk
 
 
 class KnowledgeStore(Protocol):
@@ -71,16 +68,16 @@ class KnowledgeStore(Protocol):
         self,
         document: Document,
         body: bytes | bytearray,
-        batches: AsyncIterable[ChunkBatch],
+        batches: AsyncIterable[Sequence[Chunk]],
         claim: AttachmentClaim | None = None,
     ) -> tuple[Document, bool]:
-        """Store a document with its indexed chunks as they come; it replaces the document of the same name.
+        """Store a document with its chunks as they come; it replaces the document of the same name.
 
         Return the document as stored, and whether its name is new. A replaced document keeps its id, even if it was
         stored by somebody else at the same time. Readers see the whole document or none of it, and never two
-        documents of one name. The version of the base grows. `document.chunk_count` is the number of all chunks. What
-        was stored is deleted again where the batches end with an exception, or the call is cancelled. What replaces a
-        document keeps its attributes.
+        documents of one name. The version of the base grows. `document.chunk_count` is the number of all chunks; a
+        batch has at most `CHUNKS_AT_ONCE`. What was stored is deleted again where the batches end with an exception, or
+        the call is cancelled. What replaces a document keeps its attributes.
 
         With a claim, the document is that of an attached file: it replaces none, gets the first free name that
         `numbered_name` makes, and takes attributes and age from its place in the queue, which it leaves.
@@ -140,52 +137,6 @@ class KnowledgeStore(Protocol):
 
     async def token_counts(self, document_ids: Sequence[str]) -> Mapping[str, int]:
         """Return the estimated tokens of the text of each of these documents, as counted when it was read."""
-        ...
-
-
-class Retrieval(Protocol):
-    """Ranked search. Scores are between 0 and 1, and depend on nothing but the query and the named bases."""
-
-    async def search(
-        self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
-    ) -> tuple[ChunkHit, ...]:
-        """Return the best chunks, best first; equal scores are ordered by content, never by arrival.
-
-        With `filters` only chunks of documents whose attributes pass them; scores are the same. Any text is a query;
-        one without a word of a chunk finds nothing.
-        """
-        ...
-
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
-        """Return all chunks when they measure at most `token_limit` tokens, else None.
-
-        They are ordered by base id, document name, place in the document; their score is 1.0.
-        """
-        ...
-
-    async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[ChunkHit, ...]:
-        """Return the first `limit` chunks of each of these documents, in their order, and `most` at most.
-
-        Their score is 0.0.
-        """
-        ...
-
-
-class ProtectedKnowledge(Protocol):
-    """The look-up whether words come from a base; it reveals nothing else of what the base holds.
-
-    Every method raises Unavailable while the database is away. Retryable.
-    """
-
-    async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
-        """Tell whether a chunk of these bases, or the headings above it, holds a run of one of the sequences."""
-        ...
-
-    async def bases_of(self, document_ids: Sequence[str]) -> frozenset[str]:
-        """Return the bases of these documents, named by their ids or their files'; a deleted document has none.
-
-        File indexes are none of them: what a user uploads for their own use does not tell whose text it is.
-        """
         ...
 
 

@@ -56,9 +56,7 @@ class KnowledgeDocuments:
             NotFound: there is no such document, or `after` names no chunk of it.
         """
         require_read(await find_binding(self._store, caller, base_id))
-        document = await self._store.find_document(base_id, name)
-        if document is None:
-            raise NotFound("There is no such document.", param="document")
+        document = await self._named(base_id, name, "document")
         found = await self._store.chunks(document.id, after=after, limit=limit + 1)
         return ChunkPage(found[:limit], len(found) > limit)
 
@@ -69,9 +67,7 @@ class KnowledgeDocuments:
             NotFound: there is no such document.
         """
         require_read(await find_binding(self._store, caller, base_id))
-        document = await self._store.find_document(base_id, name)
-        if document is None:
-            raise NotFound("There is no such document.", param="name")
+        document = await self._named(base_id, name, "name")
         return document, await self._store.document_body(document.id)
 
     async def text(self, caller: Caller, base_id: str, named: str, *, offset: int, limit: int) -> TextPage:
@@ -97,7 +93,13 @@ class KnowledgeDocuments:
             NotFound: there is no such document.
         """
         require_write(await find_binding(self._store, caller, base_id))
-        document = await self._store.find_document(base_id, name)
-        if document is None or not await self._store.delete_document(base_id, name):
+        document = await self._named(base_id, name, "name")
+        if not await self._store.delete_document(base_id, name):
             raise NotFound("There is no such document.", param="name")
+        return document
+
+    async def _named(self, base_id: str, name: str, param: str) -> Document:
+        document = await self._store.find_document(base_id, name)
+        if document is None:
+            raise NotFound("There is no such document.", param=param)
         return document

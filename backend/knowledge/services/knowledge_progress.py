@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from backend.embeddings.domain import EmbeddingModel
 from backend.embeddings.ports import Embedder
 from backend.knowledge.domain.knowledge import Binding, Document
-from backend.knowledge.ports.vectors import ChunkVectors, EmbeddingProgress
-from backend.knowledge.services.embedding_pace import EmbeddingPace
+from backend.search.ports.vectors import ChunkVectors, EmbeddingProgress
+from backend.search.services.embedding_worker import EmbeddingPace
 from shared.errors import Unavailable
 from shared.models.execution import AccessMode
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from backend.knowledge.domain.description_rules import queries_of, why_left_out
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
 from backend.knowledge.domain.safe_description import LeftOut, described_texts, places_of, without_texts
-from backend.knowledge.domain.shared_runs import DESCRIPTION_RUNS, sequences_of
-from backend.knowledge.ports.knowledge import DescriptionObserver, ProtectedKnowledge, Retrieval
+from backend.knowledge.ports.knowledge import DescriptionObserver
 from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.shared_runs import DESCRIPTION_RUNS, sequences_of
+from backend.search.ports.index import ChunkSearch, WordRuns
 from shared.models.execution import AccessMode
 
 MAX_KEPT_VERDICTS = 4_096
@@ -37,9 +38,9 @@ class SafeDescriptions:
     The verdict depends on nothing but the description and the base's version, so it is cached by both.
     """
 
-    def __init__(self, protected: ProtectedKnowledge, retrieval: Retrieval, observer: DescriptionObserver) -> None:
-        self._protected = protected
-        self._retrieval = retrieval
+    def __init__(self, words: WordRuns, search: ChunkSearch, observer: DescriptionObserver) -> None:
+        self._words = words
+        self._search = search
         self._observer = observer
         self._verdicts: dict[_Described, _Verdict] = {}
 
@@ -78,9 +79,9 @@ class SafeDescriptions:
         return verdict
 
     async def _case(self, base_id: str, text: str, queries: Sequence[str]) -> _Case:
-        found = [await self._retrieval.search([base_id], query, MAX_COMPARED_CHUNKS) for query in queries]
+        found = [await self._search.search([base_id], query, MAX_COMPARED_CHUNKS) for query in queries]
         sequences = sequences_of(text, DESCRIPTION_RUNS)
-        shares_run = bool(sequences) and await self._protected.holds_run([base_id], sequences)
+        shares_run = bool(sequences) and await self._words.holds_run([base_id], sequences)
         return _Case(text, _best_of_each(found), shares_run)
 
     def _keep(self, described: _Described, verdict: _Verdict) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
 from backend.knowledge.domain.knowledge import Binding
-from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import find_binding
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
+from backend.search.ports.index import Retrieval
 
 MAX_RESULTS = 50
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from backend.extraction.ports import DocumentReader
-from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.ingest_document import IngestDocument
 from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
 from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
@@ -11,6 +11,7 @@ from backend.knowledge.services.knowledge_members import KnowledgeMembers
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.services.search_knowledge import SearchKnowledge
+from backend.search.ports.index import Retrieval
 from shared.clock import Clock
 
 

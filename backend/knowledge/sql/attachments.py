@@ -36,8 +36,9 @@ from backend.knowledge.domain.attachments import (
     FileError,
     TakenAttachment,
 )
-from backend.knowledge.sql import attachment_queue, rows, tables
+from backend.knowledge.sql import attachment_queue, tables
 from backend.knowledge.sql.editions import hold_base
+from backend.search.domain.chunks import attributes_in
 from backend.search.domain.filters import Attributes
 from shared.clock import Clock
 from shared.errors import NotFound
@@ -304,7 +305,7 @@ def _to_attached(base_id: str, row: Mapping[Any, Any]) -> AttachedFile:
         {
             **{name: row[name] for name in names},
             "knowledge_base_id": base_id,
-            "attributes": rows.to_mapping(row["attributes"]),
+            "attributes": attributes_in(row["attributes"]),
             "error": error,
         }
     )

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, delete, select
 
 from backend.foundation.sql.short_transactions import DivisibleWork
-from backend.knowledge.sql import legacy_index, tables
-from backend.knowledge.sql.editions import clear_chunks
-from backend.knowledge.sql.search_index import Range
-from backend.knowledge.sql.segment_rows import drop_pages
+from backend.knowledge.sql import tables
+from backend.knowledge.sql.editions import SearchIndexInDatabase, clear_chunks
+from backend.search.domain.chunks import Range
 
 _base, _member, _document = tables.knowledge_base, tables.knowledge_member, tables.document
-_chunk, _segment = tables.chunk, tables.index_segment
+_chunk = tables.chunk
 
 
 def find_ownerless(connection: Connection) -> Sequence[str]:
@@ -20,7 +19,7 @@ def find_ownerless(connection: Connection) -> Sequence[str]:
     return connection.execute(select(_base.c.id).where(~has_member)).scalars().all()
 
 
-def clear_base(base_id: str) -> DivisibleWork[None]:
+def clear_base(base_id: str, index: SearchIndexInDatabase) -> DivisibleWork[None]:
     """Delete documents, chunks and index of a base, then the base."""
     while True:
         connection = yield
@@ -28,15 +27,11 @@ def clear_base(base_id: str) -> DivisibleWork[None]:
         if not connection.execute(delete(_document).where(is_first)).rowcount:
             break
     while (numbers := _ends(connection, base_id)) is not None:
+        yield from index.remove(base_id, numbers)
         yield from clear_chunks(base_id, numbers)
         connection = yield
-    of_base = _segment.c.knowledge_base_id == base_id
-    for segment_id in connection.execute(select(_segment.c.id).where(of_base)).scalars().all():
-        yield from drop_pages(segment_id)
-        connection = yield
-        connection.execute(delete(_segment).where(_segment.c.id == segment_id))
+    yield from index.drop(base_id)
     connection = yield
-    legacy_index.drop_base(connection, base_id)
     connection.execute(delete(_base).where(_base.c.id == base_id))
 
 

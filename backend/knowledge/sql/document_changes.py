@@ -10,7 +10,12 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, insert, select, update
 
 from backend.foundation.sql.database import Database, compute_off_event_loop
-from backend.foundation.sql.short_transactions import DivisibleWork, Result, run_in_short_transactions
+from backend.foundation.sql.short_transactions import (
+    LEFT_BEHIND_AFTER,
+    DivisibleWork,
+    Result,
+    run_in_short_transactions,
+)
 from backend.knowledge.domain.attachments import AttachmentClaim
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
@@ -19,25 +24,23 @@ from backend.knowledge.sql.editions import (
     Edition,
     EditionWriter,
     Overtaken,
+    SearchIndexInDatabase,
     find_unseen,
     hold_base,
     numbers_of,
 )
-from backend.knowledge.sql.search_index import Range
-from backend.knowledge.sql.segment_rows import SegmentRows
-from backend.search.domain.index_entries import ChunkBatch, index_entries
+from backend.search.domain.chunks import Chunk, Range, chunk_in
+from backend.search.domain.tokenizing import tokenize
 from shared.clock import Clock
 from shared.errors import BallastError, NotFound, Unavailable
 from shared.ids import IdPrefix, new_id
-
-LEFT_BEHIND_AFTER = timedelta(minutes=5)
-"""Hundreds of times the pause between two transactions of a running process."""
 
 _base = tables.knowledge_base
 _document = tables.document
 _chunk = tables.chunk
 
 
+Batch = Sequence[Chunk]
 _TOOK_TOO_LONG = "The document took too long to store."
 
 
@@ -50,31 +53,36 @@ class _StoredDocument(NamedTuple):
     token_count: int
 
 
-class _NewDocument(NamedTuple):
-    """A document whose chunks are stored and not yet seen."""
+class _Content(NamedTuple):
+    """What is to be stored: a document, its bytes, and the claim on the attached file that it is read from."""
 
     document: Document
     body: bytes | bytearray
+    claim: AttachmentClaim | None
+
+
+class _StoredChunks(NamedTuple):
+    """The chunks of a document, stored and not yet seen."""
+
     edition: Edition
     token_count: int
-    claim: AttachmentClaim | None
 
 
 class DocumentChanges:
     """Changes documents. A change that fails, or whose process ends, has no effect; `sweep` deletes its remains."""
 
-    def __init__(self, database: Database, clock: Clock, slice_seconds: float) -> None:
+    def __init__(self, database: Database, clock: Clock, index: SearchIndexInDatabase, slice_seconds: float) -> None:
         self._database = database
         self._clock = clock
         self._slice_seconds = slice_seconds
-        self._segments = SegmentRows(clock)
-        self._editions = EditionWriter(self._segments, clock)
+        self._index = index
+        self._editions = EditionWriter(index, clock)
 
     async def put(
         self,
         document: Document,
         body: bytes | bytearray,
-        batches: AsyncIterable[ChunkBatch],
+        batches: AsyncIterable[Batch],
         claim: AttachmentClaim | None,
     ) -> tuple[Document, bool]:
         """Store a document; it replaces the document of the same name, or, with a claim, takes a name of its own."""
@@ -84,22 +92,23 @@ class DocumentChanges:
         if first is not None and second is None:
             stored = await self._put_at_once(content, first)
         else:
-            read = tuple(batch for batch in (first, second) if batch is not None)
+            read = tuple(chunks for chunks in (first, second) if chunks is not None)
             stored = await self._put_in_parts(content, _chained(read, iterator))
         await self._sweep(document.knowledge_base_id, LEFT_BEHIND_AFTER)
         return stored
 
-    async def _put_at_once(self, content: "_Content", batch: ChunkBatch) -> tuple[Document, bool]:
+    async def _put_at_once(self, content: _Content, chunks: Batch) -> tuple[Document, bool]:
         """Store a short document, in one transaction unless that takes long."""
-        document, tokens = content.document, batch.segment.token_count
-        edition_id = new_id(IdPrefix.EDITION)
+        document, edition_id = content.document, new_id(IdPrefix.EDITION)
+        new = await self._index.prepare(chunks)
 
-        def work(former: _StoredDocument | None) -> DivisibleWork[Edition | Document]:
+        def work(former: _StoredDocument | None) -> DivisibleWork[_StoredChunks | Document]:
             connection = yield
             edition = self._editions.reserve(connection, document.knowledge_base_id, edition_id, document.chunk_count)
             connection = yield
-            self._editions.fill(connection, edition, 0, batch)
-            return (yield from self._exchange(content.new(edition, tokens), former)) or edition
+            self._editions.fill(connection, edition, 0, new)
+            written = _StoredChunks(edition, new.token_count)
+            return (yield from self._exchange(content, written, former)) or written
 
         former = await self._former(content)
         try:
@@ -108,30 +117,28 @@ class DocumentChanges:
             raise Unavailable(_TOOK_TOO_LONG, retry_after_seconds=1) from None
         if isinstance(stored, Document):
             return stored, former is None
-        return await self._show(content.new(stored, tokens))
+        return await self._show(content, stored)
 
-    async def _put_in_parts(self, content: "_Content", batches: AsyncIterable[ChunkBatch]) -> tuple[Document, bool]:
+    async def _put_in_parts(self, content: _Content, batches: AsyncIterable[Batch]) -> tuple[Document, bool]:
         """Store a document a batch at a time; where that fails, what was stored is deleted."""
         document = content.document
         base_id, edition_id = document.knowledge_base_id, new_id(IdPrefix.EDITION)
         edition = await self._database.write(
             lambda connection: self._editions.reserve(connection, base_id, edition_id, document.chunk_count)
         )
-        written: list[int] = []
         try:
-            token_count = await self._fill(edition, batches, written)
-            return await self._show(content.new(edition, token_count))
+            return await self._show(content, await self._fill(edition, batches))
         except (BallastError, Overtaken, asyncio.CancelledError) as error:
-            await self._discard(edition, written)
+            await self._discard(edition)
             if isinstance(error, Overtaken):
                 raise Unavailable(_TOOK_TOO_LONG, retry_after_seconds=1) from None
             raise
 
-    async def _show(self, new: _NewDocument) -> tuple[Document, bool]:
+    async def _show(self, content: _Content, new: _StoredChunks) -> tuple[Document, bool]:
         """Let the document name its new edition, however often others change it meanwhile."""
         while True:
-            former = await self._former(_Content(new.document, new.body, new.claim))
-            if (stored := await self._run(self._exchange(new, former))) is not None:
+            former = await self._former(content)
+            if (stored := await self._run(self._exchange(content, new, former))) is not None:
                 return stored, former is None
 
     async def delete(self, base_id: str, name: str) -> bool:
@@ -148,23 +155,24 @@ class DocumentChanges:
     async def _run(self, steps: DivisibleWork[Result]) -> Result:
         return await run_in_short_transactions(self._database, steps, self._slice_seconds)
 
-    async def _fill(self, edition: Edition, batches: AsyncIterable[ChunkBatch], written: list[int]) -> int:
-        """Store the chunks, noting in `written` the ids of their segments; return the number of index tokens."""
+    async def _fill(self, edition: Edition, batches: AsyncIterable[Batch]) -> _StoredChunks:
+        """Store the chunks."""
         offset = token_count = 0
-        async for batch in batches:
+        async for chunks in batches:
+            new = await self._index.prepare(chunks)
+            await self._database.write(partial(self._editions.fill, edition=edition, written=offset, new=new))
+            offset += len(chunks)
+            token_count += new.token_count
+        return _StoredChunks(edition, token_count)
 
-            def work(connection: Connection, batch: ChunkBatch = batch, offset: int = offset) -> int:
-                return self._editions.fill(connection, edition, offset, batch)
-
-            written.append(await self._database.write(work))
-            offset += len(batch.chunks)
-            token_count += batch.segment.token_count
-        return token_count
-
-    def _exchange(self, new: _NewDocument, former: _StoredDocument | None) -> DivisibleWork[Document | None]:
+    def _exchange(
+        self, content: _Content, new: _StoredChunks, former: _StoredDocument | None
+    ) -> DivisibleWork[Document | None]:
         """Replace the document of the same name and delete its edition; None when it has changed meanwhile."""
         connection = yield
-        document = new.document if new.claim is None else completed(connection, new.document, new.claim)
+        document = content.document
+        if content.claim is not None:
+            document = completed(connection, document, content.claim)
         if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return None
         self._editions.show(connection, new.edition.id)
@@ -172,7 +180,7 @@ class DocumentChanges:
             "edition_id": new.edition.id,
             "indexed_edition_id": new.edition.id,
             "index_token_count": new.token_count,
-            "body": new.body,
+            "body": content.body,
         }
         if former is None:
             connection.execute(insert(_document), {**rows.document_parameters(document), **columns})
@@ -181,7 +189,8 @@ class DocumentChanges:
             document = document.model_copy(update=kept)
             is_it = _document.c.id == document.id
             connection.execute(update(_document).where(is_it).values({**rows.document_parameters(document), **columns}))
-        _count_change(connection, new, former)
+        left = (former.document.chunk_count, former.token_count) if former is not None else (0, 0)
+        _count_change(connection, document.knowledge_base_id, document.chunk_count - left[0], new.token_count - left[1])
         if former is not None:
             yield from self._delete_edition(connection, former)
         return document
@@ -192,7 +201,7 @@ class DocumentChanges:
         if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return False
         connection.execute(delete(_document).where(_document.c.id == document.id))
-        _count_change(connection, None, former)
+        _count_change(connection, document.knowledge_base_id, -document.chunk_count, -former.token_count)
         yield from self._delete_edition(connection, former)
         return True
 
@@ -206,12 +215,10 @@ class DocumentChanges:
         with suppress(Overtaken, NotFound):
             yield from self._editions.clear(edition)
 
-    async def _discard(self, edition: Edition, written: list[int]) -> None:
+    async def _discard(self, edition: Edition) -> None:
         """Delete what was stored of a document that is not to be, as far as the database is there."""
-        with suppress(Unavailable):
-            with suppress(Overtaken, NotFound):
-                await self._clear_left_behind(edition)
-            await self._run(self._segments.drop(written))
+        with suppress(Unavailable, Overtaken, NotFound):
+            await self._clear_left_behind(edition)
 
     async def _sweep(self, base_id: str | None, after: timedelta) -> None:
         since = self._clock.now() - after
@@ -223,7 +230,7 @@ class DocumentChanges:
         edition = await self._database.write(lambda connection: self._editions.take_over(connection, found))
         await self._run(self._clear(edition))
 
-    async def _former(self, content: "_Content") -> _StoredDocument | None:
+    async def _former(self, content: _Content) -> _StoredDocument | None:
         """Return the document to replace; the document of an attached file replaces none."""
         if content.claim is not None:
             return None
@@ -244,22 +251,11 @@ class DocumentChanges:
         return await self._database.read(work)
 
 
-class _Content(NamedTuple):
-    """What is to be stored: a document, its bytes, and the claim on the attached file that it is read from."""
-
-    document: Document
-    body: bytes | bytearray
-    claim: AttachmentClaim | None
-
-    def new(self, edition: Edition, token_count: int) -> _NewDocument:
-        return _NewDocument(self.document, self.body, edition, token_count, self.claim)
-
-
-async def _chained(read: Sequence[ChunkBatch], rest: AsyncIterator[ChunkBatch]) -> AsyncIterator[ChunkBatch]:
-    for batch in read:
-        yield batch
-    async for batch in rest:
-        yield batch
+async def _chained(read: Sequence[Batch], rest: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
+    for chunks in read:
+        yield chunks
+    async for chunks in rest:
+        yield chunks
 
 
 def _find_row(connection: Connection, base_id: str, name: str) -> rows.Row | None:
@@ -270,10 +266,10 @@ def _find_row(connection: Connection, base_id: str, name: str) -> rows.Row | Non
 
 def _count_tokens(connection: Connection, edition_id: str) -> int:
     """Count the index tokens of an edition that the release before wrote."""
-    query = select(*rows.STORED_CHUNK_COLUMNS).where(_chunk.c.edition_id == edition_id)
+    query = select(*rows.CHUNK_COLUMNS).where(_chunk.c.edition_id == edition_id)
     found = connection.execute(query).mappings().all()
-    entries = partial(index_entries, (rows.to_chunk(row, "") for row in found))
-    return sum(len(entry.tokens) for entry in compute_off_event_loop(connection, entries))
+    count = partial(sum, (len(tokenize(chunk_in(row, "").searched_text)) for row in found))
+    return compute_off_event_loop(connection, count)
 
 
 def _is_as_found(connection: Connection, base_id: str, name: str, former: _StoredDocument | None) -> bool:
@@ -283,15 +279,7 @@ def _is_as_found(connection: Connection, base_id: str, name: str, former: _Store
     return connection.execute(query).scalar() == (former.edition_id if former is not None else None)
 
 
-def _count_change(connection: Connection, added: _NewDocument | None, removed: _StoredDocument | None) -> None:
-    grown_chunks = grown_tokens = 0
-    base_id = ""
-    if removed is not None:
-        first, end = removed.numbers
-        base_id, grown_chunks, grown_tokens = removed.document.knowledge_base_id, first - end, -removed.token_count
-    if added is not None:
-        base_id = added.document.knowledge_base_id
-        grown_chunks, grown_tokens = grown_chunks + added.document.chunk_count, grown_tokens + added.token_count
+def _count_change(connection: Connection, base_id: str, grown_chunks: int, grown_tokens: int) -> None:
     connection.execute(
         update(_base)
         .where(_base.c.id == base_id)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, collate, delete, func, select
+from sqlalchemy import Connection, collate, delete, func, select
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
@@ -10,9 +10,9 @@ from backend.knowledge.domain.attachments import AttachmentClaim
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.document_changes import DocumentChanges
-from backend.knowledge.sql.index_maintenance import IndexMaintenance
-from backend.search.domain.chunks import Chunk
-from backend.search.domain.index_entries import ChunkBatch
+from backend.knowledge.sql.editions import SearchIndexInDatabase
+from backend.knowledge.sql.maintenance import Maintenance
+from backend.search.domain.chunks import Chunk, chunk_in
 from shared.clock import Clock
 from shared.errors import NotFound
 
@@ -39,23 +39,25 @@ class SqlDocumentStore:
         self,
         database: Database,
         clock: Clock,
+        index: SearchIndexInDatabase,
         slice_seconds: float = SLICE_SECONDS,
         base_deletion_hooks: Sequence[BaseDeletionHook] = (),
         on_change: Callable[[str], None] | None = None,
     ) -> None:
         self._database = database
         self._slice_seconds = slice_seconds
-        self._changes = DocumentChanges(database, clock, slice_seconds)
-        self._maintenance = IndexMaintenance(database, clock, slice_seconds)
+        self._changes = DocumentChanges(database, clock, index, slice_seconds)
+        self._index = index
+        self.maintenance = Maintenance(database, self._changes, index, slice_seconds)
         self._base_deletion_hooks = base_deletion_hooks
-        self._on_change = on_change
+        self._note_change = on_change or index.note_change
         self._name = _BY_NAME[database.dialect]
 
     async def put_document(
         self,
         document: Document,
         body: bytes | bytearray,
-        batches: AsyncIterable[ChunkBatch],
+        batches: AsyncIterable[Sequence[Chunk]],
         claim: AttachmentClaim | None = None,
     ) -> tuple[Document, bool]:
         """Store a document with its indexed chunks; without a claim it replaces the document of the same name."""
@@ -85,7 +87,9 @@ class SqlDocumentStore:
 
     async def find_document(self, base_id: str, name: str) -> Document | None:
         """Return a document by its name, or None."""
-        return await self._find((_document.c.knowledge_base_id == base_id) & (_document.c.name == name))
+        query = _DOCUMENTS.where(_document.c.knowledge_base_id == base_id, _document.c.name == name)
+        row = await self._database.read(lambda connection: connection.execute(query).mappings().first())
+        return rows.to_document(row) if row is not None else None
 
     async def document_body(self, document_id: str) -> bytes:
         """Return the stored bytes."""
@@ -127,7 +131,7 @@ class SqlDocumentStore:
             page = query
             if after is not None:
                 page = query.where(_chunk.c.ordinal > _ordinal_in_document(connection, document_id, after))
-            return tuple(rows.to_chunk(row, document_id) for row in connection.execute(page).mappings())
+            return tuple(chunk_in(row, document_id) for row in connection.execute(page).mappings())
 
         # Large documents have thousands of chunks: on SQLite their rows are converted in the thread that reads them.
         return await self._database.read(work)
@@ -138,16 +142,6 @@ class SqlDocumentStore:
         query = query.where(_document.c.id.in_(document_ids)).group_by(_document.c.id)
         found = await self._database.read(lambda connection: connection.execute(query).all())
         return {document_id: int(tokens) for document_id, tokens in found}
-
-    def _note_change(self, base_id: str) -> None:
-        self._maintenance.note_change(base_id)
-        if self._on_change is not None:
-            self._on_change(base_id)
-
-    async def _find(self, condition: ColumnElement[bool]) -> Document | None:
-        query = _DOCUMENTS.where(condition)
-        row = await self._database.read(lambda connection: connection.execute(query).mappings().first())
-        return rows.to_document(row) if row is not None else None
 
 
 def _name_in_base(connection: Connection, base_id: str, document_id: str) -> str:

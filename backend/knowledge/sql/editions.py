@@ -13,10 +13,10 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from backend.foundation.sql.short_transactions import DivisibleWork
 from backend.foundation.sql.statements import Statement
-from backend.knowledge.sql import legacy_index, rows, tables
-from backend.knowledge.sql.search_index import Range
-from backend.knowledge.sql.segment_rows import SegmentRows
-from backend.search.domain.index_entries import ChunkBatch
+from backend.knowledge.sql import rows, tables
+from backend.search.domain.chunks import CHUNKS_AT_ONCE, Range
+from backend.search.ports.index import PreparedChunks, SearchIndex
+from backend.search.services.use_cases import SearchServices
 from shared.clock import Clock
 from shared.errors import NotFound
 
@@ -32,7 +32,6 @@ _TOUCH = Statement(
         _unseen.c.is_leaving == bindparam("where_is_leaving"),
     )
 )
-_CHUNKS_PER_STEP = 256
 
 NO_WORD = ""
 """What the release before reads in `counted_to`: its own index counts none of the words of this edition."""
@@ -51,11 +50,18 @@ class Edition(NamedTuple):
     is_leaving: bool
 
 
+SearchIndexInDatabase = SearchIndex[Connection]
+"""An index that changes within the transactions in which documents do."""
+
+SearchInDatabase = SearchServices[Connection]
+NewChunks = PreparedChunks[Connection]
+
+
 class EditionWriter:
     """Writes and deletes editions, each in several transactions."""
 
-    def __init__(self, segments: SegmentRows, clock: Clock) -> None:
-        self._segments = segments
+    def __init__(self, index: SearchIndexInDatabase, clock: Clock) -> None:
+        self._index = index
         self._clock = clock
 
     def reserve(self, connection: Connection, base_id: str, edition_id: str, chunk_count: int) -> Edition:
@@ -79,18 +85,18 @@ class EditionWriter:
         connection.execute(insert(_unseen), row)
         return edition
 
-    def fill(self, connection: Connection, edition: Edition, written: int, batch: ChunkBatch) -> int:
-        """Write chunks with their segment, behind as many that are `written`; return the segment's id."""
+    def fill(self, connection: Connection, edition: Edition, written: int, new: NewChunks) -> None:
+        """Write chunks and put them into the index, behind as many that are `written`."""
         self._touch(connection, edition)
         first = edition.numbers.first_number + written
         _ADD_CHUNK.change(
             connection,
             *(
                 rows.chunk_parameters(edition.id, edition.base_id, chunk, number)
-                for number, chunk in enumerate(batch.chunks, first)
+                for number, chunk in enumerate(new.chunks, first)
             ),
         )
-        return self._segments.add(connection, edition.base_id, first, batch.segment, is_visible=True)
+        new.put(connection, edition.base_id, first)
 
     def show(self, connection: Connection, edition_id: str) -> None:
         """Remove an edition from the editions that no reader sees.
@@ -106,9 +112,8 @@ class EditionWriter:
         """Remove a leaving edition from the index and delete it."""
         connection = yield
         self._touch(connection, edition)
-        hidden = self._segments.remove(connection, edition.base_id, edition.numbers)
+        yield from self._index.remove(edition.base_id, edition.numbers)
         yield from clear_chunks(edition.base_id, edition.numbers)
-        yield from self._segments.drop(hidden)
         connection = yield
         self._touch(connection, edition)
         connection.execute(delete(_unseen).where(_unseen.c.edition_id == edition.id))
@@ -133,12 +138,10 @@ class EditionWriter:
 
 
 def clear_chunks(base_id: str, numbers: Range) -> DivisibleWork[None]:
-    """Delete chunks and what the index of the release before holds of them."""
-    for first in range(numbers.first_number, numbers.end_number, _CHUNKS_PER_STEP):
+    """Delete chunks that the index does not hold any more."""
+    for first in range(numbers.first_number, numbers.end_number, CHUNKS_AT_ONCE):
         connection = yield
-        some = Range(first, min(first + _CHUNKS_PER_STEP, numbers.end_number))
-        legacy_index.remove(connection, base_id, some)
-        are_these = _chunk.c.number.between(some.first_number, some.end_number - 1)
+        are_these = _chunk.c.number.between(first, min(first + CHUNKS_AT_ONCE, numbers.end_number) - 1)
         connection.execute(delete(_chunk).where(_chunk.c.knowledge_base_id == base_id, are_these))
 
 

@@ -11,12 +11,11 @@ from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.foundation.sql.statements import Statement
 from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.knowledge.sql import legacy_index, rows, tables
+from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.attachment_queue import queue_new
 from backend.knowledge.sql.base_deletion import clear_base
 from backend.knowledge.sql.documents import SqlDocumentStore
 from backend.knowledge.sql.editions import hold_base
-from backend.knowledge.sql.index_maintenance import IndexMaintenance
 from shared.errors import Conflict
 
 _base = tables.knowledge_base
@@ -59,7 +58,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
             take_key(connection, claim)
             connection.execute(insert(_base), {**rows.base_parameters(base), **_empty(base)})
             _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
-            legacy_index.open_base(connection, base.id)
+            self._index.open(connection, base.id)
             queue_new(connection, attached)
 
         await self._database.write(work)
@@ -70,7 +69,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
         def work(connection: Connection) -> None:
             if _INSERT_MISSING.change(connection, {**rows.base_parameters(base), **_empty(base)}):
                 _insert_member(connection, base.id, owner_id, MemberRole.OWNER)
-                legacy_index.open_base(connection, base.id)
+                self._index.open(connection, base.id)
 
         await self._database.write(work)
 
@@ -113,13 +112,8 @@ class SqlKnowledgeStore(SqlDocumentStore):
             return bool(connection.execute(emptied).rowcount)
 
         if await self._database.write(work):
-            await run_in_short_transactions(self._database, clear_base(base_id), self._slice_seconds)
+            await run_in_short_transactions(self._database, clear_base(base_id, self._index), self._slice_seconds)
         self._note_change(base_id)
-
-    @property
-    def maintenance(self) -> IndexMaintenance:
-        """What keeps the search index in order, beside the requests."""
-        return self._maintenance
 
     async def members(self, base_id: str) -> Mapping[str, MemberRole]:
         """Return user ids and their roles."""

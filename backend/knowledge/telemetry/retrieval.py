@@ -1,13 +1,13 @@
 """Metrics and log lines of knowledge: time and size of searches, and descriptions that are withheld."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from prometheus_client import Histogram
 
-from backend.knowledge.ports.knowledge import Retrieval
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
+from backend.search.ports.index import ChunkSearch, Retrieval
 from shared.telemetry import LogEvent
 from shared.tracing import span_of
 
@@ -21,32 +21,36 @@ RETRIEVAL_SECONDS = Histogram(
 
 
 class TimedRetrieval:
-    """A `Retrieval` that measures another one; neither query nor text reaches a line."""
+    """A `Retrieval` over `ranking` and `chunks` that measures, and tells `note_use` the bases; it logs no query."""
 
-    def __init__(self, retrieval: Retrieval) -> None:
-        self._retrieval = retrieval
+    def __init__(self, ranking: ChunkSearch, chunks: Retrieval, note_use: Callable[[Sequence[str]], None]) -> None:
+        self._ranking = ranking
+        self._chunks = chunks
+        self._note_use = note_use
 
     async def search(
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
     ) -> tuple[ChunkHit, ...]:
         """Search and measure."""
+        self._note_use(base_ids)
         with RETRIEVAL_SECONDS.time(), span_of("search", {"ballast.knowledge_bases": len(base_ids)}) as span:
-            hits = await self._retrieval.search(base_ids, query, limit, filters)
+            hits = await self._ranking.search(base_ids, query, limit, filters)
             span.set({"ballast.hits": len(hits)})
         log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=False, hits=len(hits))
         return hits
 
     async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Read whole and measure."""
+        self._note_use(base_ids)
         with RETRIEVAL_SECONDS.time(), span_of("read_whole", {"ballast.knowledge_bases": len(base_ids)}):
-            hits = await self._retrieval.everything(base_ids, token_limit)
+            hits = await self._chunks.everything(base_ids, token_limit)
         if hits is not None:
             log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=True, hits=len(hits))
         return hits
 
     async def beginnings(self, document_ids: Sequence[str], limit: int, most: int) -> tuple[ChunkHit, ...]:
-        """Read without measuring: it is no search."""
-        return await self._retrieval.beginnings(document_ids, limit, most)
+        """Read without measuring: it is no search, and no use."""
+        return await self._chunks.beginnings(document_ids, limit, most)
 
 
 class LoggingDescriptionObserver:

@@ -8,7 +8,9 @@ the text arrives.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from backend.knowledge.domain.shared_runs import (
+from backend.restricted.domain.canaries import possible_beginning
+from backend.restricted.domain.figure_marks import FigureMarks, OwnFigures
+from backend.search.domain.shared_runs import (
     MODEL_TEXT_RUNS,
     Segment,
     Word,
@@ -19,8 +21,6 @@ from backend.knowledge.domain.shared_runs import (
     segments_of,
     words_of,
 )
-from backend.restricted.domain.canaries import possible_beginning
-from backend.restricted.domain.figure_marks import FigureMarks, OwnFigures
 from shared.plain_text.normal_form import is_cjk
 from shared.plain_text.runs import RunIndex
 

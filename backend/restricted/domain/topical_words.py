@@ -4,7 +4,6 @@ import re
 from collections.abc import Collection, Iterable
 
 from backend.search.domain.chunks import ChunkHit
-from backend.search.domain.index_entries import index_entry
 from backend.search.domain.tokenizing import tokenize
 
 _STEM_LETTERS = 4
@@ -51,7 +50,7 @@ def found_words(wanted: Collection[str], hits: Iterable[ChunkHit]) -> frozenset[
     for hit in hits:
         if not missing:
             break
-        stems = {_stem(token) for token in index_entry(hit.chunk).tokens}
+        stems = {_stem(token) for token in tokenize(hit.chunk.searched_text)}
         missing = {word for word in missing if _stem(word) not in stems}
     return frozenset(wanted) - missing
 

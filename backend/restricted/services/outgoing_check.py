@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from backend.knowledge.ports.knowledge import ProtectedKnowledge
+from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.restricted.domain.canaries import canaries_in
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.domain.outgoing_text import PendingCheck, Span
 from backend.restricted.ports.restricted import AnswerCuts
+from backend.search.ports.index import WordRuns
 from shared.clock import Clock
 
 
@@ -21,8 +23,9 @@ class CutPlace(NamedTuple):
 class OutgoingCheck:
     """Carries out pending checks; `secret` is the key of the canaries."""
 
-    def __init__(self, protected: ProtectedKnowledge, cuts: AnswerCuts, clock: Clock, secret: str) -> None:
-        self._protected = protected
+    def __init__(self, store: KnowledgeStore, words: WordRuns, cuts: AnswerCuts, clock: Clock, secret: str) -> None:
+        self._store = store
+        self._words = words
         self._cuts = cuts
         self._clock = clock
         self._secret = secret
@@ -48,8 +51,12 @@ class OutgoingCheck:
         await self._cuts.count_cut(user_id, base_ids, self._clock.now())
 
     async def is_in(self, document_id: str, base_ids: Sequence[str]) -> bool:
-        """Return whether a document is in one of these bases, and in no other."""
-        bases = await self._protected.bases_of([document_id])
+        """Return whether a document, named by its id or its file's, is in one of these bases, and in no other.
+
+        File indexes do not count: what a user uploads for their own use does not tell whose text it is.
+        """
+        found = {document.knowledge_base_id for document in await self._store.documents_from([document_id])}
+        bases = {base_id for base_id in found if not base_id.startswith(FILE_INDEX_ID_START)}
         return bool(bases) and bases.issubset(base_ids)
 
     def _canary(self, pending: PendingCheck) -> Span | None:
@@ -66,13 +73,13 @@ class OutgoingCheck:
 
     async def _run(self, pending: PendingCheck, base_ids: Sequence[str]) -> Span | None:
         """Return the place of the run that a base holds and that ends first; most texts take a single look-up."""
-        if not pending.sequences or not await self._protected.holds_run(base_ids, pending.sequences):
+        if not pending.sequences or not await self._words.holds_run(base_ids, pending.sequences):
             return None
         low, high = 0, len(pending.runs) - 1
         while low < high:
             middle = (low + high) // 2
             some = [one.sequence for one in pending.runs[low : middle + 1]]
-            low, high = (low, middle) if await self._protected.holds_run(base_ids, some) else (middle + 1, high)
+            low, high = (low, middle) if await self._words.holds_run(base_ids, some) else (middle + 1, high)
         return pending.runs[low].span
 
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.domain.tickets import Ticket
-from backend.knowledge.ports.knowledge import Retrieval
 from backend.restricted.domain.canaries import document_canary
 from backend.restricted.domain.evidence import evidence_of
 from backend.restricted.domain.released_results import result_key
@@ -17,6 +16,7 @@ from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticket_access import TicketAccess, searched_bases
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.fusion import FUSION_DEPTH
+from backend.search.ports.index import Retrieval
 from shared.errors import PermissionDenied
 from shared.ids import IdPrefix, new_id
 from shared.models.knowledge_api import MAX_SEALED_CHUNKS

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from backend.knowledge.domain.access import require_read, strictest_mode
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.domain.tickets import Ticket
-from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.document_text import TextPage, text_page
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.services.ticket_access import TicketAccess
 from backend.search.domain.chunks import ChunkHit
+from backend.search.ports.index import Retrieval
 from shared.errors import NotFound
 from shared.models.execution import AccessMode
 

@@ -1,7 +1,9 @@
 """Pieces of documents as searches find them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
+import orjson
 from pydantic import Field
 
 from backend.search.domain.filters import Attributes
@@ -11,6 +13,21 @@ from shared.models.values import Value
 def searched_text(heading_path: Iterable[str], text: str) -> str:
     """Return what a chunk is found by, in words and in meaning: the headings above it, a line each, and its text."""
     return "\n".join((*heading_path, text))
+
+
+CHUNKS_AT_ONCE = 256
+"""Few enough that to index them takes some ten milliseconds, and to store them is a short transaction."""
+
+
+class Range(NamedTuple):
+    """Numbers of chunks of a base, from the first to before the end.
+
+    Each chunk of a base has a number, in the order of storing; none is used twice, and those of a document follow one
+    another.
+    """
+
+    first_number: int
+    end_number: int
 
 
 class Chunk(Value):
@@ -58,3 +75,20 @@ class ChunkHit(Value):
     def title(self) -> str:
         """The name that results and citations show."""
         return self.filename or self.document_name
+
+
+def chunk_in(row: Mapping[Any, Any], document_id: str) -> Chunk:
+    """Read a chunk of this document, as it is stored, from a row that may hold more."""
+    return Chunk(
+        id=row["id"],
+        document_id=document_id,
+        ordinal=row["ordinal"],
+        heading_path=tuple(orjson.loads(row["heading_path"])),
+        text=row["text"],
+        tokens=row["tokens"],
+    )
+
+
+def attributes_in(stored: str | None) -> dict[str, Any]:
+    """Read pairs of keys and values, as they are stored; the release before stores none."""
+    return orjson.loads(stored) if stored else {}

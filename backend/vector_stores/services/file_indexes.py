@@ -15,7 +15,6 @@ from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.document_text import text_page
-from backend.vector_stores.services.reading import WakeSignal
 from backend.vector_stores.services.store_access import drop_file
 from shared.clock import Clock
 
@@ -44,13 +43,13 @@ class FileIndexes:
         knowledge: KnowledgeStore,
         attachments: AttachmentStore,
         files: FileStore,
-        wake_signal: WakeSignal,
+        wake: asyncio.Event,
         clock: Clock,
     ) -> None:
         self._knowledge = knowledge
         self._attachments = attachments
         self._files = files
-        self._wake_signal = wake_signal
+        self._wake = wake
         self._clock = clock
 
     async def put(self, file_index: FileIndex, file_ids: Sequence[str]) -> None:
@@ -151,7 +150,7 @@ class FileIndexes:
         if new:
             await self._knowledge.ensure_base(file_index.as_base(now), FILE_INDEX_OWNER)
             await self._attachments.attach(new)
-            self._wake_signal.ring()
+            self._wake.set()
 
     async def _wait_for(
         self, file_index: FileIndex, file_ids: Sequence[str], wait_seconds: float

@@ -35,25 +35,6 @@ MAX_ATTEMPTS = 4
 """A file with which processes ended so often is read no more."""
 
 
-class WakeSignal:
-    """Wakes the readers of this process when it queues a file."""
-
-    def __init__(self) -> None:
-        self._rung = asyncio.Event()
-
-    def ring(self) -> None:
-        """Wake them."""
-        self._rung.set()
-
-    def reset(self) -> None:
-        """Begin to listen; what rings from now on is heard."""
-        self._rung.clear()
-
-    async def heard_within(self, seconds: float) -> bool:
-        """Wait for the signal."""
-        return await is_set_within(self._rung, seconds)
-
-
 class ReadingTerms(NamedTuple):
     """Whether nobody but this process reads, and how long a reader waits.
 
@@ -66,7 +47,7 @@ class ReadingTerms(NamedTuple):
 
 
 class AttachedFileReading:
-    """Takes one file after another from the queue; several calls may run side by side."""
+    """Takes files from the queue; who queues one sets `wake`. Several calls may run side by side."""
 
     def __init__(
         self,
@@ -74,14 +55,14 @@ class AttachedFileReading:
         files: FileStore,
         knowledge: KnowledgeStore,
         reader: DocumentReader,
-        wake_signal: WakeSignal,
+        wake: asyncio.Event,
         terms: ReadingTerms,
     ) -> None:
         self._attachments = attachments
         self._files = files
         self._knowledge = knowledge
         self._reader = reader
-        self._wake_signal = wake_signal
+        self._wake = wake
         self._terms = terms
         self._last_served: tuple[str, str] | None = None
         self._takes_all = terms.is_only_replica
@@ -96,10 +77,10 @@ class AttachedFileReading:
             # This process has just started: what is leased was left behind.
             self._takes_all = False
             await self._attachments.release_all()
-        self._wake_signal.reset()
+        self._wake.clear()
         taken = await self._attachments.take(self._last_served, LEASE_SECONDS)
         if taken is None:
-            await self._wake_signal.heard_within(LOOK_SECONDS)
+            await is_set_within(self._wake, LOOK_SECONDS)
             return
         self._last_served = (taken.attachment.tenant, taken.attachment.user_id)
         await self._read(taken)

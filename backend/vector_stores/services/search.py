@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.access import require_read
-from backend.knowledge.ports.knowledge import KnowledgeStore, Retrieval
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
 from backend.search.domain.fusion import content_rank
+from backend.search.ports.index import Retrieval
 from backend.vector_stores.services.store_access import find_store
 
 

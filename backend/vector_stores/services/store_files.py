@@ -1,5 +1,6 @@
 """The files of vector stores: attaching, listing, detaching."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ from backend.knowledge.domain.attachments import (
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.search.domain.filters import Attributes
-from backend.vector_stores.services.reading import WakeSignal
 from backend.vector_stores.services.store_access import drop_file, find_store
 from shared.clock import Clock
 from shared.errors import NotFound
@@ -41,17 +41,12 @@ class StoreFiles:
     """
 
     def __init__(
-        self,
-        knowledge: KnowledgeStore,
-        attachments: AttachmentStore,
-        files: Files,
-        wake_signal: WakeSignal,
-        clock: Clock,
+        self, knowledge: KnowledgeStore, attachments: AttachmentStore, files: Files, wake: asyncio.Event, clock: Clock
     ) -> None:
         self._knowledge = knowledge
         self._attachments = attachments
         self._files = files
-        self._wake_signal = wake_signal
+        self._wake = wake
         self._clock = clock
 
     async def attach(self, caller: Caller, store_id: str, new: NewAttachment, claim: KeyClaim | None) -> AttachedFile:
@@ -118,7 +113,7 @@ class StoreFiles:
 
     def wake_readers(self) -> None:
         """Let the files that were queued be read at once."""
-        self._wake_signal.ring()
+        self._wake.set()
 
     async def _queue(self, attachments: Sequence[Attachment], batch: FileBatch | None, claim: KeyClaim | None) -> None:
         await self._attachments.attach(attachments, batch, claim)

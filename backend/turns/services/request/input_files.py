@@ -207,7 +207,7 @@ class InputFiles:
             media_type = media_type_of(given_type, file.name, body)
             readable = ReadableFile(caller.tenant, caller.user_id, "", media_type, body)
             async with self._documents.read(readable) as cut:
-                chunks = [chunk async for batch in cut.batches for chunk in batch.chunks]
+                chunks = [chunk async for batch in cut.batches for chunk in batch]
         except InvalidRequest as error:
             raise file.refused(error.message) from error
         # Each piece counts up to one token too much, as a part of a token counts as one.

@@ -12,9 +12,10 @@ from backend.embeddings.domain import TextKind
 from backend.embeddings.ports import MeaningPorts
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
-from backend.knowledge.services.embedding_worker import LEASE, TEXTS_AT_ONCE
-from backend.knowledge.sql.vectors import SqlChunkVectors
 from backend.knowledge.wiring import build_knowledge
+from backend.search.services.embedding_worker import LEASE, TEXTS_AT_ONCE
+from backend.search.sql.vectors import SqlChunkVectors
+from backend.search.wiring import build_search
 from tests.contract.store_cases import migrated
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_api import FakeHouse, client_of
@@ -61,7 +62,7 @@ async def api(tmp_path: Path) -> AsyncIterator[ServedApi]:
         reranker.is_away = True
         meaning = MeaningPorts(embedder, FakeQuestions(embedder), reranker)
         reader, house = LibraryDocumentReader(), FakeHouse()
-        built = build_knowledge(database, FakeClock(), (), meaning, reader)
+        built = build_knowledge(database, FakeClock(), (), build_search(database, FakeClock(), meaning), reader)
         app = house.app()
         install_services(app, house.options(), *house.services(), built.services)
         async with client_of(app, await house.key("ann")) as ann:

@@ -8,9 +8,9 @@ import pytest
 
 from backend.embeddings.domain import EmbeddingModel, TextKind, Vector
 from backend.knowledge.domain.knowledge import Binding, MemberRole
-from backend.knowledge.ports.vectors import EmbeddingProgress, TextWithoutVector
-from backend.knowledge.services.embedding_worker import TEXTS_AT_ONCE, ChangedBases, EmbeddingWorker
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
+from backend.search.ports.vectors import EmbeddingProgress, TextWithoutVector
+from backend.search.services.embedding_worker import TEXTS_AT_ONCE, ChangedBases, EmbeddingWorker
 from shared.errors import ModelRequestRejected, Unavailable
 from tests.contract.knowledge_cases import make_base, put
 from tests.fakes.chunk_vectors import FakeChunkVectors

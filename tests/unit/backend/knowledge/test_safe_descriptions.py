@@ -12,10 +12,10 @@ import pytest
 from backend.knowledge.domain import description_rules
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
-from backend.knowledge.domain.shared_runs import WordSequence
 from backend.knowledge.services.safe_descriptions import MAX_COMPARED_CHUNKS, SafeDescriptions
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
+from backend.search.domain.shared_runs import WordSequence
 from chat_shell.sealed.gate import judging
 from shared.disclosure import combinations, words
 from shared.errors import Unavailable

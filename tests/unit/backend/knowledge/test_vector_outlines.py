@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from backend.knowledge.sql.vector_outlines import Outlines, joined_outlines, outlines_of
+from backend.search.sql.vector_outlines import Outlines, joined_outlines, outlines_of
 from tests.examples import examples
 
 Rows = NDArray[np.float32]

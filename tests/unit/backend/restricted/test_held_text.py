@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.knowledge.domain.shared_runs import holds_any, joined_runs
 from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, OwnWords, PendingCheck, StreamFilterBuffer
+from backend.search.domain.shared_runs import holds_any, joined_runs
 from shared.prompts.knowledge_base import CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 from tests.examples import examples
 

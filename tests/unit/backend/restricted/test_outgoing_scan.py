@@ -21,7 +21,7 @@ from shared.models.events import (
 )
 from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef
 from shared.models.messages import AssistantMessage
-from tests.contract.knowledge_cases import make_base, put
+from tests.contract.knowledge_cases import indexed, make_base, make_document, put
 from tests.examples import examples
 from tests.fakes.chat_shell_scripted import USAGE
 from tests.fakes.clock import FakeClock
@@ -72,7 +72,7 @@ REQUEST = execution_request(
 async def let_out(deltas: list[str]) -> tuple[str, object, str]:
     """Say an answer in these deltas; return what the client reads, why it was cut, and what the log gets."""
     cuts = FakeAnswerCuts()
-    scan = OutgoingScan(OutgoingCheck(KNOWLEDGE, cuts, FakeClock(), SECRET), REQUEST)
+    scan = OutgoingScan(OutgoingCheck(KNOWLEDGE, KNOWLEDGE, cuts, FakeClock(), SECRET), REQUEST)
     events: list[ExecutionEvent] = [ModelCallStarted(call=1), *(TextDelta(text=delta) for delta in deltas)]
     said = "".join(deltas)
     events += [
@@ -98,3 +98,19 @@ def test_however_the_text_is_cut_the_same_leaves(text: str, cuts: list[int]) -> 
     assert asyncio.run(let_out(pieces)) == whole
     assert asyncio.run(let_out(list(text))) == whole
     assert whole[0] == whole[2]
+
+
+async def test_a_document_is_in_bases_if_all_that_have_it_are_among_them() -> None:
+    fake = FakeKnowledge()
+    for base_id in ("kb_a", "kb_b", "shelf_a"):
+        await fake.create_base(make_base(base_id), "bob")
+        document, body, chunks = make_document("a.md", [PASSAGE], base_id=base_id)
+        await fake.put_document(document.model_copy(update={"file_id": "file_1"}), body, indexed(chunks))
+    await put(fake, "b.md", [CHINESE])
+    check = OutgoingCheck(fake, fake, FakeAnswerCuts(), FakeClock(), SECRET)
+    assert await check.is_in("doc_kb_a_b.md", ["kb_a"])
+    assert await check.is_in("file_1", ["kb_a", "kb_b"])  # a file index tells nothing
+    assert not await check.is_in("file_1", ["kb_a"])
+    assert not await check.is_in("doc_kb_b_a.md", ["kb_a"])
+    assert not await check.is_in("doc_shelf_a_a.md", ["kb_a", "shelf_a"])
+    assert not await check.is_in("doc_gone", ["kb_a"])

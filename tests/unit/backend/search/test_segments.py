@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.knowledge.sql.merge_choice import MERGED_AT_ONCE, chosen_to_merge
-from backend.knowledge.sql.merging import Slice, merged_lengths, merged_pages
-from backend.knowledge.sql.search_index import IndexSegment, Range
-from backend.knowledge.sql.word_postings import inside
-from backend.search.domain.index_entries import PackedSegment
-from backend.search.domain.segments import (
+from backend.search.domain.chunks import Range
+from backend.search.sql.found import IndexSegment, PackedSegment
+from backend.search.sql.merging import MERGED_AT_ONCE, Slice, chosen_to_merge, merged_lengths, merged_pages
+from backend.search.sql.segments import (
     chunk_count_of,
     lengths_in,
     packed_segment,
@@ -21,6 +19,7 @@ from backend.search.domain.segments import (
     postings_of,
     word_hashes,
 )
+from backend.search.sql.word_postings import inside
 
 WORDS = ["a", "rhine", "漢字", "antidisestablishmentarianism", "b" * 64, "antidisestablishment"]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -18,14 +18,14 @@ from backend.foundation.services.parts import Part
 from backend.identity.services import KeyUses
 from backend.identity.wiring import identity_part
 from backend.knowledge.services.active_bases import ActiveBases
-from backend.knowledge.services.embedding_worker import ChangedBases, EmbeddingWorker
 from backend.knowledge.services.use_cases import KnowledgePorts
-from backend.knowledge.telemetry.embedding import CountingEmbeddingObserver
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.wiring import RestrictedTerms, build_restricted
 from backend.retention.domain import RetentionTerms
 from backend.retention.services.sweeping import Retention
 from backend.retention.wiring import RetentionPackage
+from backend.search.services.embedding_worker import ChangedBases, EmbeddingWorker
+from backend.search.telemetry.embedding import CountingEmbeddingObserver
 from backend.streams.redis.event_log import RedisEventLog
 from backend.streams.redis.presence import RedisPresence
 from backend.streams.redis.stop_signals import RedisStopSignals
@@ -123,7 +123,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         authenticate=authenticate,
         api_keys=broken,
         prompts=broken,
-        knowledge=cast(Any, SimpleNamespace(active=active_bases, embedding=embedding)),
+        knowledge=cast(Any, SimpleNamespace(active=active_bases, search=SimpleNamespace(embedding=embedding))),
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
         meaning=broken,
         conversations=cast(Any, SimpleNamespace(part=Part(()), own=broken, withheld=broken)),

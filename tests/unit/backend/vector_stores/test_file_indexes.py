@@ -20,7 +20,7 @@ from backend.knowledge.domain.file_indexes import (
     file_index_of_user,
 )
 from backend.vector_stores.services.file_indexes import FileIndexes
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms
 from backend.vector_stores.services.uploads_by_id import UploadsById
 from shared.errors import NotFound
 from tests.fakes.attached_files import NotingReader
@@ -55,7 +55,7 @@ class Library:
 def new_library() -> Library:
     clock, wake_signal, knowledge, store, reader = (
         FakeClock(),
-        WakeSignal(),
+        asyncio.Event(),
         FakeKnowledge(),
         FakeFiles(),
         NotingReader(),

@@ -10,7 +10,7 @@ import pytest
 from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.files.domain import FilePurpose, FileQuota, StoredFile
 from backend.knowledge.domain.attachments import AttachedStatus, Attachment, AttachmentClaim
-from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms, WakeSignal
+from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.clock import FakeClock
@@ -95,7 +95,7 @@ async def test_what_ends_the_renewals_is_told_to_who_counts_failures(error: Base
     queue = RefusedRenewals(knowledge, error)
     await attached(queue, knowledge, files)
     terms = ReadingTerms(is_only_replica=False, renew_seconds=0.0)
-    reading = AttachedFileReading(queue, files, knowledge, cast(Any, None), WakeSignal(), terms)
+    reading = AttachedFileReading(queue, files, knowledge, cast(Any, None), asyncio.Event(), terms)
     with pytest.raises(type(error)):
         async with asyncio.timeout(PATIENCE_SECONDS):
             await reading.step()
@@ -109,7 +109,7 @@ async def test_a_reader_that_finds_no_place_does_not_fetch_one_file_after_the_ot
     for number in range(20):
         await attached(queue, knowledge, files, f"file-{number}")
     terms = ReadingTerms(is_only_replica=False, pause_seconds=600.0)
-    reading = AttachedFileReading(queue, files, knowledge, cast(DocumentReader, reader), WakeSignal(), terms)
+    reading = AttachedFileReading(queue, files, knowledge, cast(DocumentReader, reader), asyncio.Event(), terms)
     repeating = make_supervisor().start("read_files", reading.step)
     await reader.is_asked.wait()
     for _ in range(200):

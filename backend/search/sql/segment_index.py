@@ -1,0 +1,287 @@
+"""BM25 over segments, in both databases alike: pages of the query's words are read, and scored with NumPy.
+
+A search reads the sizes of its bases, their visible segments, and of each segment the pages in which the words of the
+query would stand. What no reader may see is left out of scores and counts: the chunks of unseen editions and those that
+were deleted, by the ranges of their numbers.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, bindparam, collate, select
+
+from backend.foundation.sql.database import compute_off_event_loop
+from backend.foundation.sql.parameters import is_among, list_parameter
+from backend.foundation.sql.statements import Statement
+from backend.search.domain.bm25 import (
+    K1,
+    MAX_RANKED_TERMS,
+    SCORE_DECIMALS,
+    Query,
+    Statistics,
+    greatest_score,
+    length_norm,
+    looked_up_terms,
+    plan,
+)
+from backend.search.domain.chunks import Range
+from backend.search.sql import tables
+from backend.search.sql.chunk_rows import IS_OF_DOCUMENT
+from backend.search.sql.found import Allowed, Found, FoundByWords, IndexSegment
+from backend.search.sql.indexed_bases import BaseReader, IndexedBase
+from backend.search.sql.legacy_postings import legacy_postings
+from backend.search.sql.segment_rows import VisibleSegments, page_key
+from backend.search.sql.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
+from backend.search.sql.word_postings import LegacyPostings, WordPostings, outside
+
+_document, _chunk = tables.document, tables.chunk
+
+_TIES_AT_ONCE = 10_000
+_ReadPages = Callable[[Connection, Iterable[tuple[IndexSegment, int]]], Mapping[int, bytes]]
+
+
+class _Read(NamedTuple):
+    """What is read for the words of a query; the lengths of chunks, by segment, only where they are to be ranked."""
+
+    hashes: Mapping[str, int]
+    pages: Mapping[int, bytes]
+    legacy: Mapping[str, LegacyPostings]
+    lengths: Mapping[int, bytes] | None = None
+
+
+class _Corpus(NamedTuple):
+    """What a query finds: for each word its chunks, numbered from base to base, and the lengths of all chunks."""
+
+    words: Mapping[str, Sequence[WordPostings]]
+    lengths: NDArray[np.uint32]
+
+    def counts(self) -> dict[str, int]:
+        """In how many chunks each word stands."""
+        return {word: sum(len(part.numbers) for part in parts) for word, parts in self.words.items()}
+
+
+class _Ranked(NamedTuple):
+    """The chunks above the lowest score within the limit, and all that have it."""
+
+    above: list[Found]
+    tied: list[Found]
+    greatest_score: float
+
+
+class SegmentIndex:
+    """The search index over the segments of the searched bases."""
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = "postgresql" if dialect == "postgresql" else "sqlite"
+        among = partial(is_among, name="ids", dialect=self._dialect)
+        self._bases = BaseReader(self._dialect)
+        self._segments = VisibleSegments(self._dialect)
+        plain_order = "C" if self._dialect == "postgresql" else "BINARY"
+        is_tied = is_among(_chunk.c.number, "numbers", self._dialect)
+        self._first_by_text = Statement(
+            select(_chunk.c.number, _chunk.c.text, _document.c.name, _chunk.c.ordinal)
+            .join_from(_chunk, _document, IS_OF_DOCUMENT)
+            .where(among(_chunk.c.knowledge_base_id), is_tied)
+            .order_by(collate(_chunk.c.text, plain_order), collate(_document.c.name, plain_order), _chunk.c.ordinal)
+            .limit(bindparam("limit"))
+        )
+
+    def search(
+        self,
+        connection: Connection,
+        base_ids: Sequence[str],
+        tokens: Sequence[str],
+        limit: int,
+        allowed: Allowed = None,
+    ) -> FoundByWords:
+        """Return the best chunks in any order: `limit` of them, where so many match, and more that tie with the last.
+
+        Unseen chunks are not found and do not change scores.
+        """
+        bases = self._bases.read(connection, base_ids)
+        read = self._read_words(connection, bases, looked_up_terms(tokens), self._segments.pages)
+        lengths = self._segments.lengths(connection, (segment for base in bases for segment in base.segments))
+        work = partial(_ranked, bases, read._replace(lengths=lengths), limit, allowed)
+        ranked = compute_off_event_loop(connection, work)
+        tied = self._first_of(connection, ranked.tied, limit) if len(ranked.tied) > limit else ranked.tied
+        return FoundByWords([*ranked.above, *tied], ranked.greatest_score)
+
+    def chunk_counts(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, int]:
+        """Return in how many chunks of a base each token stands; without tokens of no chunk."""
+        return self._corpus(connection, base_id, tokens).counts()
+
+    def numbers(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> Mapping[str, Collection[int]]:
+        """Return the numbers of the chunks in which each token stands."""
+        corpus = self._corpus(connection, base_id, tokens)
+        return {word: [one for part in parts for one in part.places().tolist()] for word, parts in corpus.words.items()}
+
+    def _corpus(self, connection: Connection, base_id: str, terms: Sequence[str]) -> _Corpus:
+        """Read the postings of words in a base, without the lengths of its chunks."""
+        bases = self._bases.read(connection, [base_id])
+        read = self._read_words(connection, bases, terms, self._segments.unkept_pages)
+        return compute_off_event_loop(connection, partial(_corpus_of, bases, read))
+
+    def _read_words(
+        self, connection: Connection, bases: Sequence[IndexedBase], terms: Sequence[str], read_pages: _ReadPages
+    ) -> _Read:
+        hashes = dict(zip(terms, word_hashes(terms).tolist(), strict=True))
+        asked = (
+            (segment, page_number(hashed, segment.bits))
+            for base in bases
+            for segment in base.segments
+            for hashed in hashes.values()
+        )
+        pages = read_pages(connection, asked)
+        legacy = {base.id: legacy_postings(connection, base.id, terms, base.legacy) for base in bases if base.legacy}
+        return _Read(hashes, pages, legacy)
+
+    def _first_of(self, connection: Connection, tied: Sequence[Found], limit: int) -> list[Found]:
+        """Return the first by text among chunks that tie."""
+        by_base: dict[str, list[Found]] = {}
+        for one in tied:
+            by_base.setdefault(one.base_id, []).append(one)
+        ordered: list[tuple[tuple[str, str, int], Found]] = []
+        for base_id, of_base in by_base.items():
+            for start in range(0, len(of_base), _TIES_AT_ONCE):
+                some = {one.number: one for one in of_base[start : start + _TIES_AT_ONCE]}
+                asked = {
+                    "ids": list_parameter([base_id], self._dialect),
+                    "numbers": list_parameter(list(some), self._dialect),
+                    "limit": limit,
+                }
+                found = self._first_by_text.rows(connection, asked)
+                ordered += [((row["text"], row["name"], row["ordinal"]), some[row["number"]]) for row in found]
+        return [one for _, one in sorted(ordered)[:limit]]
+
+
+def _corpus_of(bases: Sequence[IndexedBase], read: _Read) -> _Corpus:
+    words: dict[str, list[WordPostings]] = {}
+    hashes, packed = read.hashes, read.lengths
+    if packed is not None and len(hashes) > MAX_RANKED_TERMS and not any(base.hidden or base.legacy for base in bases):
+        hashes = _rarest(bases, hashes, read.pages)
+    lengths = np.zeros(_end_of(bases) if packed is not None else 0, np.uint32)
+    for base in bases:
+        for segment in base.segments:
+            offset = base.start + segment.first_number
+            if packed is not None:
+                of_segment = lengths_in(packed[segment.id])
+                lengths[offset : offset + len(of_segment)] = of_segment
+            for word, hashed in hashes.items():
+                page = read.pages[page_key(segment, page_number(hashed, segment.bits))]
+                if page and (found := postings_of(page, hashed)) is not None:
+                    words.setdefault(word, []).append(WordPostings(offset, *found))
+        if base.id in read.legacy:
+            _add_legacy(base, read.legacy[base.id], words, lengths if packed is not None else None)
+    hidden = [
+        Range(base.start + one.first_number, base.start + one.end_number) for base in bases for one in base.hidden
+    ]
+    return _Corpus(_without(words, hidden) if hidden else words, lengths)
+
+
+def _rarest(bases: Sequence[IndexedBase], hashes: Mapping[str, int], pages: Mapping[int, bytes]) -> Mapping[str, int]:
+    """Choose the words to rank by their counts, so that the postings of the others need not be read."""
+    counts = {
+        word: sum(
+            chunk_count_of(page, hashed)
+            for base in bases
+            for segment in base.segments
+            if (page := pages[page_key(segment, page_number(hashed, segment.bits))])
+        )
+        for word, hashed in hashes.items()
+    }
+    chosen = plan(counts, Statistics(chunk_count=0, token_count=0, chunk_counts=counts)).terms
+    return {word: hashes[word] for word in chosen}
+
+
+def _add_legacy(
+    base: IndexedBase, found: LegacyPostings, words: dict[str, list[WordPostings]], lengths: NDArray[np.uint32] | None
+) -> None:
+    for word, part in found.by_word.items():
+        words.setdefault(word, []).append(part._replace(start=base.start))
+    if lengths is not None:
+        lengths[found.numbers + base.start] = found.lengths
+
+
+def _end_of(bases: Sequence[IndexedBase]) -> int:
+    """Return how many numbers of chunks the bases have together, as far as they are known here."""
+    last = bases[-1] if bases else None
+    ends = [segment.end_number for segment in last.segments] + [one.end_number for one in last.legacy] if last else []
+    return last.start + max(ends, default=0) if last else 0
+
+
+def _without(words: Mapping[str, Sequence[WordPostings]], hidden: Sequence[Range]) -> dict[str, list[WordPostings]]:
+    """Leave out hidden chunks, and words that stand in no other."""
+    shown: dict[str, list[WordPostings]] = {}
+    for word, parts in words.items():
+        for part in parts:
+            is_shown = outside(part.places(), hidden)
+            if is_shown.any():
+                some = part._replace(numbers=part.numbers[is_shown], counts=part.counts[is_shown])
+                shown.setdefault(word, []).append(some)
+    return shown
+
+
+def _ranked(bases: Sequence[IndexedBase], read: _Read, limit: int, allowed: Allowed) -> _Ranked:
+    corpus = _corpus_of(bases, read)
+    statistics = Statistics(
+        chunk_count=sum(base.chunk_count for base in bases),
+        token_count=sum(base.token_count for base in bases),
+        chunk_counts=corpus.counts(),
+    )
+    query = plan(corpus.words, statistics)
+    if not query.terms:
+        return _Ranked([], [], 0.0)
+    places, scores = _scored(corpus, query, statistics)
+    is_found = scores > 0
+    if allowed is not None:
+        is_found &= _mask(bases, allowed, len(corpus.lengths))[places]
+    places, scores = places[is_found], scores[is_found]
+    last = np.partition(scores, -limit)[-limit] if len(scores) > limit else 0.0
+    above, tied = (_named(places[chosen], scores[chosen], bases) for chosen in (scores > last, scores == last))
+    return _Ranked(above, tied, greatest_score(read.hashes, statistics))
+
+
+def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Score the chunks that have a leading word; return their places and their scores."""
+    is_led = np.zeros(len(corpus.lengths), bool)
+    for part in _parts(corpus, query.leading):
+        is_led[part.start :][part.numbers] = True
+    matching = np.flatnonzero(is_led)
+    fixed, by_length = length_norm(statistics.mean_length)
+    norms = fixed + by_length * corpus.lengths[matching]
+    counts = np.zeros(len(corpus.lengths), np.uint16)
+    scores = np.zeros(len(matching))
+    for word in query.terms:
+        for part in corpus.words[word]:
+            counts[part.start :][part.numbers] = part.counts
+        times = counts[matching].astype(np.float64)
+        scores += statistics.idf(word) * (K1 + 1) * (times / (times + norms))
+        counts[matching] = 0  # all that is read of them
+    return matching, scores.round(SCORE_DECIMALS)
+
+
+def _mask(bases: Sequence[IndexedBase], allowed: Mapping[str, Sequence[Range]], length: int) -> NDArray[np.bool_]:
+    """Return which places of `scores` hold chunks that may be found."""
+    mask = np.zeros(length, bool)
+    for base in bases:
+        for one in allowed.get(base.id, ()):
+            mask[base.start + one.first_number : base.start + one.end_number] = True
+    return mask
+
+
+def _parts(corpus: _Corpus, words: Iterable[str]) -> Iterable[WordPostings]:
+    return (part for word in words for part in corpus.words[word])
+
+
+def _named(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[IndexedBase]) -> list[Found]:
+    """Convert places into base ids and chunk numbers, each with its score."""
+    starts = [base.start for base in bases]
+    owners = [bases[bisect_right(starts, place) - 1] for place in places.tolist()]
+    return [
+        Found(owner.id, place - owner.start, score)
+        for place, owner, score in zip(places.tolist(), owners, scores.tolist(), strict=True)
+    ]

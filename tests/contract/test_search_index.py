@@ -1,0 +1,219 @@
+"""One contract for every `SearchIndex`: it follows the documents, whatever it is and wherever a process ends."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.foundation.sql.database import Database
+from backend.foundation.sql.short_transactions import run_in_short_transactions
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.search.domain.chunks import Chunk, Range
+from backend.search.domain.filters import Comparison
+from backend.search.ports.index import IndexProgress, SearchIndex, Steps
+from backend.search.sql.index import SqlSearchIndex
+from shared.errors import Unavailable
+from tests.contract.knowledge_cases import indexed, make_base, make_document
+from tests.contract.store_cases import database_url, migrated
+from tests.fakes.clock import FakeClock
+from tests.fakes.search_index import Changes, FakeSearchIndex
+from tests.fakes.store_knowledge import FakeKnowledge
+
+
+class Room(ABC):
+    """Documents, and the index that follows them."""
+
+    index: SearchIndex[Any]
+    documents: KnowledgeStore
+
+    @abstractmethod
+    async def open(self, base_id: str) -> None: ...
+
+    @abstractmethod
+    async def put(self, name: str, texts: Sequence[str], base_id: str = "kb_a", *, tells: bool = True) -> None:
+        """Store a document and its chunks; unless it `tells`, the process ends before the index hears of it."""
+
+    @abstractmethod
+    async def delete(self, name: str) -> None: ...
+
+    @abstractmethod
+    async def delete_base(self) -> None: ...
+
+    @abstractmethod
+    async def run(self, steps: Steps[Any]) -> None: ...
+
+    @abstractmethod
+    def start_anew(self) -> None:
+        """Go on with the index of another process."""
+
+    async def found(self, query: str, base_ids: Sequence[str] = ("kb_a",)) -> list[str]:
+        return [hit.chunk.text for hit in await self.index.search(base_ids, query, 10)]
+
+
+class BuiltIn(Room):
+    """The index in the database of the documents."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.start_anew()
+
+    async def open(self, base_id: str) -> None:
+        await self.documents.create_base(make_base(base_id), "ann")
+
+    async def put(self, name: str, texts: Sequence[str], base_id: str = "kb_a", *, tells: bool = True) -> None:
+        document, body, chunks = make_document(name, texts, base_id=base_id)
+        await self.documents.put_document(document, body, indexed(chunks))
+
+    async def delete(self, name: str) -> None:
+        await self.documents.delete_document("kb_a", name)
+
+    async def delete_base(self) -> None:
+        await self.documents.delete_base("kb_a")
+
+    async def run(self, steps: Steps[Any]) -> None:
+        await run_in_short_transactions(self._database, steps)
+
+    def start_anew(self) -> None:
+        self.index = SqlSearchIndex(self._database, FakeClock())
+        self.documents = SqlKnowledgeStore(self._database, FakeClock(), self.index)
+
+
+class OfItsOwn(Room):
+    """An engine that is no database: what it has to do is written down with the documents."""
+
+    def __init__(self) -> None:
+        self.documents = self._knowledge = FakeKnowledge()
+        self._written: Changes = []
+        self._held: dict[str, dict[int, Chunk]] = {}
+        self._numbers: dict[str, Range] = {}
+        self._engine = self.index = FakeSearchIndex(self._knowledge, self._written, self._held)
+
+    async def open(self, base_id: str) -> None:
+        await self._knowledge.create_base(make_base(base_id), "ann")
+        self._engine.open(self._written, base_id)
+
+    async def put(self, name: str, texts: Sequence[str], base_id: str = "kb_a", *, tells: bool = True) -> None:
+        document, body, chunks = make_document(name, texts, base_id=base_id)
+        prepared = await self._engine.prepare(chunks)
+        await self._knowledge.put_document(document, body, indexed(chunks))
+        first = max((numbers.end_number for numbers in self._numbers.values()), default=0)
+        prepared.put(self._written, base_id, first)
+        if name in self._numbers:
+            self._write(self._engine.remove(base_id, self._numbers[name]))
+        self._numbers[name] = Range(first, first + len(chunks))
+        if tells:
+            self._engine.note_change(base_id)
+
+    async def delete(self, name: str) -> None:
+        await self._knowledge.delete_document("kb_a", name)
+        await self.run(self._engine.remove("kb_a", self._numbers[name]))
+
+    async def delete_base(self) -> None:
+        await self._knowledge.delete_base("kb_a")
+        await self.run(self._engine.drop("kb_a"))
+
+    async def run(self, steps: Steps[Changes]) -> None:
+        self._write(steps)
+        self._engine.note_change("kb_a")
+
+    def start_anew(self) -> None:
+        self._engine = self.index = FakeSearchIndex(self._knowledge, self._written, self._held)
+
+    def _write(self, steps: Steps[Changes]) -> None:
+        next(steps)
+        try:
+            while True:
+                steps.send(self._written)
+        except StopIteration:
+            return
+
+
+@pytest.fixture(params=["of_its_own", "sqlite", "postgresql"])
+async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Room]:
+    if request.param == "of_its_own":
+        yield OfItsOwn()
+        return
+    async with migrated(database_url(request.param, request, tmp_path)) as database:
+        yield BuiltIn(database)
+
+
+async def test_it_finds_what_documents_have_and_nothing_else(room: Room) -> None:
+    await room.open("kb_a")
+    await room.put("a", ["red wine", "white wine"])
+    await room.put("b", ["wine of rice"])
+    assert sorted(await room.found("wine")) == ["red wine", "white wine", "wine of rice"]
+    await room.put("a", ["red ink"])
+    await room.delete("b")
+    assert await room.found("wine") == []
+    assert await room.found("red") == ["red ink"]
+    assert await room.index.progress(["kb_a", "kb_none"]) == {"kb_a": IndexProgress(1, 1)}
+
+
+async def test_it_finds_after_the_end_of_a_process_what_was_stored_before(room: Room) -> None:
+    await room.open("kb_a")
+    await room.put("a", ["red wine"], tells=False)
+    room.start_anew()
+    await room.index.sweep(is_only_replica=True)
+    assert await room.found("wine") == ["red wine"]
+    await room.index.tidy()
+    assert await room.found("wine") == ["red wine"]
+
+
+async def test_what_was_made_ready_and_never_put_is_not_found(room: Room) -> None:
+    await room.open("kb_a")
+    _, _, chunks = make_document("a", ["red wine"])
+    prepared = await room.index.prepare(chunks)
+    assert prepared.token_count > 0
+    await room.index.sweep(is_only_replica=True)
+    assert await room.found("wine") == []
+    assert await room.index.progress(["kb_a"]) == {"kb_a": IndexProgress(0, 0)}
+
+
+async def test_scores_depend_on_the_named_bases_alone(room: Room) -> None:
+    await room.open("kb_a")
+    await room.put("a", ["red wine", "white ink"])
+    before = await room.index.search(["kb_a"], "red ink", 10)
+    await room.open("kb_b")
+    await room.put("b", ["red red red", "ink"], "kb_b")
+    assert await room.index.search(["kb_a"], "red ink", 10) == before
+    assert len(await room.index.search(["kb_a", "kb_b"], "red ink", 10)) == 4
+
+
+async def test_a_filter_leaves_out_hits_and_moves_no_score(room: Room) -> None:
+    await room.open("kb_a")
+    await room.put("a", ["red wine"])
+    none_has_it = Comparison(type="eq", key="year", value=2026)
+    assert await room.index.search(["kb_a"], "wine", 10, none_has_it) == ()
+    all_pass = Comparison(type="ne", key="year", value=2026)
+    assert await room.index.search(["kb_a"], "wine", 10, all_pass) == await room.index.search(["kb_a"], "wine", 10)
+
+
+async def test_to_remove_or_to_drop_again_changes_nothing(room: Room) -> None:
+    await room.open("kb_a")
+    await room.put("a", ["red wine"])
+    await room.delete("a")
+    await room.put("b", ["white wine"])
+    await room.run(room.index.remove("kb_a", Range(0, 1)))
+    assert await room.found("wine") == ["white wine"]
+    await room.delete_base()
+    await room.run(room.index.drop("kb_a"))
+    assert await room.found("wine") == []
+    assert await room.index.progress(["kb_a"]) == {}
+
+
+async def test_a_document_that_breaks_off_is_in_no_search(room: Room) -> None:
+    await room.open("kb_a")
+    document, body, chunks = make_document("a", ["red wine"] * 3)
+
+    async def breaking_off() -> AsyncIterator[Sequence[Chunk]]:
+        yield chunks[:1]
+        yield chunks[1:2]
+        raise Unavailable("the reader is away")
+
+    with pytest.raises(Unavailable):
+        await room.documents.put_document(document, body, breaking_off())
+    assert await room.found("wine") == []
+    assert await room.index.progress(["kb_a"]) == {"kb_a": IndexProgress(0, 0)}
