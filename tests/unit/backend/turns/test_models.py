@@ -1,16 +1,25 @@
 """The models of chat_shell, and how often it is asked for them."""
 
 import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import httpx2
 import pytest
 from openai.types import Model
 
+from backend.conversations.domain.placed_blocks import AgentRef
+from backend.identity.domain import Caller
+from backend.knowledge.domain.tickets import SearchOptions
+from backend.openai_api.domain.presets import Preset, TurnDefaults
+from backend.turns.ports.presets import OfferedPreset
 from backend.turns.services.request.model_catalogue import ModelCatalogue
-from shared.errors import ChatShellUnavailable
+from backend.turns.services.request.model_names import ModelNames
+from shared.errors import ChatShellUnavailable, UnknownModel
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_api import FakeHouse
+from tests.fakes.openai_house import ADA
 
 
 async def test_models_are_listed_in_openais_shape(user: httpx2.AsyncClient) -> None:
@@ -69,3 +78,61 @@ async def _succeeds(catalogue: ModelCatalogue) -> bool:
     except ChatShellUnavailable:
         return False
     return True
+
+
+@dataclass
+class KnownPresets:
+    """Presets that all callers may use, by name."""
+
+    known: dict[str, Preset]
+
+    async def find(self, caller: Caller, name: str) -> Preset | None:
+        return self.known.get(name)
+
+    async def usable(self, caller: Caller, refs: Collection[AgentRef]) -> frozenset[AgentRef]:
+        return frozenset(ref for ref in refs if ref in [each.ref for each in self.known.values()])
+
+    async def offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
+        return tuple(OfferedPreset(name, 0) for name in self.known)
+
+
+def preset(name: str, model: str = "") -> Preset:
+    search, defaults = SearchOptions(), TurnDefaults()
+    return Preset(
+        id=f"agent_{name}",
+        name=name,
+        model=model,
+        instructions="",
+        functions=(),
+        knowledge_base_ids=(),
+        search=search,
+        defaults=defaults,
+    )
+
+
+def names_of(*presets: Preset) -> ModelNames:
+    return ModelNames(
+        ModelCatalogue(FakeModelLister("a", "b"), FakeClock()), KnownPresets({p.name: p for p in presets})
+    )
+
+
+async def test_a_name_means_a_model_before_a_preset_and_none_the_default() -> None:
+    names = names_of(preset("b", "a"), preset("mine", "b"), preset("plain"))
+    for name, model, is_preset in (("", "a", False), ("b", "b", False), ("mine", "b", True), ("plain", "a", True)):
+        found = await names.meaning(ADA, name)
+        assert (found.card.name, found.preset is not None) == (model, is_preset)
+    assert [each.name for each in await names.presets(ADA)] == ["mine", "plain"]
+
+
+async def test_what_a_name_could_be_is_told_where_it_means_nothing() -> None:
+    names = names_of(preset("mine", "gone"))
+    with pytest.raises(UnknownModel, match="use one of 'a', 'b', 'mine'"):
+        await names.meaning(ADA, "other")
+    with pytest.raises(UnknownModel, match=r"uses the model 'gone', which is not offered any more; .* 'a', 'b'"):
+        await names.meaning(ADA, "mine")
+
+
+async def test_a_caller_has_lost_an_agent_that_is_another_one_by_now() -> None:
+    names, mine = names_of(preset("mine")), preset("mine").ref
+    assert not await names.has_lost(ADA, [mine])
+    assert await names.has_lost(ADA, [mine, AgentRef(name="mine", id="agent_older")])
