@@ -14,7 +14,7 @@ from functools import partial
 import structlog
 
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.wiring import AgentPackage, build_agents
+from backend.agents.wiring import build_agents
 from backend.chat_shell_client.chosen import connect_chat_shell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
@@ -58,14 +58,17 @@ from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTE
 from backend.search.wiring import build_search
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.streams.wiring import Streams
-from backend.turns.services.cited_documents import CitedDocuments
+from backend.turns.dynamic_blocks.entry_points import installed_blocks
+from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.request.input_files import InputFiles
+from backend.turns.services.request.project_files import ProjectFiles
 from backend.turns.services.resume.recover_turn import RecoverTurn
 from backend.turns.services.resume.recovery import Recovery
 from backend.turns.services.run.lease import TurnLease
 from backend.turns.services.turn_draft import TurnPolicy
-from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_ports import StoredTurns, TurnPorts
 from backend.turns.telemetry.observer import LoggingTurnObserver
-from backend.turns.wiring import TurnSources, turn_context, turn_services
+from backend.turns.wiring import turn_preparation, turn_services
 from backend.use_cases import Backend
 from backend.vector_stores.wiring import VectorStorePackage, build_vector_stores
 from shared.certificates import Certificates
@@ -199,24 +202,24 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     conversations = build_conversations(database, agents.labelled, clock, secret)
     terms, uploads = _restricted_terms(settings, policy), vector_stores.uploads
     restricted = build_restricted(database, knowledge.ports, uploads, agents.open_files, terms)
+    rates = _rates(settings, rate_counts, supervisor, stack)
+    lease = TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds))
     ports = TurnPorts(
+        stored=StoredTurns(
+            *(conversations.store, conversations.turns, conversations.waiting, conversations.withheld, lease)
+        ),
         chat_shell=chat_shell,
-        conversations=conversations.store,
-        turns=conversations.turns,
-        waiting=conversations.waiting,
         events=streams.events,
         signals=streams.signals,
         clock=clock,
         observer=LoggingTurnObserver(),
         outgoing=outgoing_check(database, knowledge.store, knowledge.search.runs, clock, secret),
-        lease=TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds)),
         background=supervisor,
-        documents=knowledge.ports.reader,
-        withheld=conversations.withheld,
-        files=uploads,
-        agent_files=file_indexes,
-        rates=_rates(settings, rate_counts, supervisor, stack),
     )
+    given = InputFiles(knowledge.ports.reader, uploads), ProjectFiles(file_indexes)
+    shown, blocks = knowledge.descriptions.shown, installed_blocks()
+    context = ContextSources(knowledge.store, agents.labelled, shown, blocks, ports.observer)
+    prepare = turn_preparation(ports, context, agents.models, *given, policy)
     authenticate, api_keys, identity = _identity(settings, database, clock)
     return Backend(
         admission=admission,
@@ -230,7 +233,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         knowledge=knowledge,
         files=files,
         parts=(identity, vector_stores.part, restricted, build_lookups(ports, knowledge.services, policy, admission)),
-        turns=(turns := turn_services(ports, _sources(ports, knowledge, agents), policy, admission)),
+        turns=(turns := turn_services(ports, prepare, agents.models, knowledge.store, admission, rates)),
         agents=agents,
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
         supervisor=supervisor,
@@ -242,11 +245,6 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
 def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompts:
     access, withheld = conversations.access, conversations.withheld
     return ReadPrompts(conversations.turns, conversations.store, access, withheld, agents)
-
-
-def _sources(ports: TurnPorts, knowledge: KnowledgePackage, agents: AgentPackage) -> TurnSources:
-    context = turn_context(ports, knowledge.store, agents.labelled, knowledge.descriptions)
-    return TurnSources(context, agents.models, ports.withheld, CitedDocuments(knowledge.store))
 
 
 def _identity(settings: Settings, database: Database, clock: Clock) -> tuple[Authenticate, KeyAdministration, Part]:

@@ -1,28 +1,29 @@
 """The use cases of turns, built over their ports."""
 
-from dataclasses import dataclass
-from datetime import timedelta
-
-from backend.conversations.services.conversation_access import ConversationAccess
-from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.services.knowledge_access import LabelAccess
-from backend.knowledge.services.safe_descriptions import SafeDescriptions
+from backend.limits.services.turn_rates import TurnRates
 from backend.streams.services.follow_events import FollowEvents
 from backend.streams.services.reader_rights import RightsOfReaders
-from backend.turns.dynamic_blocks.entry_points import installed_blocks
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
 from backend.turns.services.lanes.start_lanes import StartLanes
+from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.prepare_turn import PrepareTurn
 from backend.turns.services.queue.begin_waiting import BeginWaiting
 from backend.turns.services.queue.queue_turn import QueueTurn
+from backend.turns.services.request.carried_summaries import CarriedSummaries
+from backend.turns.services.request.input_files import InputFiles
+from backend.turns.services.request.item_references import ReferencedItems
 from backend.turns.services.request.model_names import ModelNames
+from backend.turns.services.request.project_files import ProjectFiles
+from backend.turns.services.request.request_reader import RequestReader
+from backend.turns.services.request.settings_reader import SettingsReader
+from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from backend.turns.services.responses import Responses
-from backend.turns.services.start_turn import OtherStarts, StartTurn
+from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_drafting import TurnDrafting
 from backend.turns.services.turn_ports import TurnPorts
@@ -32,58 +33,53 @@ from backend.turns.services.unstored_turns import UnstoredTurns
 from backend.turns.services.use_cases import TurnServices
 
 
-def turn_context(
-    ports: TurnPorts, knowledge: KnowledgeStore, access: LabelAccess, descriptions: SafeDescriptions
-) -> ContextSources:
-    """Build the sources of the dynamic context, with the dynamic blocks of all installed packages.
-
-    Raises:
-        TypeError: an installed package registers an object that is no block source.
-    """
-    return ContextSources(knowledge, access, descriptions.shown, installed_blocks(), ports.observer)
-
-
-@dataclass(frozen=True)
-class TurnSources:
-    """What turns read besides their own ports."""
-
-    context: ContextSources
-    models: ModelNames
-    withheld: WithheldText
-    cited: CitedDocuments
-
-
-def start_turn(
-    ports: TurnPorts, drafting: TurnDrafting, registry: TurnRegistry, admission: Admission, timeout: timedelta
-) -> StartTurn:
-    """Build what starts turns; `timeout` is the longest time that one may take."""
-    others = OtherStarts(
-        in_lanes=StartLanes(ports, drafting, admission, registry), queued=QueueTurn(ports, drafting, timeout)
+def turn_preparation(
+    ports: TurnPorts,
+    context: ContextSources,
+    models: ModelNames,
+    files: InputFiles,
+    projects: ProjectFiles,
+    policy: TurnPolicy,
+) -> PrepareTurn:
+    """Build what resolves and checks turns before they start."""
+    settings = SettingsReader(context, models, ToolCatalogue(ports.chat_shell, ports.clock))
+    items, summaries = ReferencedItems(ports.stored.conversations, context), CarriedSummaries(context, policy.secret)
+    return PrepareTurn(
+        RequestReader(items, summaries, files),
+        OriginReader(ports.stored.conversations, ports.stored.turns, ports.clock, settings.digest, policy.secret),
+        TurnDrafting(settings, context, files, projects, ports.clock, policy),
     )
-    return StartTurn(PrepareTurn(drafting), ports.turns.begin, registry, admission, ports.rates, others)
 
 
-def turn_services(ports: TurnPorts, sources: TurnSources, policy: TurnPolicy, admission: Admission) -> TurnServices:
+def turn_services(
+    ports: TurnPorts,
+    prepare: PrepareTurn,
+    models: ModelNames,
+    knowledge: KnowledgeStore,
+    admission: Admission,
+    rates: TurnRates,
+) -> TurnServices:
     """Build the use cases of turns."""
+    policy = prepare.drafting.policy
     registry = TurnRegistry(RunTurns(ports), drain_seconds=(policy.drain or policy.timeout).total_seconds())
-    drafting = TurnDrafting(ports, sources.context, sources.models, policy)
-    access = ConversationAccess(ports.conversations, ports.turns)
-    prepare = PrepareTurn(drafting)
-    start = start_turn(ports, drafting, registry, admission, policy.timeout)
+    stored, access = ports.stored, ports.stored.access()
+    queue = QueueTurn(ports, prepare, policy.timeout)
+    start = StartTurn(prepare, stored.turns.begin, registry, admission, rates, queue)
     return TurnServices(
-        start=start,
+        start_one=start,
+        start_lanes=StartLanes(prepare, stored.turns, stored.conversations, registry, admission, rates),
         waiting=BeginWaiting(ports, start, registry, admission),
         count=CountInput(prepare),
-        compact=CompactInput(ports, prepare, registry, admission, policy.secret),
-        follow=FollowEvents(ports.turns, ports.events),
+        compact=CompactInput(ports, prepare, registry, admission, rates, policy.secret),
+        follow=FollowEvents(stored.turns, ports.events),
         responses=Responses(ports, access),
-        models=sources.models,
+        models=models,
         registry=registry,
-        withheld=sources.withheld,
-        cited=sources.cited,
-        rights=RightsOfReaders(access, sources.withheld),
-        rates=ports.rates,
-        unstored=UnstoredTurns(ports, policy.secret),
+        withheld=stored.withheld,
+        cited=CitedDocuments(knowledge),
+        rights=RightsOfReaders(access, stored.withheld),
+        rates=rates,
+        unstored=UnstoredTurns(ports.events, ports.signals, ports.clock, policy.secret),
         on_disconnect=policy.on_disconnect,
         strict_requests=policy.strict_requests,
     )

@@ -144,7 +144,7 @@ class FakeHouse:
             Readiness(self.admission, self.probe),
             self.turns.caller_conversations,
             self.turns.members,
-            self.turns.ports.withheld,
+            self.turns.ports.stored.withheld,
             self.turns.read_prompts,
             self.turns.services,
             agents,
@@ -173,8 +173,8 @@ class FakeHouse:
 
     def _people(self, agents: AgentCatalogue, files: Files) -> tuple[UserErasure, PersonExport]:
         people, responses = FakePeople(), self.turns.services.responses
-        erasure = UserErasure(people, self.turns.ports.conversations, self.knowledge, agents, responses)
-        texts = PersonTexts(self.turns.caller_conversations, self.turns.ports.withheld, responses, files)
+        erasure = UserErasure(people, self.turns.ports.stored.conversations, self.knowledge, agents, responses)
+        texts = PersonTexts(self.turns.caller_conversations, self.turns.ports.stored.withheld, responses, files)
         return erasure, PersonExport(people, texts, agents, self.knowledge)
 
     def options(self) -> HttpOptions:

@@ -43,23 +43,27 @@ from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.count_input import CountInput
+from backend.turns.services.lanes.start_lanes import StartLanes
 from backend.turns.services.prepare_turn import PrepareTurn
 from backend.turns.services.queue.begin_waiting import BeginWaiting
+from backend.turns.services.queue.queue_turn import QueueTurn
+from backend.turns.services.request.input_files import InputFiles
 from backend.turns.services.request.model_catalogue import ModelCatalogue
 from backend.turns.services.request.model_names import ModelNames
+from backend.turns.services.request.project_files import ProjectFiles
 from backend.turns.services.responses import Responses
 from backend.turns.services.resume.recover_turn import RecoverTurn
 from backend.turns.services.resume.recovery import Recovery
 from backend.turns.services.run.lease import TurnLease
 from backend.turns.services.running_turn import RunningTurn
+from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_draft import TurnPolicy
-from backend.turns.services.turn_drafting import TurnDrafting
-from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_ports import StoredTurns, TurnPorts
 from backend.turns.services.turn_registry import TurnRegistry
 from backend.turns.services.turn_runner import RunTurns
 from backend.turns.services.unstored_turns import UnstoredTurns
 from backend.turns.services.use_cases import TurnServices
-from backend.turns.wiring import start_turn
+from backend.turns.wiring import turn_preparation
 from shared.models.execution import ExecutionRequest
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, NotingReader
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
@@ -203,22 +207,18 @@ class TurnHouse:
         self.descriptions = SafeDescriptions(self.knowledge, self.knowledge, self.observer)
         self.labelled = LabelAccess(self.knowledge, partial(open_agent_files, self.agents))
         self.ports = TurnPorts(
+            stored=StoredTurns(
+                *(self.conversations, self.turns, self.waiting_class(self.state)),
+                withheld=WithheldText(self.conversations, self.labelled),
+                lease=TurnLease(self.replica, terms),
+            ),
             chat_shell=self.chat_shell,
-            conversations=self.conversations,
-            turns=self.turns,
-            waiting=self.waiting_class(self.state),
             events=self.events,
             signals=self.signals,
             clock=self.clock,
             observer=self.observer,
             outgoing=OutgoingCheck(self.knowledge, self.knowledge, self.cuts, self.clock, SECRET),
-            lease=TurnLease(self.replica, terms),
             background=make_supervisor(self.failures),
-            documents=self.documents,
-            withheld=WithheldText(self.conversations, self.labelled),
-            files=self.files,
-            agent_files=self.agent_files,
-            rates=self.rates,
         )
         runner = RunTurns(self.ports, self.checkpoint_seconds, self.finish_pauses_seconds)
         self.registry = TurnRegistry(runner, self.drain_seconds)
@@ -237,19 +237,22 @@ class TurnHouse:
         )
         context = ContextSources(self.knowledge, self.labelled, self.descriptions.shown, self.blocks, self.observer)
         models = ModelNames(ModelCatalogue(self.chat_shell, self.clock), AgentPresets(self.agents))
-        drafting = self.drafting = TurnDrafting(self.ports, context, models, policy)
-        withheld = self.ports.withheld
+        files, projects = InputFiles(self.documents, self.files), ProjectFiles(self.agent_files)
+        self.prepare = turn_preparation(self.ports, context, models, files, projects, policy)
+        withheld = self.ports.stored.withheld
         access = ConversationAccess(self.conversations, self.turns)
         self.read_prompts = ReadPrompts(self.turns, self.conversations, access, withheld, AgentPresets(self.agents))
         self.caller_conversations = CallerConversations(self.conversations, self.clock, SECRET)
         self.members = ConversationMembers(self.conversations, access)
-        prepare = self.prepare = PrepareTurn(drafting)
-        start = start_turn(self.ports, drafting, self.registry, self.admission, policy.timeout)
+        start, lanes = self.starts_of(self.prepare)
         return TurnServices(
-            start=start,
+            start_one=start,
+            start_lanes=lanes,
             waiting=BeginWaiting(self.ports, start, self.registry, self.admission, self.look_seconds),
-            count=CountInput(prepare),
-            compact=CompactInput(self.ports, prepare, self.registry, self.admission, policy.secret),
+            count=CountInput(self.prepare),
+            compact=CompactInput(
+                *(self.ports, self.prepare, self.registry, self.admission, self.rates), secret=policy.secret
+            ),
             follow=FollowEvents(self.turns, self.events, self.late_seconds, self.opening_seconds),
             responses=Responses(self.ports, access),
             models=models,
@@ -257,11 +260,20 @@ class TurnHouse:
             withheld=withheld,
             cited=CitedDocuments(self.knowledge),
             rights=RightsOfReaders(access, withheld, self.rights_seconds),
-            rates=self.ports.rates,
-            unstored=UnstoredTurns(self.ports, policy.secret),
+            rates=self.rates,
+            unstored=UnstoredTurns(self.events, self.signals, self.clock, policy.secret),
             on_disconnect=policy.on_disconnect,
             strict_requests=self.strict_requests,
         )
+
+    def starts_of(self, prepare: PrepareTurn) -> tuple[StartTurn, StartLanes]:
+        """Build what starts turns that are prepared so."""
+        start = StartTurn(
+            *(prepare, self.turns.begin, self.registry, self.admission, self.rates),
+            queue=QueueTurn(self.ports, prepare, timedelta(seconds=600)),
+        )
+        lanes = StartLanes(prepare, self.turns, self.conversations, self.registry, self.admission, self.rates)
+        return start, lanes
 
     @property
     def scripted(self) -> ScriptedChatShell:

@@ -68,7 +68,7 @@ class Replicas:
         house = self.make([*script, asyncio.Event()])
         with suppress(Killed):
             async with house.registry:
-                await house.ports.lease.renew(house.turns)
+                await house.ports.stored.lease.renew(house.turns)
                 running = await house.start(**asked)
                 await eventually(lambda: self.has_come(house, running.response.id, script, said), bool)
                 raise Killed

@@ -89,7 +89,7 @@ async def run_all_kinds(house: TurnHouse, other: TurnHouse, conversation_id: str
     await house.services.waiting.look()
     gate.set()
     ended = await running.ended()
-    while await house.ports.waiting.startable(1):
+    while await house.ports.stored.waiting.startable(1):
         await house.services.waiting.look()
     stopped = await house.start(previous_response_id=ended.id)
     await house.services.responses.cancel(ADA, stopped.response.id)

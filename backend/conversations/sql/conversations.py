@@ -8,14 +8,7 @@ from sqlalchemy import ClauseElement, Connection, Integer, bindparam, delete, fu
 
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.members import ConversationRole, People
-from backend.conversations.domain.responses import (
-    Conversation,
-    Item,
-    OpenedConversation,
-    OwnedItem,
-    Removal,
-    SeenPoint,
-)
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, OwnedItem, Removal, SeenPoint
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import (
     Parameters,

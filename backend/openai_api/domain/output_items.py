@@ -5,12 +5,7 @@ from typing import Literal, cast
 
 from backend.conversations.domain.responses import ItemBody
 from backend.openai_api.domain.response_events import UnnumberedEvent
-from shared.models.events import (
-    CitationAdded,
-    SearchResult,
-    ServedCallFinished,
-    ServedCallStarted,
-)
+from shared.models.events import CitationAdded, SearchResult, ServedCallFinished, ServedCallStarted
 from shared.models.values import JsonObject
 from shared.prompts.custom_tools import InputReader, input_of
 

@@ -10,14 +10,7 @@ from backend.openai_api.domain.tool_selection import MAX_LISTED, selection_of
 from backend.openai_api.domain.turn_request import FileSearchChoice, FileSearchTool, TurnRequest
 from shared.errors import InvalidRequest, PermissionDenied
 from shared.models.events import ModelCard
-from shared.models.execution import (
-    AccessMode,
-    ModelParameters,
-    NamedToolChoice,
-    ReasoningEffort,
-    ToolChoice,
-    Verbosity,
-)
+from shared.models.execution import AccessMode, ModelParameters, NamedToolChoice, ReasoningEffort, ToolChoice, Verbosity
 from shared.models.json_text import encode_json
 from shared.models.values import JsonObject
 from shared.prompts.custom_tools import custom_format

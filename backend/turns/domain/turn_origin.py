@@ -14,12 +14,7 @@ from backend.conversations.domain.history_fingerprint import (
     stored_fingerprint,
 )
 from backend.conversations.domain.model_calls import shared_prompt
-from backend.conversations.domain.responses import (
-    Conversation,
-    Item,
-    OpenedConversation,
-    StoredResponse,
-)
+from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
 from backend.conversations.domain.served_tools import ServedTools
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller

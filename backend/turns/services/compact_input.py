@@ -12,6 +12,7 @@ from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.knowledge.domain.labels import encode_labels
+from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.truncation import Truncation, labels_of_omission, left_out_by_input
 from backend.prompt.domain.turn_calls import SummaryCall
@@ -54,12 +55,19 @@ class CompactInput:
     """Compacts what a turn would send; nothing is stored. `secret` seals what clients carry."""
 
     def __init__(
-        self, ports: TurnPorts, prepare: TurnPreparation, registry: TurnRegistry, admission: Admission, secret: str
+        self,
+        ports: TurnPorts,
+        prepare: TurnPreparation,
+        registry: TurnRegistry,
+        admission: Admission,
+        rates: TurnRates,
+        secret: str,
     ) -> None:
         self._ports = ports
         self._prepare = prepare
         self._registry = registry
         self._admission = admission
+        self._rates = rates
         self._secret = secret
 
     async def __call__(
@@ -74,7 +82,7 @@ class CompactInput:
             BallastError: as of a turn that cannot begin.
         """
         self._admission.check()
-        with await self._ports.rates.take(caller) as rate, self._admission.place(*holders_of(caller)):
+        with await self._rates.take(caller) as rate, self._admission.place(*holders_of(caller)):
             with self._registry.preparing():
                 turn, stored, _ = await self._prepare(caller, request, request_id)
                 record = _Record(turn.log)

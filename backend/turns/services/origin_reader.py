@@ -24,13 +24,14 @@ from backend.conversations.domain.responses import (
     conversation_cache_key,
 )
 from backend.conversations.domain.turn_input import ParsedInput, read_items, read_string, read_without_items
+from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.conversations.services.conversation_access import ConversationAccess
 from backend.foundation.services.steps import run_cooperatively, run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import lane_to_continue
 from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, branched, continued, forked
-from backend.turns.services.turn_ports import TurnPorts
+from shared.clock import Clock
 from shared.errors import InvalidRequest, NotFound, PermissionDenied, TurnRunning
 from shared.ids import IdPrefix, new_id
 
@@ -55,12 +56,14 @@ class OriginReader:
     `digest_of` resolves what a turn runs with that begins a conversation.
     """
 
-    def __init__(self, ports: TurnPorts, digest_of: DigestOf, secret: str) -> None:
+    def __init__(
+        self, conversations: ConversationStore, turns: TurnStore, clock: Clock, digest_of: DigestOf, secret: str
+    ) -> None:
         self._digest_of = digest_of
-        self._access = ConversationAccess(ports.conversations, ports.turns)
-        self._conversations = ports.conversations
-        self._turns = ports.turns
-        self._clock = ports.clock
+        self._access = ConversationAccess(conversations, turns)
+        self._conversations = conversations
+        self._turns = turns
+        self._clock = clock
         self._secret = secret
 
     async def find(self, caller: Caller, request: TurnRequest, waited_for: str | None = None) -> TurnStart:

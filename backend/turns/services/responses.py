@@ -88,7 +88,7 @@ class Responses:
                 await self._wait_for_end(response)
         except (TimeoutError, Unavailable):
             """The stored response is returned, whether it has ended or not."""
-        return await self._ports.turns.find(response_id) or response
+        return await self._ports.stored.turns.find(response_id) or response
 
     async def stop(self, response: StoredResponse) -> StoredResponse | None:
         """Stop a turn on whichever replica runs it, without waiting for its end.
@@ -97,7 +97,7 @@ class Responses:
         """
         if response.status is ResponseStatus.QUEUED:
             ended = unbegun(response, Ending(status=ResponseStatus.CANCELLED), self._ports.clock.now())
-            if await self._ports.waiting.withdraw(ended):
+            if await self._ports.stored.waiting.withdraw(ended):
                 return ended
         await send_stops(self._ports.signals, response.id, response.body)
         return None
@@ -122,7 +122,7 @@ class Responses:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._wait_for_end(response)
             await asyncio.sleep(PAUSE_SECONDS)
-            found = await self._ports.turns.find(response.id)
+            found = await self._ports.stored.turns.find(response.id)
             if found is None:
                 raise NotFound(f"There is no response '{response.id}'.", param="response_id")
             response = found
@@ -137,7 +137,7 @@ class Responses:
         while response.status is ResponseStatus.QUEUED:
             await asyncio.sleep(QUEUED_SECONDS)
             with suppress(Unavailable):
-                found = await self._ports.turns.find(response.id)
+                found = await self._ports.stored.turns.find(response.id)
                 if found is None:
                     raise NotFound(f"There is no response '{response.id}'.", param="response_id")
                 response = found
@@ -165,11 +165,11 @@ class Responses:
         response = await self.cancel(caller, response_id)
         lanes = lanes_in(response.body)
         for lane in lanes:
-            await self._ports.turns.delete(lane.response_id)
-        await self._ports.turns.delete(response_id)
+            await self._ports.stored.turns.delete(lane.response_id)
+        await self._ports.stored.turns.delete(response_id)
         if lanes:
             with suppress(TurnRunning):
-                await self._ports.conversations.delete(response.conversation_id)
+                await self._ports.stored.conversations.delete(response.conversation_id)
 
     async def _wait_for_end(self, response: StoredResponse) -> None:
         """Read the events to their end, which comes after the end of the turn is stored."""

@@ -1,7 +1,6 @@
 """Starting a turn: everything is resolved, checked and stored before anything is sent."""
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 from backend.conversations.domain.responses import NewTurn
 from backend.conversations.domain.waiting_turns import WaitingTurn
@@ -19,15 +18,10 @@ from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import TurnRunning
 
 
-class OtherStarts(NamedTuple):
-    """How a request starts that names several models, and how one waits whose conversation is held."""
-
-    in_lanes: Callable[[Caller, TurnRequest, str, KeyClaim | None], Awaitable[RunningTurn]]
-    queued: Callable[[Caller, TurnRequest, str, KeyClaim | None], Awaitable[AcknowledgedTurn]]
-
-
 class StartTurn:
     """Starts turns. `store` is `TurnStore.begin`; a failure before it leaves nothing behind.
+
+    `queue` lets a turn wait whose conversation is held.
 
     A `store` whose answer is lost may leave a turn that nobody runs. Until its end is known the registry owns the turn;
     afterwards whoever looks for such turns (`Recovery.take`) takes it over.
@@ -40,21 +34,19 @@ class StartTurn:
         registry: TurnRegistry,
         admission: Admission,
         rates: TurnRates,
-        others: OtherStarts,
+        queue: Callable[[Caller, TurnRequest, str, KeyClaim | None], Awaitable[AcknowledgedTurn]],
     ) -> None:
         self._prepare = prepare
         self._store = store
         self._registry = registry
         self._admission = admission
         self._rates = rates
-        self._others = others
+        self._queue = queue
 
     async def __call__(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None = None
     ) -> RunningTurn | AcknowledgedTurn:
         """Store a turn and start it, or let it wait where it asks for that; what a claim has created is the response.
-
-        Several models are started in lanes.
 
         Raises:
             Draining: this process is shutting down.
@@ -67,8 +59,6 @@ class StartTurn:
             Unavailable: a service that the turn depends on is unavailable, or too many turns run. Where it is the
                 database that did not answer in time, the turn may be stored nevertheless; it is then taken over.
         """
-        if request.models is not None:
-            return await self._others.in_lanes(caller, request, request_id, claim)
         self._admission.check()
         with await self._rates.take(caller) as rate, self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
@@ -105,7 +95,7 @@ class StartTurn:
         except TurnRunning:
             if request.if_running is None:
                 raise
-        acknowledged = await self._others.queued(caller, request, request_id, claim)
+        acknowledged = await self._queue(caller, request, request_id, claim)
         self._registry.ask_for_look()  # the running turn may have ended before it was told
         return acknowledged
 

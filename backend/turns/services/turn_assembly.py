@@ -14,6 +14,7 @@ from backend.conversations.domain.conversation_log import (
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
 from backend.conversations.domain.placed_blocks import CLASSIC, text_digest
 from backend.conversations.domain.responses import (
+    Conversation,
     Item,
     ItemBody,
     NewTurn,
@@ -47,23 +48,12 @@ from backend.prompt.domain.turn_entries import (
     placed,
     silent_entry,
 )
-from backend.prompt.domain.turn_record import (
-    PlannedBlock,
-    StoredRecord,
-    TurnRecord,
-    context_parts,
-    record_of,
-    ticketed,
-)
+from backend.prompt.domain.turn_record import PlannedBlock, StoredRecord, TurnRecord, context_parts, record_of, ticketed
 from backend.turns.domain.turn import Turn
 from backend.turns.services.turn_draft import TurnDraft
 from shared.errors import ContextTooLong
 from shared.ids import new_id
-from shared.models.execution import (
-    AccessMode,
-    KnowledgeBaseRef,
-    TurnLimits,
-)
+from shared.models.execution import AccessMode, KnowledgeBaseRef, TurnLimits
 from shared.models.messages import ToolMessage, UserMessage
 from shared.prompts.summary import COMPACTED
 from shared.tokens import estimate_tokens
@@ -88,61 +78,66 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
     label = _label(draft)
     history_entries, carried_entries = _entries(draft, plan, label)
     entries = (*history_entries, *carried_entries)
-    log = (*draft.origin.log, *entries)
-    given = draft.waited.input_items if draft.waited is not None else shown_input(draft.request)
+    log = (*draft.start.origin.log, *entries)
+    given = draft.asked.waited.input_items if draft.asked.waited is not None else shown_input(draft.chosen.request)
     bodies = authored_bodies(given, draft.author)
-    response = _response(draft, bodies, label)
-    new_turn = _new_turn(draft, response, entries, numbered_items(bodies, draft.origin.next_sequence, response.id))
+    response, conversation = _response(draft, bodies, label), _conversation(draft, len(entries))
     history_end = draft.log_length + len(history_entries)
-    record = ticketed(_record(draft, plan, new_turn, history_end), log, draft.policy.secret)
+    record = ticketed(_record(draft, plan, response, conversation, history_end), log, draft.policy.secret)
+    sequence = draft.start.origin.next_sequence
     turn = Turn(
         record=record,
         request=request_of(record, log),
         log=log,
-        next_sequence=draft.origin.next_sequence + len(bodies),
-        is_stored=draft.request.is_stored,
+        next_sequence=sequence + len(bodies),
+        is_stored=draft.chosen.request.is_stored,
         starts_epoch=draft.epoch.starts or _is_first_after_edit(draft),
-        seen=draft.seen,
-        card=draft.meaning.card,
+        seen=draft.start.seen,
+        card=draft.chosen.meaning.card,
     )
-    stored = {"plan": record.stored(), "context_parts": record.stored_parts(), "texts": tuple(record.texts.values())}
-    return turn, new_turn.model_copy(update=stored)
+    return turn, _rows(draft, record, entries, numbered_items(bodies, sequence, response.id))
 
 
-def _record(draft: TurnDraft, context: ContextPlan, new_turn: NewTurn, history_end: int) -> TurnRecord:
-    mode, card = strictest_mode(draft.bindings), draft.meaning.card
-    calls = min(draft.policy.max_knowledge_calls, draft.request.max_tool_calls or draft.policy.max_knowledge_calls)
+def _record(
+    draft: TurnDraft, context: ContextPlan, response: StoredResponse, conversation: Conversation, history_end: int
+) -> TurnRecord:
+    mode, card = strictest_mode(draft.chosen.bindings), draft.chosen.meaning.card
+    most_calls = draft.policy.max_knowledge_calls
     bases = [
         KnowledgeBaseRef(id=binding.base.id, name=binding.base.name, access_mode=binding.role.access_mode)
-        for binding in draft.bindings
+        for binding in draft.chosen.bindings
     ]
     keeps_context, carried = context.state is not None, context if draft.read.current is not None else NO_CONTEXT
     moved = [(kind, text, text_digest(text)) for kind, text in moved_texts(draft.blocks)]
     stored = StoredRecord(
         request_id=draft.request_id,
-        parameters=model_parameters(draft.request, card),
+        parameters=model_parameters(draft.chosen.request, card),
         time_zone=draft.policy.time_zone,
         bases=(*bases, *filter(None, [draft.project_base])),
         access_mode=mode,
-        limits=TurnLimits(max_knowledge_calls=calls, max_model_calls=None, hand_back_tokens=hand_back_tokens(card)),
+        limits=TurnLimits(
+            max_knowledge_calls=min(most_calls, draft.chosen.request.max_tool_calls or most_calls),
+            max_model_calls=None,
+            hand_back_tokens=hand_back_tokens(card),
+        ),
         deadline=draft.now + draft.policy.timeout,
         history_end=history_end,
-        input_end=new_turn.conversation.log_length,
+        input_end=conversation.log_length,
         context="" if keeps_context else carried.text,
         keeps_context=keeps_context,
-        with_results=draft.request.wants_results and mode is AccessMode.FULL,
+        with_results=draft.chosen.request.wants_results and mode is AccessMode.FULL,
         reminder=draft.blocks.reminder,
-        charged_to=draft.charged_to,
+        charged_to=draft.start.charged_to,
         moved=tuple(PlannedBlock(index=at, kind=kind, digest=key) for at, (kind, _, key) in enumerate(moved)),
         context_parts=context_parts(carried.dynamic_blocks),
     )
     texts = {digest: text for _, text, digest in moved}
-    return record_of(stored, new_turn.response, new_turn.conversation, texts)
+    return record_of(stored, response, conversation, texts)
 
 
 def _is_first_after_edit(draft: TurnDraft) -> bool:
     """Return whether an item was taken out since the newest model call: no turn has told of that epoch yet."""
-    sent, epoch = draft.origin.conversation.sent, draft.epoch
+    sent, epoch = draft.start.origin.conversation.sent, draft.epoch
     return epoch.reset.reason is EpochReason.HISTORY_EDITED and sent is not None and sent.epoch != epoch.number
 
 
@@ -157,23 +152,23 @@ def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
     try:
         return _compacted(draft, plan)
     except ContextTooLong:
-        if not (_statements(draft) and stated_blocks(draft.origin.log, draft.epoch.reset)):
+        if not (_statements(draft) and stated_blocks(draft.start.origin.log, draft.epoch.reset)):
             raise
-        return _compacted(replace(draft, epoch=without_statements(draft.epoch, draft.origin.log)), plan)
+        return _compacted(replace(draft, epoch=without_statements(draft.epoch, draft.start.origin.log)), plan)
 
 
 def _compacted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
     load = Load(
-        system_prompt=draft.settings.system_prompt(draft.epoch.reset),
+        system_prompt=draft.chosen.settings.system_prompt(draft.epoch.reset),
         current=draft.read.current,
-        needs_end=draft.needs_log_end,
+        needs_end=draft.start.needs_log_end,
         given=(*draft.read.history, *(UserMessage(content=content) for content in draft.blocks.files)),
         blocks=_block_texts(draft),
-        tools_tokens=tools_tokens(draft.settings.definitions),
+        tools_tokens=tools_tokens(draft.chosen.settings.definitions),
         context_tokens=estimate_tokens(plan.text),
         restated_tokens=estimate_tokens(full_context(draft.base_texts, draft.dynamic_blocks).text),
     )
-    return compact(draft.epoch, draft.origin.log, load, draft.meaning.card)
+    return compact(draft.epoch, draft.start.origin.log, load, draft.chosen.meaning.card)
 
 
 def _block_texts(draft: TurnDraft) -> tuple[str, ...]:
@@ -192,7 +187,7 @@ def _context(draft: TurnDraft) -> ContextPlan:
         return NO_CONTEXT
     if not draft.policy.keeps_context:
         return full_context(draft.base_texts, draft.dynamic_blocks) if draft.read.current is not None else NO_CONTEXT
-    log, reset = draft.origin.log, draft.epoch.reset
+    log, reset = draft.start.origin.log, draft.epoch.reset
     said = stated_context(log, reset)
     plan = plan_context(said, draft.base_texts, draft.dynamic_blocks)
     pointer = far_pointer(sent_entries(log, reset), _statements(draft)) if stated_blocks(log, reset) else ""
@@ -206,7 +201,7 @@ def _context_place(draft: TurnDraft) -> int | None:
     """
     read = draft.read
     at = read.question_at
-    begins = not draft.origin.log and bool(read.history) and not isinstance(read.history[-1], ToolMessage)
+    begins = not draft.start.origin.log and bool(read.history) and not isinstance(read.history[-1], ToolMessage)
     return 0 if at is None and begins else at
 
 
@@ -214,7 +209,7 @@ def _statements(draft: TurnDraft) -> tuple[BlockStatement, ...]:
     """Return what the turn logs of its agent's blocks; nothing where it logs no context."""
     if _context_place(draft) is None or draft.blocks.placement == CLASSIC:
         return ()
-    return block_statements(stated_blocks(draft.origin.log, draft.epoch.reset), draft.blocks)
+    return block_statements(stated_blocks(draft.start.origin.log, draft.epoch.reset), draft.blocks)
 
 
 def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
@@ -228,10 +223,10 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
         label=label,
     )
     at = _context_place(draft)
-    is_cut = epoch.reset.begins_at > announced_cut(draft.origin.log)
+    is_cut = epoch.reset.begins_at > announced_cut(draft.start.origin.log)
     notices = (notice_entry(COMPACTED, stamp),) if is_cut and at is not None else ()
     blocks = block_entries(_statements(draft), stamp)
-    left_out = left_out_files(draft.origin.log, epoch.reset) if epoch.reset.reads_files and at is not None else ()
+    left_out = left_out_files(draft.start.origin.log, epoch.reset) if epoch.reset.reads_files and at is not None else ()
     files = file_entries(draft.blocks.model_copy(update={"files": (*left_out, *draft.blocks.files)}), stamp)
     given, context = given_entries(draft.read, stamp), context_entry(plan, stamp)
     before, carried = (*given[:at], *notices, *blocks, *files), (*context, *current_entry(draft.read, stamp))
@@ -244,21 +239,21 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
 
 
 def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> StoredResponse:
-    conversation_id = draft.origin.conversation.id
-    asked_at = draft.waited.created_at if draft.waited is not None else draft.now
+    conversation_id = draft.start.origin.conversation.id
+    asked_at = draft.asked.waited.created_at if draft.asked.waited is not None else draft.now
     use = draft.preset_use
     own = {"instructions": use.own.instructions} if use is not None else {}
-    shown = draft.settings.model_copy(update=own)
-    body = new_body(draft.request, shown, draft.response_id, conversation_id, asked_at)
+    shown = draft.chosen.settings.model_copy(update=own)
+    body = new_body(draft.chosen.request, shown, draft.response_id, conversation_id, asked_at)
     return StoredResponse(
         id=draft.response_id,
-        tenant=draft.caller.tenant,
-        user_id=draft.caller.user_id,
+        tenant=draft.asked.caller.tenant,
+        user_id=draft.asked.caller.user_id,
         conversation_id=conversation_id,
         created_at=draft.now,
         status=ResponseStatus.IN_PROGRESS,
-        background=draft.request.is_background,
-        body={**body, "model": draft.meaning.name},
+        background=draft.chosen.request.is_background,
+        body={**body, "model": draft.chosen.meaning.name},
         input_items=tuple(bodies),
         log_end=None,
         items_end=None,
@@ -266,32 +261,39 @@ def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> St
         replica=draft.policy.replica,
         label=label,
         preset_use=draft.preset_use,
-        ran_with=settings_digest(draft.settings, draft.blocks) if draft.seen is not None else None,
+        ran_with=settings_digest(draft.chosen.settings, draft.blocks) if draft.start.seen is not None else None,
     )
 
 
-def _new_turn(draft: TurnDraft, response: StoredResponse, entries: Sequence[Entry], items: Sequence[Item]) -> NewTurn:
-    origin = draft.origin
-    copied = origin.log if origin.is_new else ()
-    before = origin.conversation
+def _conversation(draft: TurnDraft, entry_count: int) -> Conversation:
+    """Return the conversation as it is once the turn is stored."""
+    settings = draft.chosen.settings
     changes = {
-        **draft.settings.model_dump(include={"model", "instructions", "knowledge_base_ids"}),
-        "functions": draft.settings.functions,
-        "search": draft.settings.search,
-        "served": draft.settings.served,
+        **settings.model_dump(include={"model", "instructions", "knowledge_base_ids"}),
+        "functions": settings.functions,
+        "search": settings.search,
+        "served": settings.served,
         "preset_use": draft.preset_use,
         "epoch": draft.epoch.number,
-        "log_length": draft.log_length + len(entries),
-        "running_response_id": response.id,
-        "latest_response_id": response.id,
+        "log_length": draft.log_length + entry_count,
+        "running_response_id": draft.response_id,
+        "latest_response_id": draft.response_id,
     }
+    return draft.start.origin.conversation.model_copy(update=changes)
+
+
+def _rows(draft: TurnDraft, record: TurnRecord, entries: Sequence[Entry], items: Sequence[Item]) -> NewTurn:
+    origin = draft.start.origin
     return NewTurn(
-        conversation=before.model_copy(update=changes),
-        expected_log_length=None if origin.is_new else before.log_length,
-        response=response,
-        entries=(*copied, *entries),
+        conversation=record.conversation,
+        expected_log_length=None if origin.is_new else origin.conversation.log_length,
+        response=record.response,
+        entries=(*(origin.log if origin.is_new else ()), *entries),
         items=(*origin.items, *items),
-        has_waited=draft.waited is not None,
+        plan=record.stored(),
+        context_parts=record.stored_parts(),
+        has_waited=draft.asked.waited is not None,
+        texts=tuple(record.texts.values()),
     )
 
 
@@ -300,13 +302,13 @@ def _label(draft: TurnDraft) -> Labels:
 
     The files of its agent, shown or searched, are one of them: who may use the agent may read their file index.
     """
-    own = [Label(binding.base.id, binding.role.access_mode) for binding in draft.bindings]
+    own = [Label(binding.base.id, binding.role.access_mode) for binding in draft.chosen.bindings]
     agent = draft.blocks.agent
     if agent is not None and (draft.blocks.project_files or draft.project_base is not None):
-        own.append(Label(file_index_of_agent(draft.caller.tenant, agent.id).id, AccessMode.FULL))
+        own.append(Label(file_index_of_agent(draft.asked.caller.tenant, agent.id).id, AccessMode.FULL))
     withheld = frozenset(draft.epoch.reset.withheld)
-    sent = labels_in([entry for entry in draft.origin.log if entry.turn_id not in withheld])
-    return joined_labels([*own, *draft.given, *sent])
+    sent = labels_in([entry for entry in draft.start.origin.log if entry.turn_id not in withheld])
+    return joined_labels([*own, *draft.start.labels, *sent])
 
 
 def shown_input(request: TurnRequest) -> tuple[ItemBody, ...]:

@@ -1,30 +1,25 @@
-"""A turn that is being prepared, and the operator's settings for all turns."""
+"""A turn that is being prepared, step by step, and the operator's settings for all turns."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from backend.conversations.domain.attached_files import check_read
-from backend.conversations.domain.history_fingerprint import HistoryFingerprint
-from backend.conversations.domain.placed_blocks import NO_BLOCKS, PlacedBlocks
-from backend.conversations.domain.responses import (
-    ConversationSettings,
-    PresetUse,
-    StoredResponse,
-)
+from backend.conversations.domain.placed_blocks import PlacedBlocks
+from backend.conversations.domain.responses import ConversationSettings, PresetUse, StoredResponse
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
-from backend.knowledge.domain.labels import Labels
+from backend.knowledge.domain.labels import Labels, joined_labels
 from backend.openai_api.domain.client_left import BY_API, DisconnectPolicy
-from backend.openai_api.domain.presets import ResolvedModel
+from backend.openai_api.domain.presets import Preset, ResolvedModel
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.context_policy import BaseText
 from backend.prompt.domain.epochs import Epoch
-from backend.turns.domain.turn_origin import Origin
-from shared.models.execution import (
-    DynamicBlock,
-    KnowledgeBaseRef,
-)
+from backend.turns.domain.turn_origin import TurnStart
+from backend.turns.services.request.input_files import FilesOfRequest
+from shared.models.execution import DynamicBlock, KnowledgeBaseRef
 from shared.models.messages import ToolMessage, UserMessage
 
 
@@ -52,40 +47,63 @@ class TurnPolicy:
 
 
 @dataclass(frozen=True)
-class TurnDraft:
-    """A turn being prepared: its ids, its origin, what its input means and what it runs with.
+class AskedTurn:
+    """Who asks for a turn, and their request, which names no stored items any more; what those hold is labelled.
 
-    `needs_log_end` is that of its start. `seen` is what the client has seen with its input, where
-    that is known. `meaning` is what its model was named by; where that is a preset, `preset_use` holds its use. `given`
-    labels the stored items that the input names. `base_texts` and `dynamic_blocks` are the context about the bases in
-    scope and this turn that the model may get, `blocks` the words of its agent and the files of its message.
-    `project_base` is what the files of its agent are searched as, where they are too long to be shown. Of a turn that
-    has waited, `waited` is the response as it was shown. `charged_to` is as in `Ticket`.
+    `labels` are those of the items by their ids. `files` are what `InputFiles.separated` has taken out of the request.
+    Of a turn that has waited, `waited` is the response as it was shown.
+    """
+
+    caller: Caller
+    request: TurnRequest
+    labels: Mapping[str, Labels] = field(default_factory=dict[str, Labels])
+    files: FilesOfRequest = field(default_factory=FilesOfRequest)
+    waited: StoredResponse | None = None
+
+    def labels_of(self, rest: TurnRequest) -> Labels:
+        """Return the labels of the stored items that are left in an input."""
+        if isinstance(rest.input, str):
+            return ()
+        return joined_labels([label for item in rest.input for label in self.labels.get(getattr(item, "id", ""), ())])
+
+
+class TurnSettings(NamedTuple):
+    """What a turn runs with: its model, a preset with its skills, its request with the preset's defaults, its settings.
+
+    `own` are the settings without the preset's. `bindings` are the bases in scope, none until they are looked at.
+    """
+
+    meaning: ResolvedModel
+    preset: Preset | None
+    request: TurnRequest
+    own: ConversationSettings
+    settings: ConversationSettings
+    bindings: tuple[Binding, ...] = ()
+
+
+@dataclass(frozen=True)
+class TurnDraft:
+    """A turn being prepared: who asks for it, where it begins, what it runs with, and what its input means.
+
+    `read` is the input with its files, `base_texts` and `dynamic_blocks` the context about the bases in scope and this
+    turn that the model may get, `blocks` the words of its agent and the files of its message. `project_base` is what
+    the files of its agent are searched as, where they are too long to be shown.
     """
 
     policy: TurnPolicy
 
-    caller: Caller
-    request: TurnRequest
+    asked: AskedTurn
+    start: TurnStart
+    chosen: TurnSettings
     request_id: str
     response_id: str
     now: datetime
-    origin: Origin
     read: ParsedInput
-    settings: ConversationSettings
-    bindings: tuple[Binding, ...]
     base_texts: tuple[BaseText, ...]
     dynamic_blocks: tuple[DynamicBlock, ...]
     epoch: Epoch
-    meaning: ResolvedModel
-    needs_log_end: bool
-    seen: HistoryFingerprint | None
-    given: Labels = ()
-    preset_use: PresetUse | None = None
-    blocks: PlacedBlocks = NO_BLOCKS
+    blocks: PlacedBlocks
     project_base: KnowledgeBaseRef | None = None
-    charged_to: str | None = None
-    waited: StoredResponse | None = None
 
     def __post_init__(self) -> None:
         """Check that all files of the input have been read.
@@ -98,9 +116,24 @@ class TurnDraft:
     @property
     def author(self) -> str | None:
         """Who is named as the author of the input; None in a conversation that is not shared."""
-        return self.origin.conversation.people.author_of(self.caller.user_id)
+        return self.start.origin.conversation.people.author_of(self.asked.caller.user_id)
 
     @property
     def log_length(self) -> int:
         """The length of the log before the turn, including the entries that a fork copies."""
-        return self.origin.log[-1].position + 1 if self.origin.log else 0
+        log = self.start.origin.log
+        return log[-1].position + 1 if log else 0
+
+    @property
+    def preset_use(self) -> PresetUse | None:
+        """How the turn uses the preset that its model was named by, where one was."""
+        meaning, own = self.chosen.meaning, self.chosen.own
+        if meaning.preset is None:
+            return None
+        return PresetUse(
+            response_id=self.response_id,
+            name=meaning.name,
+            own=own,
+            agent_id=meaning.preset.id,
+            instructions=self.chosen.settings.instructions,
+        )

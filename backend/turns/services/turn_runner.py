@@ -29,7 +29,7 @@ class RunTurns:
         finish_pauses_seconds: Sequence[float] = FINISH_PAUSES_SECONDS,
     ) -> None:
         self._ports = ports
-        self._checkpoints = CheckpointWriter(ports.turns, ports.background, checkpoint_seconds)
+        self._checkpoints = CheckpointWriter(ports.stored.turns, ports.background, checkpoint_seconds)
         self._finish_pauses_seconds = finish_pauses_seconds
 
     def start(self) -> None:
@@ -51,7 +51,7 @@ class RunTurns:
         """Look again and again until the turn has ended."""
         while True:
             with suppress(Unavailable):
-                stored = await self._ports.turns.find(response_id)
+                stored = await self._ports.stored.turns.find(response_id)
                 if stored is None or stored.status.is_terminal:
                     return stored
             await asyncio.sleep(ELSEWHERE_SECONDS)

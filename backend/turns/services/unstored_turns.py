@@ -13,16 +13,19 @@ from backend.identity.domain import Caller
 from backend.openai_api.domain.client_left import is_unstored_of
 from backend.openai_api.domain.response_events import TERMINAL_TYPES, LoggedEvent
 from backend.openai_api.domain.response_object import Ending, ResponseBody, ended_body
+from backend.streams.ports.events import EventLog, StopSignals
 from backend.turns.services.responses import WAIT_SECONDS, send_stops
-from backend.turns.services.turn_ports import TurnPorts
+from shared.clock import Clock
 from shared.errors import NotFound, Unavailable
 
 
 class UnstoredTurns:
     """Stops turns that left nothing behind: their ids tell whose they are (`secret`), their events that they run."""
 
-    def __init__(self, ports: TurnPorts, secret: str) -> None:
-        self._ports = ports
+    def __init__(self, events: EventLog, signals: StopSignals, clock: Clock, secret: str) -> None:
+        self._events = events
+        self._signals = signals
+        self._clock = clock
         self._secret = secret
 
     async def cancel(self, caller: Caller, response_id: str) -> ResponseBody | None:
@@ -45,16 +48,16 @@ class UnstoredTurns:
     async def _stopped(self, response_id: str) -> ResponseBody:
         begun: ResponseBody = {}
         newest: LoggedEvent | None = None
-        stream = cast(AsyncGenerator[tuple[LoggedEvent, ...]], self._ports.events.read(response_id, -1))
+        stream = cast(AsyncGenerator[tuple[LoggedEvent, ...]], self._events.read(response_id, -1))
         async with aclosing(stream) as batches:
             async for batch in batches:
                 if batch and newest is None:
                     begun = orjson.loads(batch[0].body)["response"]
-                    await send_stops(self._ports.signals, response_id, begun)
+                    await send_stops(self._signals, response_id, begun)
                 newest = batch[-1] if batch else newest
         if newest is None:
             raise NotFound(f"There is no response '{response_id}'.", param="response_id")
         if newest.type in TERMINAL_TYPES:
             return orjson.loads(newest.body)["response"]
         # Its events were dropped with its end, when nobody read them any more.
-        return ended_body(begun, (), Ending(status=ResponseStatus.CANCELLED), int(self._ports.clock.now().timestamp()))
+        return ended_body(begun, (), Ending(status=ResponseStatus.CANCELLED), int(self._clock.now().timestamp()))

@@ -25,9 +25,9 @@ from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.context_policy import BaseText
 from backend.prompt.domain.epochs import CallerAccess, Epoch, plan_epoch
 from backend.prompt.domain.system_message import prompt_form
-from backend.turns.domain.turn_origin import Origin, blank_origin
+from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin
 from backend.turns.services.turn_assembly import assembled
-from backend.turns.services.turn_draft import TurnDraft, TurnPolicy
+from backend.turns.services.turn_draft import AskedTurn, TurnDraft, TurnPolicy, TurnSettings
 from chat_shell.models.anthropic_messages.cache_marks import block_count, cache_marks
 from shared.models.canonical import canonical_parts
 from shared.models.events import MessagesAdded, ModelCard
@@ -156,23 +156,22 @@ class _Stage:
     def _draft(self, turn: Turn, origin: Origin) -> TurnDraft:
         request = _request(turn)
         settings = own_settings(request, origin.conversation, (), asked_model(request, origin.conversation))
+        read, meaning = (
+            ParsedInput(instructions=(), history=(), current=turn.user),
+            ResolvedModel(card=self._card(settings.model)),
+        )
         return TurnDraft(
             policy=self._policy,
-            caller=_CALLER,
-            request=request,
+            asked=AskedTurn(_CALLER, request),
+            start=TurnStart(origin, request, read, waiting=(), seen=None),
+            chosen=TurnSettings(meaning, None, request, settings, settings, turn.bindings),
             request_id=turn.id,
             response_id=turn.id,
             now=turn.sent_at,
-            origin=origin,
-            read=ParsedInput(instructions=(), history=(), current=turn.user),
-            settings=settings,
-            bindings=turn.bindings,
+            read=read,
             base_texts=_rendered(turn.bindings),
             dynamic_blocks=turn.blocks,
             epoch=_epoch(turn, origin, settings),
-            meaning=ResolvedModel(card=self._card(settings.model)),
-            needs_log_end=False,
-            seen=None,
             blocks=turn.placed,
         )
 

@@ -7,7 +7,6 @@ from contextlib import aclosing, suppress
 import orjson
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.conversations.services.conversation_access import ConversationAccess
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_events import TERMINAL_TYPES, LoggedEvent
 from backend.openai_api.domain.response_object import Ending, ResponseBody
@@ -49,7 +48,7 @@ async def join_lanes(
         response = await writer.finish(ending, pauses_seconds)
     elif not isinstance(outcome, BaseException):
         with suppress(Unavailable):
-            await ports.turns.release(turn.response.hold)
+            await ports.stored.turns.release(turn.response.hold)
     if response is None:
         ports.events.leave(turn.response.id)
     return response
@@ -82,8 +81,8 @@ class _Lanes:
         self._ports = ports
         self._turn = turn
         self._pauses_seconds = pauses_seconds
-        self._events = FollowEvents(ports.turns, ports.events)
-        self._responses = Responses(ports, ConversationAccess(ports.conversations, ports.turns))
+        self._events = FollowEvents(ports.stored.turns, ports.events)
+        self._responses = Responses(ports, ports.stored.access())
         self.writer = writer
 
     async def follow_all(self) -> None:
@@ -122,7 +121,7 @@ class _Lanes:
 
     async def _stored_end(self, lane: StoredResponse) -> StoredResponse | None:
         """Return a lane's response once its end is stored; None where it was deleted."""
-        found = await self._ports.turns.find(lane.id)
+        found = await self._ports.stored.turns.find(lane.id)
         if found is None or found.status.is_terminal:
             return found
         with suppress(NotFound):

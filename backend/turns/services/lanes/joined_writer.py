@@ -28,7 +28,7 @@ class JoinedWriter:
         self._shows = turn.begun is None or turn.begun.goes_on
         self._events = ShownEvents(ports, turn.response.id, self._projection.last_number, is_stored=turn.is_stored)
         self._checkpointed = self._projection.last_number
-        self._lapses = self._lapses_checked = ports.lease.lapses
+        self._lapses = self._lapses_checked = ports.stored.lease.lapses
         self._writing = asyncio.Lock()
         self.taken = asyncio.Event()
         self.is_cancelled = False
@@ -50,10 +50,10 @@ class JoinedWriter:
 
     def new_checkpoint(self) -> Checkpoint | None:
         """Return the output so far, None where it is stored already; see `TurnWriter.new_checkpoint`."""
-        is_new = self._events.newest != self._checkpointed or self._lapses_checked != self._ports.lease.lapses
+        is_new = self._events.newest != self._checkpointed or self._lapses_checked != self._ports.stored.lease.lapses
         if not self._turn.is_stored or not is_new or not self._shows:
             return None
-        self._lapses = self._ports.lease.lapses
+        self._lapses = self._ports.stored.lease.lapses
         return Checkpoint(self._turn.response.hold, self._projection.output(), self._events.newest)
 
     def note_checkpoint(self, checkpoint: Checkpoint) -> None:

@@ -3,46 +3,45 @@
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import NamedTuple
 
 from backend.conversations.domain.responses import Conversation, NewTurn, StoredResponse
+from backend.conversations.ports.conversations import ConversationStore, TurnStore
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.services.admission import Admission
-from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
+from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.response_object import ResponseBody
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import joined_response_id, lane_requests, lanes_in, main_lane
 from backend.turns.domain.turn import Turn
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.services.lanes.joined_assembly import join_assembled
+from backend.turns.services.prepare_turn import PrepareTurn
 from backend.turns.services.running_turn import RunningTurn
-from backend.turns.services.turn_assembly import assembled
-from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
-from backend.turns.services.turn_ports import TurnPorts
+from backend.turns.services.turn_draft import AskedTurn
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import BallastError, TurnRunning
-
-
-class _Begun(NamedTuple):
-    """The running lanes, and the response that joins them."""
-
-    lanes: tuple[RunningTurn, ...]
-    joined: RunningTurn
 
 
 class StartLanes:
     """Starts turns of several models; a failure before they are stored leaves nothing behind, of any of them."""
 
-    def __init__(self, ports: TurnPorts, drafting: TurnDrafting, admission: Admission, registry: TurnRegistry) -> None:
-        self._turns = ports.turns
-        self._conversations = ports.conversations
-        self._drafting = drafting
-        self._admission = admission
+    def __init__(
+        self,
+        prepare: PrepareTurn,
+        turns: TurnStore,
+        conversations: ConversationStore,
+        registry: TurnRegistry,
+        admission: Admission,
+        rates: TurnRates,
+    ) -> None:
+        self._prepare = prepare
+        self._turns = turns
+        self._conversations = conversations
         self._registry = registry
-        self._rates = ports.rates
+        self._admission = admission
+        self._rates = rates
 
     async def __call__(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
@@ -58,16 +57,17 @@ class StartLanes:
             rate = stack.enter_context(await self._rates.take(caller, len(request.models or ())))
             places = [stack.enter_context(self._admission.place(*holders)) for _ in request.models or ()]
             with self._registry.preparing():
-                asked = await self._drafting.asked(caller, request)
-                begun = await self._begun(asked, request_id, claim)
-            for lane, place in zip(begun.lanes, places, strict=True):
+                asked = await self._prepare.requests.asked(caller, request)
+                *lanes, joined = await self._begun(asked, request_id, claim)
+            for lane, place in zip(lanes, places, strict=True):
                 lane.at_end(place.keep())
-            begun.joined.at_end(rate.keep(lambda: begun.joined.tokens))
-        await begun.joined.opened.wait()
-        return begun.joined
+            joined.at_end(rate.keep(lambda: joined.tokens))
+        await joined.opened.wait()
+        return joined
 
-    async def _begun(self, asked: AskedTurn, request_id: str, claim: KeyClaim | None) -> _Begun:
-        before = await self._joined_before(asked.caller, asked.resolved.request)
+    async def _begun(self, asked: AskedTurn, request_id: str, claim: KeyClaim | None) -> list[RunningTurn]:
+        """Return the running lanes, and behind them the response that joins them."""
+        before = await self._joined_before(asked.caller, asked.request)
         starts = await self._starts(asked, before)
         try:
             return await self._stored_and_started(asked, starts, before, (request_id, claim))
@@ -110,17 +110,16 @@ class StartLanes:
 
     async def _starts(self, asked: AskedTurn, before: ResponseBody | None) -> list[TurnStart]:
         """Return where each model begins, in their order."""
-        requests = lane_requests(asked.resolved.request, before)
+        requests = lane_requests(asked.request, before)
         starts: dict[int, TurnStart] = {}
         for place, each in enumerate(requests):
             if each.branches_off is None:
-                resolved = replace(asked.resolved, request=each.request)
                 with _naming_place(place):
-                    starts[place] = await self._drafting.start(replace(asked, resolved=resolved))
+                    starts[place] = await self._prepare.start(replace(asked, request=each.request))
         for place, each in enumerate(requests):
             if each.branches_off is not None:
                 model = each.request.model or ""
-                starts[place] = await self._drafting.branch(asked, starts[each.branches_off], model)
+                starts[place] = await self._prepare.branch(asked, starts[each.branches_off], model)
         main = main_lane(before) if before is not None else None
         charged_to = (main.conversation_id if main else None) or starts[0].origin.conversation.id
         # one request, one budget: each model adds to what the conversation of the main lane has searched
@@ -132,21 +131,19 @@ class StartLanes:
         starts: Sequence[TurnStart],
         before: ResponseBody | None,
         by: tuple[str, KeyClaim | None],
-    ) -> _Begun:
+    ) -> list[RunningTurn]:
         request_id, claim = by
         lanes: list[tuple[Turn, NewTurn]] = []
         for place, start in enumerate(starts):
             with _naming_place(place):
-                draft = await self._drafting.draft(asked, start, request_id)
-                lanes.append(await run_in_thread_if_large(start.size, partial(assembled, draft)))
-        whole = join_assembled(self._drafting.new_response_id(asked), lanes, asked.resolved.request, before)
+                lanes.append(await self._prepare.build(asked, start, request_id))
+        whole = join_assembled(self._prepare.drafting.new_response_id(asked), lanes, asked.request, before)
         with ExitStack() as stack:
             for record in whole.records:
                 stack.enter_context(self._registry.owning(record.response.id))
             if whole.joined.is_stored:
                 await self._turns.begin_together(whole.claimed(claim))
-            running = tuple(self._registry.start(turn) for turn in whole.lanes)
-            return _Begun(running, self._registry.start(whole.joined))
+            return [self._registry.start(turn) for turn in (*whole.lanes, whole.joined)]
 
 
 @contextmanager

@@ -64,11 +64,11 @@ class BeginWaiting:
         """
         if not self._admission.accepting or not self._admission.has_event_store:
             return
-        for response_id in await self._ports.waiting.to_be_cancelled():
+        for response_id in await self._ports.stored.waiting.to_be_cancelled():
             with suppress(Unavailable):
                 await self._ports.signals.send(response_id)
-        self._registry.ask_to_pause(await self._ports.waiting.to_be_steered())
-        ids = await self._ports.waiting.startable(BEGUN_AT_ONCE)
+        self._registry.ask_to_pause(await self._ports.stored.waiting.to_be_steered())
+        ids = await self._ports.stored.waiting.startable(BEGUN_AT_ONCE)
         self._registry.has_startable = bool(ids)
         async with asyncio.TaskGroup() as group:
             for response_id in ids:
@@ -85,7 +85,7 @@ class BeginWaiting:
         await self._ports.background.attempt("waiting_turns", lambda: self._end(response_id, error))
 
     async def _begun(self, response_id: str) -> None:
-        waiting = await self._ports.waiting.find(response_id)
+        waiting = await self._ports.stored.waiting.find(response_id)
         if waiting is None:
             return
         if self._ports.clock.now() >= waiting.expires_at:
@@ -96,14 +96,14 @@ class BeginWaiting:
         response = await self._response(response_id)
         if response is not None:
             ending = build_failure(report_of(error), Usage())
-            await self._ports.waiting.withdraw(unbegun(response, ending, self._ports.clock.now()))
+            await self._ports.stored.waiting.withdraw(unbegun(response, ending, self._ports.clock.now()))
 
     async def _response(self, response_id: str) -> StoredResponse | None:
         """Return the response of a turn that waits; one that cannot be read must not keep those behind it waiting."""
         try:
-            waiting = await self._ports.waiting.find(response_id)
+            waiting = await self._ports.stored.waiting.find(response_id)
         except CorruptRecord:
-            remains = await self._ports.waiting.remains(response_id)
+            remains = await self._ports.stored.waiting.remains(response_id)
             return with_blank_body(remains) if remains is not None else None
         return waiting.response if waiting is not None else None
 

@@ -19,8 +19,8 @@ from backend.turns.domain.queued_request import (
     steer_signal,
     write_queued,
 )
-from backend.turns.services.request.item_references import ResolvedInput
-from backend.turns.services.turn_drafting import TurnDrafting
+from backend.turns.services.prepare_turn import PrepareTurn
+from backend.turns.services.turn_draft import AskedTurn
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, Unavailable
 from shared.models.messages import UserMessage
@@ -29,15 +29,10 @@ from shared.models.messages import UserMessage
 class QueueTurn:
     """Stores turns that wait; `timeout` is the longest time that a turn may take."""
 
-    def __init__(self, ports: TurnPorts, drafting: TurnDrafting, timeout: timedelta) -> None:
-        self._conversations = ports.conversations
-        self._turns = ports.turns
-        self._waiting = ports.waiting
-        self._signals = ports.signals
-        self._withheld = ports.withheld
-        self._clock = ports.clock
-        self._observer = ports.observer
-        self._drafting = drafting
+    def __init__(self, ports: TurnPorts, prepare: PrepareTurn, timeout: timedelta) -> None:
+        self._ports = ports
+        self._stored = ports.stored
+        self._prepare = prepare
         self._timeout = timeout
 
     async def __call__(
@@ -54,32 +49,33 @@ class QueueTurn:
         """
         how = IfRunning(request.if_running or IfRunning.QUEUE)
         conversation = await self._conversation(caller, request)
-        resolved = await self._drafting.resolved(caller, request)
-        draft = await self._drafting.queued(caller, resolved, conversation)
+        requests = self._prepare.requests
+        resolved = await requests.resolved(caller, request)
+        draft = await self._prepare.drafting.queued(await requests.separated(resolved), conversation)
         response = draft.response
         waiting = WaitingTurn(
             response=response,
             if_running=how,
-            asked=await _asked(caller, resolved, request_id, draft.messages),
-            expires_at=self._clock.now() + (MOST_WAITING + 1) * self._timeout,
+            asked=await _asked(resolved, request_id, draft.messages),
+            expires_at=self._ports.clock.now() + (MOST_WAITING + 1) * self._timeout,
             claim=claim.of(response.id) if claim is not None else None,
         )
-        holder_id = await self._waiting.add(waiting, MOST_WAITING)
-        self._observer.turn_queued(response, how)
+        holder_id = await self._stored.waiting.add(waiting, MOST_WAITING)
+        self._ports.observer.turn_queued(response, how)
         steered = await self._told(caller, how, holder_id) if holder_id is not None else None
         return AcknowledgedTurn(response, steered)
 
     async def _told(self, caller: Caller, how: IfRunning, holder_id: str) -> StoredResponse | None:
         """Tell the process of the running turn; where that fails, the next look for waiting turns finds it."""
         with suppress(Unavailable):
-            await self._signals.send(queued_signal(holder_id))
+            await self._ports.signals.send(queued_signal(holder_id))
             if how is IfRunning.CANCEL:
-                await self._signals.send(holder_id)
-        holder = await self._turns.find(holder_id) if how is IfRunning.STEER else None
-        if holder is None or holder.user_id != caller.user_id or await self._withheld.concerns(caller, holder):
+                await self._ports.signals.send(holder_id)
+        holder = await self._stored.turns.find(holder_id) if how is IfRunning.STEER else None
+        if holder is None or holder.user_id != caller.user_id or await self._stored.withheld.concerns(caller, holder):
             return None
         with suppress(Unavailable):
-            await self._signals.send(steer_signal(holder_id, len(await self._waiting.entered(holder_id))))
+            await self._ports.signals.send(steer_signal(holder_id, len(await self._stored.waiting.entered(holder_id))))
         return holder
 
     async def _conversation(self, caller: Caller, request: TurnRequest) -> Conversation:
@@ -89,25 +85,25 @@ class QueueTurn:
         """
         conversation_id, param = request.conversation_id, "conversation"
         if conversation_id is None:
-            previous = await self._turns.find(request.previous_response_id or "")
+            previous = await self._stored.turns.find(request.previous_response_id or "")
             if previous is not None:
                 # The lanes that branch off are conversations of who asked for them.
                 model = request.model if previous.user_id == caller.user_id else None
                 lane = lane_to_continue(previous.body, model)
-                previous = previous if lane is None else await self._turns.find(lane.response_id)
+                previous = previous if lane is None else await self._stored.turns.find(lane.response_id)
             conversation_id, param = previous.conversation_id if previous is not None else "", "previous_response_id"
-        found = await self._conversations.find(conversation_id)
+        found = await self._stored.conversations.find(conversation_id)
         if found is None:
             raise NotFound("There is no such conversation any more.", param=param)
         return found
 
 
-async def _asked(caller: Caller, resolved: ResolvedInput, request_id: str, messages: tuple[UserMessage, ...]) -> str:
+async def _asked(resolved: AskedTurn, request_id: str, messages: tuple[UserMessage, ...]) -> str:
     request = resolved.request
     count = 1 if isinstance(request.input, str) else len(request.input)
     labels = {item_id: encoded for item_id, each in resolved.labels.items() if (encoded := encode_labels(each))}
     later = QueuedRequest(
-        caller=caller,
+        caller=resolved.caller,
         request_id=request_id,
         request=await run_in_thread_if_large(count, lambda: request_json(request)),
         labels=labels,

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from backend.conversations.domain.carried_summaries import carried_in, with_messages
 from backend.conversations.domain.conversation_log import WITHHELD
-from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, may_read
 from backend.turns.services.context_sources import ContextSources
-from backend.turns.services.request.item_references import ResolvedInput
+from backend.turns.services.turn_draft import AskedTurn
 from shared.errors import InvalidRequest
 from shared.prompts.summary import frame_summary
 
@@ -19,16 +18,16 @@ class CarriedSummaries:
         self._context = context
         self._secret = secret
 
-    async def opened(self, caller: Caller, resolved: ResolvedInput) -> ResolvedInput:
+    async def opened(self, asked: AskedTurn) -> AskedTurn:
         """Return a request whose input carries no summaries any more, with their labels.
 
         Raises:
             InvalidRequest: an item carries no summary of this caller's; `param` names it.
         """
-        given = resolved.request.input
+        caller, given = asked.caller, asked.request.input
         carried = {} if isinstance(given, str) else carried_in(given, self._secret)
         if isinstance(given, str) or not carried:
-            return resolved
+            return asked
         for place, summary in carried.items():
             if (summary.tenant, summary.user_id) != (caller.tenant, caller.user_id):
                 message = "This compaction is another user's; send the items that it stands for."
@@ -40,5 +39,5 @@ class CarriedSummaries:
             carried,
             lambda summary: frame_summary(summary.text) if may_read(access, summary.labels) else WITHHELD,
         )
-        request = resolved.request.model_copy(update={"input": items})
-        return replace(resolved, request=request, labels={**resolved.labels, **labels})
+        request = asked.request.model_copy(update={"input": items})
+        return replace(asked, request=request, labels={**asked.labels, **labels})

@@ -1,7 +1,6 @@
 """Resolving the items of an input that name stored items of the caller."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from backend.conversations.domain.item_references import referenced_ids, resolved_cooperatively
 from backend.conversations.domain.responses import OwnedItem
@@ -9,27 +8,14 @@ from backend.conversations.domain.withheld import emptied_item
 from backend.conversations.ports.conversations import ConversationStore
 from backend.foundation.services.steps import run_cooperatively
 from backend.identity.domain import Caller
-from backend.knowledge.domain.labels import Label, Labels, joined_labels, may_read
+from backend.knowledge.domain.labels import Label, Labels, may_read
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.services.context_sources import ContextSources
+from backend.turns.services.turn_draft import AskedTurn
 from shared.errors import InvalidRequest
 
 MAX_CONVERSATIONS = 100
 """From how many conversations the items of one input may come: the labels of each are read."""
-
-
-@dataclass(frozen=True)
-class ResolvedInput:
-    """A request whose input names no stored items, and the labels of those that it named, by their ids."""
-
-    request: TurnRequest
-    labels: Mapping[str, Labels]
-
-    def labels_of(self, rest: TurnRequest) -> Labels:
-        """Return the labels of the stored items that are left in an input."""
-        if isinstance(rest.input, str):
-            return ()
-        return joined_labels([label for item in rest.input for label in self.labels.get(getattr(item, "id", ""), ())])
 
 
 class ReferencedItems:
@@ -39,15 +25,15 @@ class ReferencedItems:
         self._conversations = conversations
         self._context = context
 
-    async def resolved(self, caller: Caller, request: TurnRequest) -> ResolvedInput:
-        """Return the request with the items themselves.
+    async def resolved(self, caller: Caller, request: TurnRequest) -> AskedTurn:
+        """Return the request with the items themselves, and their labels.
 
         Raises:
             InvalidRequest: there is no such item of this caller; `param` names the reference.
         """
         ids = () if isinstance(request.input, str) else referenced_ids(request.input)
         if isinstance(request.input, str) or not ids:
-            return ResolvedInput(request, {})
+            return AskedTurn(caller, request)
         found = await self._conversations.owned_items(caller.tenant, caller.user_id, ids)
         labels = await self._labels(found)
         access = await self._context.access(caller, frozenset[Label]().union(*labels.values()))
@@ -58,7 +44,7 @@ class ReferencedItems:
             for each in found
         }
         items = await run_cooperatively(resolved_cooperatively(request.input, bodies))
-        return ResolvedInput(request.model_copy(update={"input": items}), labels)
+        return AskedTurn(caller, request.model_copy(update={"input": items}), labels)
 
     async def _labels(self, found: tuple[OwnedItem, ...]) -> Mapping[str, Labels]:
         """Return the labels of the items' turns, by the ids of the items."""

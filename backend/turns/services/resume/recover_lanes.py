@@ -33,7 +33,7 @@ async def joined_again(ports: TurnPorts, taken: TakenTurn) -> JoinedTurn:
     except Conflict:
         is_open = False
     newest = max(response.last_event, events[-1].sequence_number if events else -1)
-    lanes = [await ports.turns.find(lane.response_id) for lane in lanes_in(response.body)]
+    lanes = [await ports.stored.turns.find(lane.response_id) for lane in lanes_in(response.body)]
     return JoinedTurn(
         response=response.model_copy(update={"body": {**response.body, "output": []}}),
         lanes=tuple(lanes),

@@ -96,7 +96,7 @@ class RecoverTurn:
             missing = shown.catch_up(output)
             await self._ports.events.append(response.id, missing)
             settled = Exchange(entries=(), output=tuple(output), last_event=shown.next_number - 1)
-            await self._ports.turns.append(response.hold, len(lost.opened.log), settled)
+            await self._ports.stored.turns.append(response.hold, len(lost.opened.log), settled)
 
     async def _read(self, taken: TakenTurn) -> OrphanedTurn:
         response = taken.response
@@ -106,15 +106,15 @@ class RecoverTurn:
         if not is_kept:
             shown.take(objects_in(response.body["output"]), response.last_event + 1)
         settled = taken.settled_event if taken.settled_event is not None else -1
-        calls = await self._ports.turns.model_calls(response.id)
+        calls = await self._ports.stored.turns.model_calls(response.id)
         usage = Usage()
         for call in calls:
             usage = add_usage(usage, call.usage or Usage())
         opened = await self._opened(response.conversation_id)
-        entered = await self._ports.waiting.entered(response.id)
+        entered = await self._ports.stored.waiting.entered(response.id)
         plan = _plan_in(taken)
         digests = [block.digest for block in plan.moved] if plan is not None else []
-        texts = await self._ports.turns.placed_texts(response.conversation_id, digests)
+        texts = await self._ports.stored.turns.placed_texts(response.conversation_id, digests)
         summaries = sum(call.summary_of is not None for call in calls)
         left_out = tuple(what for call in calls for what in call.left_out)
         return OrphanedTurn(
@@ -135,7 +135,7 @@ class RecoverTurn:
     async def _opened(self, conversation_id: str) -> OpenedConversation | None:
         """Read the conversation; an unreadable log must not block it, and its next turn reports the error."""
         try:
-            return await self._ports.conversations.opened(conversation_id, lambda _: True)
+            return await self._ports.stored.conversations.opened(conversation_id, lambda _: True)
         except CorruptRecord:
             return None
 
@@ -175,7 +175,7 @@ class RecoverTurn:
 
     async def _end(self, lost: OrphanedTurn) -> None:
         ended, last_events = await self._closed(lost)
-        if not await self._ports.turns.finish(ended):
+        if not await self._ports.stored.turns.finish(ended):
             self._ports.events.leave(lost.response.id)
             return
         await self._tell(ended.response.id, last_events if lost.is_kept else ())
@@ -188,7 +188,8 @@ class RecoverTurn:
             lost.shown.next_number += UNSEEN_GAP
         projection.restore(lost.shown, lost.left_out)
         log = await self._remaining_log(lost)
-        newest = await self._ports.conversations.items(response.conversation_id, after=None, limit=1, descending=True)
+        items = self._ports.stored.conversations.items
+        newest = await items(response.conversation_id, after=None, limit=1, descending=True)
         now = self._ports.clock.now()
         told = ShownSoFar(projection, lost.usage, lost.entered)
         return closed_turn(response, log, newest[0] if newest else None, told, now)
@@ -196,7 +197,7 @@ class RecoverTurn:
     async def _remaining_log(self, lost: OrphanedTurn) -> RemainingLog:
         if lost.opened is not None:
             return RemainingLog(lost.opened.log, len(lost.opened.log))
-        found = await self._ports.conversations.find(lost.response.conversation_id)
+        found = await self._ports.stored.conversations.find(lost.response.conversation_id)
         return RemainingLog(None, found.log_length if found is not None else 0)
 
     async def _tell(self, response_id: str, last_events: Sequence[LoggedEvent]) -> None:

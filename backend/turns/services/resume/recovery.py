@@ -46,21 +46,21 @@ class Recovery:
         Raises:
             Unavailable: the database is away.
         """
-        lease = self._ports.lease
-        await lease.renew(self._ports.turns)
+        lease = self._ports.stored.lease
+        await lease.renew(self._ports.stored.turns)
         if lease.terms is None:
-            await self._continue_all(await self._ports.turns.take_all(lease.replica))
+            await self._continue_all(await self._ports.stored.turns.take_all(lease.replica))
 
     @property
     def seconds_between_renewals(self) -> float:
         """The pause between two renewals of the lease."""
-        terms = self._ports.lease.terms
+        terms = self._ports.stored.lease.terms
         return ONLY_REPLICA_SECONDS if terms is None else terms.beat_seconds
 
     @property
     def seconds_between_looks(self) -> float:
         """The pause between two looks for turns to take over; who has a lease looks behind each renewal."""
-        return ONLY_REPLICA_SECONDS if self._ports.lease.terms is None else 0.0
+        return ONLY_REPLICA_SECONDS if self._ports.stored.lease.terms is None else 0.0
 
     async def renew(self) -> None:
         """Renew the lease. Nothing else is done here, so that nothing else can delay it.
@@ -68,7 +68,7 @@ class Recovery:
         Raises:
             Unavailable: the database is away, or too slow for a lease. It can be tried again.
         """
-        await self._ports.lease.renew(self._ports.turns)
+        await self._ports.stored.lease.renew(self._ports.stored.turns)
 
     async def take(self) -> None:
         """Take over some abandoned turns, those of others behind the next renewal, unless this process shuts down.
@@ -76,14 +76,14 @@ class Recovery:
         Raises:
             Unavailable: the database is away. The next look continues.
         """
-        lease = self._ports.lease
+        lease = self._ports.stored.lease
         if lease.terms is not None:
             await lease.renewed()
         if not self._admission.accepting:
             return
         # What waits here for a place may find one in another replica at once.
         if lease.terms is not None and not self._admission.is_waited_for:
-            self._spawn_all(await self._ports.turns.take_abandoned(lease.replica, lease.terms, TAKEN_AT_ONCE))
+            self._spawn_all(await self._ports.stored.turns.take_abandoned(lease.replica, lease.terms, TAKEN_AT_ONCE))
         await self._take_orphans()
 
     async def _take_orphans(self) -> None:
@@ -92,7 +92,7 @@ class Recovery:
         Each of its turns is owned before a statement can give it to this process. So one that is in the store and is
         not owned afterwards is the work of a call whose answer was lost.
         """
-        turns, replica, registry = self._ports.turns, self._ports.lease.replica, self._registry
+        turns, replica, registry = self._ports.stored.turns, self._ports.stored.lease.replica, self._registry
         held = sorted(await turns.running_ids(replica))
         orphans = [response_id for response_id in held if not registry.owns(response_id)][:TAKEN_AT_ONCE]
         if not orphans:
@@ -141,6 +141,8 @@ class Recovery:
             self._registry.start(turn).at_end(place.release)
         except Draining:
             self._ports.events.leave(turn.response.id)
-            await self._ports.background.attempt("release_turn", partial(self._ports.turns.release, turn.response.hold))
+            await self._ports.background.attempt(
+                "release_turn", partial(self._ports.stored.turns.release, turn.response.hold)
+            )
         finally:
             self._registry.disown(turn.response.id)

@@ -17,13 +17,7 @@ from backend.turns.services.run.executions import Executions
 from backend.turns.services.run.turn_writer import ScannedTurnWriter, TurnWriter
 from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
-from shared.errors import (
-    BallastError,
-    Conflict,
-    InternalError,
-    TurnTaken,
-    Unavailable,
-)
+from shared.errors import BallastError, Conflict, InternalError, TurnTaken, Unavailable
 from shared.models.error_reports import report_of
 from shared.models.events import Usage
 from shared.models.execution import AccessMode
@@ -67,7 +61,7 @@ async def _run(
     outcome = await result_or_error(_converse(ports, turn, writer, turn_signals, checkpoints))
     if isinstance(outcome, HandedOver):
         with suppress(Unavailable):
-            await ports.turns.release(turn.response.hold)
+            await ports.stored.turns.release(turn.response.hold)
     response = None
     if not isinstance(outcome, HandedOver) and not is_taken(outcome):
         ending = outcome if isinstance(outcome, Ending) else ending_of_defect(ports, turn.response.id, outcome)
@@ -173,7 +167,7 @@ async def _stop_when_taken(writer: TurnWriter) -> None:
 
 async def _mark_shown_calls(ports: TurnPorts, writer: TurnWriter, checkpoints: CheckpointWriter) -> None:
     """Store soon that a model call must not run again, where the events die with this process."""
-    while ports.lease.terms is None:
+    while ports.stored.lease.terms is None:
         await writer.call_shown.wait()
         writer.call_shown.clear()
         await asyncio.sleep(MARK_SECONDS)

@@ -28,8 +28,8 @@ class ShownEvents:
         """
         if not events:
             return
-        if self._is_stored and not self._ports.lease.is_held:
-            await self._ports.lease.held()
+        if self._is_stored and not self._ports.stored.lease.is_held:
+            await self._ports.stored.lease.held()
         try:
             await self._ports.events.append(self._response_id, events)
         except Unavailable as error:
@@ -73,9 +73,9 @@ class ShownEvents:
 
 async def _stored_end(ports: TurnPorts, ended: FinishedTurn, pauses_seconds: Sequence[float]) -> StoredResponse | None:
     async def stored_end() -> StoredResponse | None:
-        if await ports.turns.finish(ended):
+        if await ports.stored.turns.finish(ended):
             return ended.response
-        stored = await ports.turns.find(ended.response.id)
+        stored = await ports.stored.turns.find(ended.response.id)
         return None if stored is not None and not stored.status.is_terminal else stored or ended.response
 
     return await retry_while_unavailable(stored_end, pauses_seconds)

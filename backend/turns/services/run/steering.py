@@ -14,8 +14,8 @@ class Steering:
     """Finds the messages that wait for one turn, and has them written to its log."""
 
     def __init__(self, ports: TurnPorts, turn: Turn, writer: TurnWriter) -> None:
-        self._waiting = ports.waiting
-        self._withheld = ports.withheld
+        self._waiting = ports.stored.waiting
+        self._withheld = ports.stored.withheld
         self._turn = turn
         self._writer = writer
 

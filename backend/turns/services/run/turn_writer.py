@@ -98,7 +98,7 @@ class TurnWriter:
         self._checkpointed_number = self._projection.last_number
         self._events = ShownEvents(ports, turn.response.id, self._projection.last_number, is_stored=turn.is_stored)
         self._settled = Settled(self._projection.last_number, ())
-        self._lapses = self._lapses_checked = ports.lease.lapses
+        self._lapses = self._lapses_checked = ports.stored.lease.lapses
         self._deltas = DeltaMeter(ports.observer, turn.response.created_at)
         self._not_measured: list[ExecutionEvent] = []
         self._entered = list(turn.begun.entered) if turn.begun is not None else []
@@ -248,10 +248,11 @@ class TurnWriter:
         """
         self._measure_calls()
         calls = self._calls.unstored_calls(self._stored_length)
-        is_new = self._events.newest != self._checkpointed_number or self._lapses_checked != self._ports.lease.lapses
+        lapses = self._ports.stored.lease.lapses
+        is_new = self._events.newest != self._checkpointed_number or self._lapses_checked != lapses
         if not self._turn.is_stored or not (is_new or calls.calls):
             return None
-        self._lapses = self._ports.lease.lapses
+        self._lapses = lapses
         return Checkpoint(self._turn.response.hold, self._projection.output(), self._events.newest, calls)
 
     def note_checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -319,7 +320,7 @@ class TurnWriter:
         exchange = Exchange(
             entries=tuple(entries), output=settled.output, last_event=settled.number, calls=calls, steered_by=steered_by
         )
-        length, append = self._stored_length, self._ports.turns.append
+        length, append = self._stored_length, self._ports.stored.turns.append
         await retry_while_unavailable(
             lambda: append(self._turn.response.hold, length, exchange), self._finish_pauses_seconds
         )

@@ -3,22 +3,20 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import Any
 
+import orjson
+
 from backend.agents.domain.agent import Agent, AgentDefinition
+from backend.conversations.domain.conversation_log import EntryKind, newest_epoch_state, sent_entries
 from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
-from backend.openai_api.domain.turn_request import TurnRequest
-from backend.prompt.domain.execution_request import request_of
-from backend.prompt.domain.turn_record import record_of, stored_record
 from backend.turns.domain.turn_origin import TurnStart
-from backend.turns.services.turn_draft import TurnDraft
-from backend.turns.services.turn_drafting import AskedTurn, TurnDrafting
-from backend.turns.wiring import start_turn
+from backend.turns.services.turn_draft import AskedTurn, TurnDraft
+from backend.turns.services.turn_drafting import TurnDrafting
 from shared.models.events import FinishReason, MessagesAdded, ModelCallFinished, ModelCallStarted, SearchStarted
-from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
-from shared.prompts.message_order import messages_of_request
+from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from shared.prompts.message_order import messages_of_request, system_messages
 from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer
 from tests.fakes.openai_house import ADA, TurnHouse
@@ -41,12 +39,6 @@ class DraftingWithFiles(TurnDrafting):
     inner: TurnDrafting
     uploads: Uploads = field(default_factory=Uploads)
 
-    async def asked(self, caller: Caller, request: TurnRequest) -> AskedTurn:
-        return await self.inner.asked(caller, request)
-
-    async def start(self, asked: AskedTurn) -> TurnStart:
-        return await self.inner.start(asked)
-
     async def draft(self, asked: AskedTurn, start: TurnStart, request_id: str) -> TurnDraft:
         draft = await self.inner.draft(asked, start, request_id)
         is_agents = draft.blocks.agent is not None
@@ -59,9 +51,9 @@ class DraftingWithFiles(TurnDrafting):
 
 def uploads_of(house: TurnHouse) -> Uploads:
     """Have a house take files from the value that is returned."""
-    drafting = DraftingWithFiles(house.drafting)
-    start = start_turn(house.ports, drafting, house.registry, house.admission, timedelta(seconds=600))
-    house.services = replace(house.services, start=start)
+    drafting = DraftingWithFiles(house.prepare.drafting)
+    start, lanes = house.starts_of(replace(house.prepare, drafting=drafting))
+    house.services = replace(house.services, start_one=start, start_lanes=lanes)
     return drafting.uploads
 
 
@@ -162,13 +154,18 @@ def without_own_fields(message: dict[str, Any]) -> dict[str, Any]:
 
 
 async def is_rebuilt(house: TurnHouse, response: StoredResponse) -> bool:
-    """Say whether the stored plan, log and texts of a turn make its first request."""
-    stored = house.state.plans[response.id]
-    assert stored.plan is not None
-    plan, request = stored_record(stored.plan, stored.context_parts), house.sent[-1]
-    opened = await house.conversations.opened(response.conversation_id, lambda _: True)
-    assert opened is not None
-    texts = await house.turns.placed_texts(opened.conversation.id, [block.digest for block in plan.moved])
-    record = record_of(plan, response, opened.conversation, texts)
-    again = request_of(record, opened.log[: plan.input_end])
-    return (messages_of_request(again), again.reminder) == (messages_of_request(request), request.reminder)
+    """Say whether the stored rows of a turn hold its first request, read here without what makes requests."""
+    plan: dict[str, Any] = orjson.loads(house.state.plans[response.id].plan or "")
+    conversation = house.state.conversations[response.conversation_id]
+    log = house.log_of(conversation.id)[: plan["input_end"]]
+    reset = newest_epoch_state(log)
+    sent = sent_entries(log, reset)
+    newest = max((at for at, entry in enumerate(sent) if entry.kind is EntryKind.USER), default=0)
+    while newest and sent[newest - 1].kind in (EntryKind.FILE, EntryKind.DYNAMIC_CONTEXT):
+        newest -= 1
+    texts = house.state.texts.get(conversation.id, {})
+    moved = [UserMessage(content=texts[block["digest"]]) for block in plan.get("moved", ())]
+    said = [entry.message for entry in sent]
+    stored = (*system_messages(conversation.settings.system_prompt(reset)), *said[:newest], *moved, *said[newest:])
+    request = house.sent[-1]
+    return (stored, plan.get("reminder", "")) == (messages_of_request(request), request.reminder)

@@ -106,7 +106,8 @@ class RenewedLease(TurnLease):
 def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     """Put together what the loops of the backend need, over stores that are broken."""
     house = TurnHouse(turns_class=lambda _state: broken, waiting_class=lambda _state: broken, failures=failures)
-    ports = replace(house.ports, lease=RenewedLease("replica-1", LeaseTerms(seconds=9.0)))
+    lease = RenewedLease("replica-1", LeaseTerms(seconds=9.0))
+    ports = replace(house.ports, stored=replace(house.ports.stored, lease=lease))
     clock = FakeClock()
     knowledge = KnowledgePorts(broken, broken, broken, clock)
     files = build_files(broken, clock, 1, (), make_supervisor(failures))

@@ -153,7 +153,7 @@ async def test_who_lost_access_to_what_it_tells_finds_a_notice_and_so_do_later_t
         assert UserMessage(content=WITHHELD) in house.sent[3].history
         await house.ask(input="D", previous_response_id=moved.id)
         assert all("heliotrope" not in str(sent) for sent in house.sent[3:])
-        shown = await house.ports.withheld.shown_input(ADA, moved, moved.input_items)
+        shown = await house.ports.stored.withheld.shown_input(ADA, moved, moved.input_items)
         assert "heliotrope" not in str(shown)
 
 

@@ -43,7 +43,7 @@ async def test_a_steered_and_compacted_turn_goes_on_in_another_process(placement
     running = None
     with suppress(Killed):
         async with house.registry:
-            await house.ports.lease.renew(house.turns)
+            await house.ports.stored.lease.renew(house.turns)
             await put_agent(house, instructions="Be brief.", placement=placement)
             last = await house.ask(input=f"FACT-early {LONG}", model="helper")
             for number in range(2):

@@ -104,8 +104,8 @@ async def test_of_a_file_far_too_long_the_pieces_alone_are_held() -> None:
     """Its text may take four bytes a character, beside that of the pieces."""
     async with open_house() as house:
         items = [user(file("a.txt", "Barrels hold wine.\n\n" * 8_000))]
-        asked = await house.drafting.asked(ADA, parse_turn_request(orjson.dumps({"input": items})))
-        await house.drafting.draft(asked, await house.drafting.start(asked), "req_1")
+        asked = await house.prepare.requests.asked(ADA, parse_turn_request(orjson.dumps({"input": items})))
+        await house.prepare.drafting.draft(asked, await house.prepare.start(asked), "req_1")
         (read,) = asked.files.read.values()
         assert (read.text, sum("Barrels" in chunk.text for chunk in read.chunks)) == ("", len(read.chunks))
         assert read.tokens > WINDOW // 4
@@ -174,10 +174,10 @@ async def test_no_turn_is_made_of_files_that_were_not_read(place: str) -> None:
     """Their places would be sent as empty texts."""
     unread = (UnreadFile(text="", digest="0a1b", filename="a.md"),)
     async with open_house() as house:
-        drafting = house.drafting
+        prepare = house.prepare
         request = parse_turn_request(b'{"model": "demo-model", "input": "Well?"}')
-        asked = await drafting.asked(ADA, request)
-        draft = await drafting.draft(asked, await drafting.start(asked), "req_1")
+        asked = await prepare.requests.asked(ADA, request)
+        draft = await prepare.drafting.draft(asked, await prepare.start(asked), "req_1")
         changed = {"history": (UserMessage(content=unread),)} if place == "history" else {"current": unread}
         with pytest.raises(ValueError, match="1 files of the input have not been read"):
             replace(draft, read=draft.read.model_copy(update=changed))

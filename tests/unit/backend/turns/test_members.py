@@ -141,7 +141,7 @@ async def test_an_item_with_an_author_can_be_sent_back() -> None:
 
 async def everything_read(house: TurnHouse, who: Caller, place: str) -> str:
     """Return all that a member gets by any way of reading."""
-    withheld = house.ports.withheld
+    withheld = house.ports.stored.withheld
     found: list[Any] = []
     page = await house.caller_conversations.items(who, place, ALL)
     bodies = await withheld.shown_items(who, place, page.items)

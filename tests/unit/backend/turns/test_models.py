@@ -92,7 +92,7 @@ class KnownPresets:
     async def usable(self, caller: Caller, refs: Collection[AgentRef]) -> frozenset[AgentRef]:
         return frozenset(ref for ref in refs if ref in [each.ref for each in self.known.values()])
 
-    async def offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
+    async def list_offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
         return tuple(OfferedPreset(name, 0) for name in self.known)
 
 

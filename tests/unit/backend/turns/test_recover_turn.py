@@ -285,7 +285,7 @@ async def test_a_holder_that_wakes_learns_of_the_takeover_before_its_model_speak
         await asyncio.sleep(0.02)
         assert not frozen.observer.left
         ended = await replicas.continued(running.response, answer("Theirs."), lease_seconds=None)
-        frozen.ports.lease.lapses += 1
+        frozen.ports.stored.lease.lapses += 1
         assert await running.ended() == ended
     assert frozen.observer.left == [ended.id]
 
@@ -298,8 +298,8 @@ async def test_while_the_lease_is_not_held_nothing_is_shown() -> None:
     async with house.registry:
         await house.recovery.at_start()
         running = await house.start()
-        vars(house.ports.lease)["_held_until"] = float("-inf")  # it has run out
-        assert not house.ports.lease.is_held
+        vars(house.ports.stored.lease)["_held_until"] = float("-inf")  # it has run out
+        assert not house.ports.stored.lease.is_held
         gate.set()
         await asyncio.sleep(0.02)
         kept = [event.type async for batch in house.events.taken_over(running.response.id, 0) for event in batch]
@@ -578,7 +578,7 @@ async def test_events_of_an_exchange_that_died_with_the_process_are_shown_again(
     types = [event["type"] for event in await check_events(replicas.last, ended)]
     assert types.count("response.file_search_call.completed") == 1
     assert types.count("response.output_item.done") == 2
-    assert replace(replicas.last.ports).lease.is_held
+    assert replace(replicas.last.ports.stored).lease.is_held
 
 
 async def test_what_was_left_out_before_a_takeover_is_said_at_the_end() -> None:

@@ -14,7 +14,7 @@ from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.queued_request import AcknowledgedTurn, QueuedRequest
 from backend.turns.domain.turn import JoinedTurn, StartableTurn, Turn
 from backend.turns.services.running_turn import RunningTurn, TurnSignals
-from backend.turns.services.start_turn import OtherStarts, StartTurn
+from backend.turns.services.start_turn import StartTurn
 from backend.turns.services.turn_registry import TurnRegistry
 from shared.errors import TurnRunning
 from tests.fakes.openai_house import ADA, TurnHouse
@@ -79,17 +79,13 @@ class Office:
         self.stored: list[str] = []
         self.taken: set[str] = set()
         self.registry = TurnRegistry(runner, 5.0)
-        others = OtherStarts(self._in_lanes, self._queued)
-        self.start = StartTurn(prepared, self._store, self.registry, Admission(), unlimited_rates(), others)
+        self.start = StartTurn(prepared, self._store, self.registry, Admission(), unlimited_rates(), self._queued)
         self.queued: list[str | None] = []
 
     async def _store(self, rows: NewTurn) -> None:
         if rows.response.id in self.taken:
             raise TurnRunning("A turn is running on this conversation.")
         self.stored.append(rows.response.id)
-
-    async def _in_lanes(self, *asked: object) -> RunningTurn:
-        raise AssertionError("one model is asked for")
 
     async def _queued(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None

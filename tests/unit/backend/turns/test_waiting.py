@@ -331,8 +331,8 @@ async def test_where_nobody_waits_nobody_looks() -> None:
         first = await house.ask()
         await house.ask(previous_response_id=first.id)
         await asyncio.sleep(0)
-    assert isinstance(house.ports.waiting, CountedWaitingTurns)
-    assert house.ports.waiting.asked == []
+    assert isinstance(house.ports.stored.waiting, CountedWaitingTurns)
+    assert house.ports.stored.waiting.asked == []
 
 
 @pytest.mark.parametrize("how", ["queue", "cancel", "steer"])

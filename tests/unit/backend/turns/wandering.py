@@ -238,7 +238,7 @@ class Walk:
     async def _kill(self, house: TurnHouse) -> None:
         shell = shell_of(house)
         shell.wait_before(self.drawn.randint(0, 12))
-        await house.ports.lease.renew(house.turns)
+        await house.ports.stored.lease.renew(house.turns)
         running = await self._started(house, "kill")
         if running is not None:
             await asyncio.wait_for(shell.waiting.wait(), PATIENCE_SECONDS)
