@@ -3,7 +3,9 @@
 from io import BytesIO
 
 import docx
+import orjson
 import pytest
+from pydantic import ValidationError
 from pypdf import PdfReader, PdfWriter
 
 from backend.extraction.domain.blocks import Block, Heading, Paragraph
@@ -11,7 +13,9 @@ from backend.extraction.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEX
 from backend.extraction.formats.archives import MAX_UNPACKED_BYTES
 from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.docx import read_docx
+from backend.extraction.formats.frames import ANSWER
 from backend.extraction.formats.pdf import read_pdf
+from backend.search.domain.chunks import CHUNKS_AT_ONCE
 from shared.errors import InvalidRequest, PayloadTooLarge
 from tests.unit.backend.extraction.made_files import pdf_of, zip_of
 
@@ -170,3 +174,12 @@ async def test_an_encrypted_pdf_is_refused() -> None:
 def test_an_archive_that_unpacks_to_too_much_is_refused_unopened() -> None:
     with pytest.raises(PayloadTooLarge):
         list(read_docx(zip_of("word/document.xml", MAX_UNPACKED_BYTES)))
+
+
+async def test_a_child_says_no_more_pieces_at_once_than_the_index_takes() -> None:
+    def said(count: int) -> bytes:
+        return orjson.dumps({"kind": "batch", "pieces": [[[], "wine", 1]] * count})
+
+    assert ANSWER.validate_json(said(CHUNKS_AT_ONCE))
+    with pytest.raises(ValidationError):
+        ANSWER.validate_json(said(CHUNKS_AT_ONCE + 1))
