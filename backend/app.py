@@ -20,7 +20,7 @@ from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import ConversationPackage, build_conversations
-from backend.embeddings.wiring import EmbeddingPackage, build_embeddings
+from backend.embeddings.wiring import build_embeddings
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.services import FilePackage
 from backend.files.wiring import build_files
@@ -40,7 +40,9 @@ from backend.foundation.telemetry.stores import watch_stores
 from backend.identity.domain import RateLimits
 from backend.identity.services import Authenticate, KeyAdministration
 from backend.identity.wiring import build_identity
-from backend.knowledge.wiring import KnowledgePackage, build_knowledge
+from backend.knowledge.services.package import KnowledgePackage
+from backend.knowledge.sql.editions import SearchInDatabase
+from backend.knowledge.wiring import build_knowledge
 from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from backend.limits.telemetry.rates import CountingRateObserver
@@ -195,13 +197,13 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
     secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
     streams, rate_counts, admission = await _event_store(settings, database, supervisor, clock, stack)
-    knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
+    search, knowledge, providers = _knowledge(settings, database, admission, clock, stack)
     files, vector_stores = _uploads(settings, database, knowledge, clock, supervisor)
     chat_shell, file_indexes = _chat_shell(settings, clock, certificates, stack), vector_stores.file_indexes
     agents = build_agents(database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock)
     conversations = build_conversations(database, agents.labelled, clock, secret)
     terms, uploads = _restricted_terms(settings, policy), vector_stores.uploads
-    restricted = build_restricted(database, knowledge.ports, uploads, agents.open_files, terms)
+    restricted = build_restricted(database, clock, knowledge, uploads, agents.open_files, terms)
     rates = _rates(settings, rate_counts, supervisor, stack)
     lease = TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds))
     ports = TurnPorts(
@@ -213,13 +215,14 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         signals=streams.signals,
         clock=clock,
         observer=LoggingTurnObserver(),
-        outgoing=outgoing_check(database, knowledge.store, knowledge.search.runs, clock, secret),
+        outgoing=outgoing_check(database, knowledge.store, search.runs, clock, secret),
         background=supervisor,
     )
-    given = InputFiles(knowledge.ports.reader, uploads), ProjectFiles(file_indexes)
+    given = InputFiles(knowledge.reader, uploads), ProjectFiles(file_indexes)
     shown, blocks = knowledge.descriptions.shown, installed_blocks()
     context = ContextSources(knowledge.store, agents.labelled, shown, blocks, ports.observer)
     prepare = turn_preparation(ports, context, agents.models, *given, policy)
+    lookups = build_lookups(ports, knowledge, policy, admission)
     authenticate, api_keys, identity = _identity(settings, database, clock)
     return Backend(
         admission=admission,
@@ -229,16 +232,13 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         api_keys=api_keys,
         conversations=conversations,
         prompts=_prompts(conversations, agents.presets),
-        meaning=meaning,
-        knowledge=knowledge,
         files=files,
-        parts=(identity, vector_stores.part, restricted, build_lookups(ports, knowledge.services, policy, admission)),
+        parts=(identity, providers, knowledge.part, vector_stores.part, restricted, lookups),
         turns=(turns := turn_services(ports, prepare, agents.models, knowledge.store, admission, rates)),
         agents=agents,
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
         supervisor=supervisor,
         retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
-        maintenance=partial(knowledge.store.maintenance.run, is_only_replica=is_only_replica),
     )
 
 
@@ -255,13 +255,15 @@ def _identity(settings: Settings, database: Database, clock: Clock) -> tuple[Aut
 
 def _knowledge(
     settings: Settings, database: Database, admission: Admission, clock: Clock, stack: AsyncExitStack
-) -> tuple[KnowledgePackage, EmbeddingPackage]:
+) -> tuple[SearchInDatabase, KnowledgePackage, Part]:
     providers = (settings.embedder, settings.reranker, settings.moderation)
     meaning = build_embeddings(*providers, admission, clock, stack)
     reader = LibraryDocumentReader()
     stack.push_async_callback(reader.close)
     search = build_search(database, clock, meaning.ports)
-    return build_knowledge(database, clock, (forget_results_of,), search, reader), meaning
+    only = not settings.redis_url
+    knowledge = build_knowledge(database, clock, (forget_results_of,), search, reader, is_only_replica=only)
+    return search, knowledge, meaning.part
 
 
 def _chat_shell(settings: Settings, clock: Clock, certificates: Certificates, stack: AsyncExitStack) -> ChatShell:
@@ -303,8 +305,7 @@ def _uploads(
     settings: Settings, database: Database, knowledge: KnowledgePackage, clock: Clock, supervisor: Supervisor
 ) -> tuple[FilePackage, VectorStorePackage]:
     files = build_files(database, clock, settings.max_files, (knowledge.store.withdraw_file,), supervisor)
-    taken = knowledge.ports, knowledge.services.bases, knowledge.attachments, knowledge.active
-    return files, build_vector_stores(*taken, files, is_only_replica=not settings.redis_url)
+    return files, build_vector_stores(knowledge, files, clock, is_only_replica=not settings.redis_url)
 
 
 def _turn_policy(settings: Settings) -> TurnPolicy:

@@ -1,12 +1,11 @@
 """All use cases of the backend, and what runs beside its requests."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 
 from backend.agents.wiring import AgentPackage
 from backend.conversations.wiring import ConversationPackage
-from backend.embeddings.wiring import EmbeddingPackage
 from backend.files.services import FilePackage
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import FORGET_KEYS_SECONDS, OncePerKey
@@ -14,8 +13,6 @@ from backend.foundation.services.parts import Part
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor
 from backend.identity.services import Authenticate, KeyAdministration
-from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS
-from backend.knowledge.wiring import KnowledgePackage
 from backend.prompt.services.read_prompts import ReadPrompts
 from backend.retention.services.exporting import PersonTexts
 from backend.retention.wiring import RetentionPackage
@@ -33,8 +30,6 @@ class Backend:
     authenticate: Authenticate
     api_keys: KeyAdministration
     prompts: ReadPrompts
-    meaning: EmbeddingPackage
-    knowledge: KnowledgePackage
     conversations: ConversationPackage
     files: FilePackage
     agents: AgentPackage
@@ -43,7 +38,6 @@ class Backend:
     retention: RetentionPackage
     recovery: Recovery
     supervisor: Supervisor
-    maintenance: Callable[[], Awaitable[None]]
 
     @property
     def _all_parts(self) -> tuple[Part, ...]:
@@ -55,9 +49,8 @@ class Backend:
     @property
     def services(self) -> tuple[object, ...]:
         """What the routes call."""
-        own = (self.readiness, self.once, self.knowledge.services, self.prompts, self.turns)
         parts = (service for part in self._all_parts for service in part.services)
-        return (*own, *parts, self.meaning.embeddings, self.meaning.moderations)
+        return (self.readiness, self.once, self.prompts, self.turns, *parts)
 
     @property
     def background_loops(self) -> tuple[Callable[[], Coroutine[None, None, None]], ...]:
@@ -70,7 +63,4 @@ class Backend:
             partial(repeat, "waiting_turns", self.turns.waiting.step, 0.0),
             *(partial(repeat, *loop) for part in self._all_parts for loop in part.loops),
             partial(repeat, "forget_keys", self.once.forget, FORGET_KEYS_SECONDS),
-            partial(repeat, "write_activity", self.knowledge.active.write, WRITE_ACTIVITY_SECONDS),
-            partial(repeat, "keep_index", self.maintenance, 0.0),
-            partial(repeat, "embed_chunks", self.knowledge.search.embedding.step, 0.0),
         )

@@ -25,6 +25,7 @@ from backend.embeddings.services.timely_calls import Breaker, TimelyCalls
 from backend.embeddings.services.timely_reranker import TimelyReranker
 from backend.embeddings.telemetry.observer import QUESTION_OBSERVER, RERANKING_OBSERVER
 from backend.foundation.services.admission import Admission
+from backend.foundation.services.parts import Part
 from shared.clock import Clock
 from shared.retries import RetryPolicy
 
@@ -43,11 +44,10 @@ RETRIES_IN_SEARCH = RetryPolicy(random.random, max_retries=1, first_wait_seconds
 
 @dataclass(frozen=True)
 class EmbeddingPackage:
-    """What the packages above search with, and the use cases of callers who ask the operator's providers themselves."""
+    """What the package adds to the process, and what the packages above search with."""
 
+    part: Part
     ports: MeaningPorts
-    embeddings: Embeddings
-    moderations: Moderations
 
 
 def build_embeddings(
@@ -68,9 +68,8 @@ def build_embeddings(
     ports = MeaningPorts(centred, questions, _reranker(reranker, clock, stack))
     embeddings = Embeddings(built, embedder.configured.model if embedder else "", admission)
     moderator = _moderator(moderation, clock, stack) if moderation is not None else None
-    return EmbeddingPackage(
-        ports, embeddings, Moderations(moderator, moderation.model if moderation else "", admission)
-    )
+    moderations = Moderations(moderator, moderation.model if moderation else "", admission)
+    return EmbeddingPackage(Part((embeddings, moderations)), ports)
 
 
 def provider_of(options: EmbedderOptions, clock: Clock, stack: AsyncExitStack) -> Embedder:

@@ -1,34 +1,28 @@
 """The services of knowledge, built over the database."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from backend.extraction.ports import DocumentReader
+from backend.foundation.services.parts import Loop, Part
+from backend.foundation.services.supervision import Step
 from backend.foundation.sql.database import Database
-from backend.knowledge.ports.attachments import AttachmentStore
-from backend.knowledge.services.active_bases import ActiveBases
+from backend.knowledge.services.active_bases import WRITE_ACTIVITY_SECONDS, ActiveBases
+from backend.knowledge.services.ingest_document import IngestDocument
+from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
+from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
+from backend.knowledge.services.knowledge_members import KnowledgeMembers
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
+from backend.knowledge.services.package import KnowledgePackage
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
-from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge_services
+from backend.knowledge.services.search_knowledge import SearchKnowledge
 from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.documents import BaseDeletionHook
 from backend.knowledge.sql.editions import SearchInDatabase
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver, TimedRetrieval
+from backend.search.services.embedding_worker import EmbeddingWorker
 from shared.clock import Clock
-
-
-@dataclass(frozen=True)
-class KnowledgePackage:
-    """The use cases of knowledge, and what the packages above need to build theirs."""
-
-    store: SqlKnowledgeStore
-    ports: KnowledgePorts
-    descriptions: SafeDescriptions
-    services: KnowledgeServices
-    attachments: AttachmentStore
-    active: ActiveBases
-    search: SearchInDatabase
 
 
 def build_knowledge(
@@ -37,13 +31,30 @@ def build_knowledge(
     hooks: Sequence[BaseDeletionHook],
     search: SearchInDatabase,
     reader: DocumentReader,
+    *,
+    is_only_replica: bool,
 ) -> KnowledgePackage:
     """Build the package; each of `hooks` deletes what another package keeps about a deleted base."""
     store = SqlKnowledgeStore(database, clock, search.index, base_deletion_hooks=hooks, on_change=search.note_change)
-    progress = KnowledgeProgress(search.vectors, search.embedding.embedder, search.embedding.pace)
     attachments = SqlAttachmentStore(database, clock)
     active = ActiveBases(attachments, clock)
-    ports = KnowledgePorts(store, TimedRetrieval(search.ranking, search.words, active.note), reader, clock)
+    retrieval = TimedRetrieval(search.ranking, search.words, active.note)
     descriptions = SafeDescriptions(search.runs, search.words, LoggingDescriptionObserver())
-    services = build_knowledge_services(ports, descriptions, progress)
-    return KnowledgePackage(store, ports, descriptions, services, attachments, active, search)
+    bases = KnowledgeCatalogue(store, descriptions, clock)
+    services = (
+        bases,
+        KnowledgeMembers(store),
+        KnowledgeDocuments(store),
+        IngestDocument(store, reader, clock),
+        SearchKnowledge(store, retrieval),
+        KnowledgeProgress(search.vectors, search.embedding.embedder, search.embedding.pace),
+    )
+    maintenance = partial(store.maintenance.run, is_only_replica=is_only_replica)
+    part = Part(services, knowledge_loops(active, search.embedding, maintenance))
+    return KnowledgePackage(part, store, retrieval, reader, attachments, active, bases, descriptions)
+
+
+def knowledge_loops(active: ActiveBases, embedding: EmbeddingWorker, maintenance: Step) -> tuple[Loop, ...]:
+    """Return what runs beside the requests."""
+    activity = Loop("write_activity", active.write, WRITE_ACTIVITY_SECONDS)
+    return (activity, Loop("keep_index", maintenance), Loop("embed_chunks", embedding.step))

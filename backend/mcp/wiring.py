@@ -2,7 +2,9 @@
 
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.parts import Part
-from backend.knowledge.services.use_cases import KnowledgeServices
+from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
+from backend.knowledge.services.package import KnowledgePackage
+from backend.knowledge.services.search_knowledge import SearchKnowledge
 from backend.mcp.chosen import McpLibrary
 from backend.mcp.services.lookups import Lookups
 from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLookup
@@ -11,8 +13,9 @@ from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 
 
-def build_lookups(ports: TurnPorts, knowledge: KnowledgeServices, policy: TurnPolicy, admission: Admission) -> Part:
+def build_lookups(ports: TurnPorts, knowledge: KnowledgePackage, policy: TurnPolicy, admission: Admission) -> Part:
     """Build the package; `policy` is that of turns, whose times and secret hold here as well."""
     own = LookupPolicy(policy.secret, policy.timeout, policy.time_zone)
     restricted = RestrictedLookup(ports.chat_shell, OutgoingTexts(ports.outgoing), admission, ports.clock, own)
-    return Part((McpLibrary(), Lookups(knowledge.bases, knowledge.documents, knowledge.search, restricted)))
+    documents, passages = KnowledgeDocuments(knowledge.store), SearchKnowledge(knowledge.store, knowledge.retrieval)
+    return Part((McpLibrary(), Lookups(knowledge.bases, documents, passages, restricted)))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from backend.foundation.services.parts import Loop, Part
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
-from backend.knowledge.services.use_cases import KnowledgePorts
+from backend.knowledge.services.package import KnowledgePackage
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS, CloseSearches
 from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS, ForgetSearches
@@ -35,13 +35,14 @@ class RestrictedTerms(NamedTuple):
 
 def build_restricted(
     database: Database,
-    knowledge: KnowledgePorts,
+    clock: Clock,
+    knowledge: KnowledgePackage,
     uploads: UploadsById,
     open_file_indexes: OpenFileIndexes,
     terms: RestrictedTerms,
 ) -> Part:
     """Build the package."""
-    ledger, store, clock, secret = SqlRestrictedLedger(database), knowledge.store, knowledge.clock, terms.secret
+    ledger, store, secret = SqlRestrictedLedger(database), knowledge.store, terms.secret
     audit = RestrictedAudit(ledger, LoggingSafeSummaryObserver(), clock, secret)
     access = TicketAccess(store, open_file_indexes, audit, clock, secret)
     services = (

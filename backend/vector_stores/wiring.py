@@ -5,16 +5,14 @@ from typing import NamedTuple
 
 from backend.files.services import FilePackage
 from backend.foundation.services.parts import Loop, Part
-from backend.knowledge.ports.attachments import AttachmentStore
-from backend.knowledge.services.active_bases import ActiveBases
-from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
-from backend.knowledge.services.use_cases import KnowledgePorts
+from backend.knowledge.services.package import KnowledgePackage
 from backend.vector_stores.services.file_indexes import FileIndexes
 from backend.vector_stores.services.reading import READERS, AttachedFileReading, ReadingTerms
 from backend.vector_stores.services.search import SearchStore
 from backend.vector_stores.services.store_files import StoreFiles
 from backend.vector_stores.services.stores import VectorStores
 from backend.vector_stores.services.uploads_by_id import UploadsById
+from shared.clock import Clock
 
 
 class VectorStorePackage(NamedTuple):
@@ -26,18 +24,16 @@ class VectorStorePackage(NamedTuple):
 
 
 def build_vector_stores(
-    knowledge: KnowledgePorts,
-    bases: KnowledgeCatalogue,
-    attachments: AttachmentStore,
-    active: ActiveBases,
+    knowledge: KnowledgePackage,
     files: FilePackage,
+    clock: Clock,
     *,
     is_only_replica: bool,
 ) -> VectorStorePackage:
     """Build the package."""
-    store, clock, wake = knowledge.store, knowledge.clock, asyncio.Event()
+    store, attachments, wake = knowledge.store, knowledge.attachments, asyncio.Event()
     store_files = StoreFiles(store, attachments, files.services, wake, clock)
-    stores = VectorStores(bases, attachments, store_files, active)
+    stores = VectorStores(knowledge.bases, attachments, store_files, knowledge.active)
     terms = ReadingTerms(is_only_replica)
     reading = AttachedFileReading(attachments, files.store, store, knowledge.reader, wake, terms)
     loops = [Loop(f"read_files_{each}", reading.step) for each in range(READERS)]

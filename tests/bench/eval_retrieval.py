@@ -23,14 +23,11 @@ import orjson
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.sql.chosen import open_database
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.services.ingest_document import NewDocument
-from backend.knowledge.services.knowledge_bases import Description
-from backend.knowledge.services.knowledge_progress import KnowledgeProgress
+from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
+from backend.knowledge.services.knowledge_bases import Description, KnowledgeCatalogue
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
-from backend.knowledge.services.use_cases import KnowledgePorts, KnowledgeServices, build_knowledge_services
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver
 from backend.migrations.migrate import migrate
-from backend.search.services.embedding_worker import EmbeddingPace
 from backend.search.sql.retrieval import SqlRetrieval
 from backend.search.sql.vectors import SqlChunkVectors
 from tests.bench.eval_bars import Judgement, judged
@@ -120,7 +117,8 @@ class Measured(NamedTuple):
 class Opened(NamedTuple):
     """The use cases over an empty database, and what searches it."""
 
-    knowledge: KnowledgeServices
+    bases: KnowledgeCatalogue
+    ingest: IngestDocument
     retrieval: SqlRetrieval
     vectors: SqlChunkVectors
 
@@ -136,15 +134,11 @@ async def opened(url: str) -> AsyncGenerator[Opened]:
             knowledge_store(database, FakeClock()),
             SqlChunkVectors(database),
         )
-        ports = KnowledgePorts(store, retrieval, reader, FakeClock())
-        descriptions = SafeDescriptions(
-            word_runs(database),
-            retrieval,
-            LoggingDescriptionObserver(),
-        )
+        descriptions = SafeDescriptions(word_runs(database), retrieval, LoggingDescriptionObserver())
         tidying = asyncio.create_task(store.maintenance.run(is_only_replica=True))
         yield Opened(
-            build_knowledge_services(ports, descriptions, KnowledgeProgress(vectors, None, EmbeddingPace())),
+            KnowledgeCatalogue(store, descriptions, FakeClock()),
+            IngestDocument(store, reader, FakeClock()),
             retrieval,
             vectors,
         )
@@ -154,11 +148,11 @@ async def opened(url: str) -> AsyncGenerator[Opened]:
         await database.close()
 
 
-async def put_all(knowledge: KnowledgeServices, key: str, documents: Sequence[NewDocument]) -> tuple[str, int]:
+async def put_all(over: Opened, key: str, documents: Sequence[NewDocument]) -> tuple[str, int]:
     """Make a base of documents; return its id and how many chunks it has."""
     description = Description(name=key, summary="", topics=(), routing_hint="", routing_keywords=())
-    base_id = (await knowledge.bases.create(CALLER, description)).base.id
-    put = [(await knowledge.ingest.put(CALLER, base_id, document))[0] for document in documents]
+    base_id = (await over.bases.create(CALLER, description)).base.id
+    put = [(await over.ingest.put(CALLER, base_id, document))[0] for document in documents]
     return base_id, sum(document.chunk_count for document in put)
 
 
@@ -191,9 +185,10 @@ async def texts_in_order(retrieval: SqlRetrieval, base_ids: Sequence[str], mater
 
 async def evaluate(name: str, url: str, material: Material, questions: Sequence[Question]) -> Measured:
     """Put all documents into bases and ask all questions."""
-    async with opened(url) as (knowledge, retrieval, vectors):
+    async with opened(url) as over:
+        retrieval, vectors = over.retrieval, over.vectors
         started = time.perf_counter()
-        put = {key: await put_all(knowledge, key, documents) for key, documents in material.documents.items()}
+        put = {key: await put_all(over, key, documents) for key, documents in material.documents.items()}
         ingest_seconds = time.perf_counter() - started
         base_ids = {key: base_id for key, (base_id, _) in put.items()}
         chunks = sum(count for _, count in put.values())
@@ -238,8 +233,9 @@ async def evaluate_coverage() -> list[Share]:
     """Measure on SQLite alone what is found of our own passages while they are being embedded."""
     own, kept = read_own(), KeptVectors()
     with tempfile.TemporaryDirectory() as directory:
-        async with opened(f"sqlite+aiosqlite:///{directory}/eval.db") as (knowledge, retrieval, vectors):
-            base_id, _ = await put_all(knowledge, BASE, own.documents[BASE])
+        async with opened(f"sqlite+aiosqlite:///{directory}/eval.db") as over:
+            retrieval, vectors = over.retrieval, over.vectors
+            base_id, _ = await put_all(over, BASE, own.documents[BASE])
             embed_texts(kept, own.sets, await texts_in_order(retrieval, [base_id], own), EMBED_SECONDS)
             await store_vectors(vectors, kept)
             return await coverage_shares(Searched(retrieval, vectors, {BASE: base_id}), kept, own.sets)

@@ -26,8 +26,12 @@ from backend.identity.domain import Caller, KeyRole
 from backend.identity.ports import CallerOfToken
 from backend.identity.services import Authenticate, KeyAdministration
 from backend.knowledge.services.active_bases import ActiveBases
+from backend.knowledge.services.ingest_document import IngestDocument
+from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
+from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
+from backend.knowledge.services.knowledge_members import KnowledgeMembers
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
-from backend.knowledge.services.use_cases import KnowledgePorts, build_knowledge_services
+from backend.knowledge.services.search_knowledge import SearchKnowledge
 from backend.knowledge.telemetry.retrieval import TimedRetrieval
 from backend.mcp.chosen import McpLibrary
 from backend.mcp.services.lookups import RESOURCES_A_PAGE, Lookups
@@ -115,18 +119,12 @@ class FakeHouse:
         keys = FakeApiKeyStore(self.state)
         active = ActiveBases(self.attachments, self.clock)
         retrieval = TimedRetrieval(self.knowledge, self.knowledge, active.note)
-        knowledge = KnowledgePorts(self.knowledge, retrieval, LibraryDocumentReader(), self.clock)
-        files, wake_signal = Files(self.files, self.clock, self.quota), asyncio.Event()
-        of_knowledge = build_knowledge_services(
-            knowledge,
-            self.turns.descriptions,
-            KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None, EmbeddingPace()),
-        )
+        files, reader, wake_signal = Files(self.files, self.clock, self.quota), LibraryDocumentReader(), asyncio.Event()
+        bases = KnowledgeCatalogue(self.knowledge, self.turns.descriptions, self.clock)
+        documents, passages = KnowledgeDocuments(self.knowledge), SearchKnowledge(self.knowledge, retrieval)
         store_files = StoreFiles(self.knowledge, self.attachments, files, wake_signal, self.clock)
         terms = ReadingTerms(is_only_replica=False)
-        self.reading = AttachedFileReading(
-            self.attachments, self.files, self.knowledge, knowledge.reader, wake_signal, terms
-        )
+        self.reading = AttachedFileReading(self.attachments, self.files, self.knowledge, reader, wake_signal, terms)
         file_indexes = FileIndexes(self.knowledge, self.attachments, self.files, wake_signal, self.clock)
         agent_files = AgentFiles(files, file_indexes)
         outgoing = OutgoingTexts(self.turns.ports.outgoing)
@@ -137,7 +135,7 @@ class FakeHouse:
         return (
             McpLibrary(),
             *self._people(agents, files),
-            Lookups(of_knowledge.bases, of_knowledge.documents, of_knowledge.search, restricted, resources_a_page),
+            Lookups(bases, documents, passages, restricted, resources_a_page),
             Authenticate(keys, self.clock, self.caller_of_token),
             KeyAdministration(keys, self.clock),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
@@ -151,9 +149,14 @@ class FakeHouse:
             AgentMembers(self.turns.agents),
             Embeddings(self.embedder, EMBEDDING_MODEL if self.embedder else "", self.admission),
             Moderations(self.moderator, MODERATION_MODEL if self.moderator else "", self.admission),
-            of_knowledge,
+            bases,
+            documents,
+            passages,
+            KnowledgeMembers(self.knowledge),
+            IngestDocument(self.knowledge, reader, self.clock),
+            KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None, EmbeddingPace()),
             files,
-            VectorStores(of_knowledge.bases, self.attachments, store_files, active),
+            VectorStores(bases, self.attachments, store_files, active),
             store_files,
             SearchStore(self.knowledge, retrieval),
             *self._restricted(retrieval, UploadsById(files, file_indexes)),

@@ -12,7 +12,7 @@ from backend.embeddings.domain import TextKind
 from backend.embeddings.ports import MeaningPorts
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
-from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.wiring import build_knowledge
 from backend.search.sql.vectors import SqlChunkVectors
 from backend.search.wiring import build_search
@@ -32,7 +32,7 @@ LEASE = timedelta(minutes=1)
 class World:
     """A database with the base `kb_a`, which ada reads through HTTP, and what may come beside it."""
 
-    store: SqlKnowledgeStore
+    store: KnowledgeStore
     vectors: SqlChunkVectors
     embedder: FakeEmbedder
     client: httpx2.AsyncClient
@@ -61,10 +61,10 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         reranker.is_away = True
         reader = LibraryDocumentReader()
         search = build_search(database, FakeClock(), MeaningPorts(embedder, FakeQuestions(embedder), reranker))
-        built = build_knowledge(database, FakeClock(), (), search, reader)
+        built = build_knowledge(database, FakeClock(), (), search, reader, is_only_replica=False)
         house = FakeHouse()
         app = house.app()
-        install_services(app, house.options(), *house.services(), built.services)
+        install_services(app, house.options(), *house.services(), *built.part.services)
         async with client_of(app, await house.key("ada")) as client:
             made = World(built.store, SqlChunkVectors(database), embedder, client)
             await made.add("kb_a", "ada", OWN)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from backend.embeddings.domain import ModerationInput, ModerationOptions, ProviderAddress
+from backend.embeddings.services.moderations import Moderations
 from backend.identity.domain import Caller, KeyRole
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
 from shared.models.values import JsonObject
@@ -27,7 +28,8 @@ async def judged(server: FakeEmbeddingServer, given: ModerationInput, timeout_se
     address = ProviderAddress("the moderation model", server.base_url, "key-of-the-moderator")
     async with AsyncExitStack() as stack:
         embeddings = embeddings_over(stack, moderation=ModerationOptions(address, "moderator", timeout_seconds))
-        return await embeddings.moderations.judge(ADA, None, given)
+        (moderations,) = [each for each in embeddings.part.services if isinstance(each, Moderations)]
+        return await moderations.judge(ADA, None, given)
 
 
 @pytest.mark.parametrize("given", ["hurt", ["hurt", "good"], [{"type": "text", "text": "hurt"}]])

@@ -36,11 +36,19 @@ from backend.knowledge.http.knowledge_shapes import (
     shown_document,
     shown_hit,
 )
-from backend.knowledge.services.ingest_document import NewDocument
-from backend.knowledge.services.knowledge_bases import Description
-from backend.knowledge.services.use_cases import KnowledgeServices
+from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
+from backend.knowledge.services.knowledge_bases import Description, KnowledgeCatalogue
+from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
+from backend.knowledge.services.knowledge_members import KnowledgeMembers
+from backend.knowledge.services.knowledge_progress import KnowledgeProgress
+from backend.knowledge.services.search_knowledge import SearchKnowledge
 
-ServicesDep = Annotated[KnowledgeServices, Depends(service_of(KnowledgeServices))]
+BasesDep = Annotated[KnowledgeCatalogue, Depends(service_of(KnowledgeCatalogue))]
+MembersDep = Annotated[KnowledgeMembers, Depends(service_of(KnowledgeMembers))]
+DocumentsDep = Annotated[KnowledgeDocuments, Depends(service_of(KnowledgeDocuments))]
+IngestDep = Annotated[IngestDocument, Depends(service_of(IngestDocument))]
+SearchDep = Annotated[SearchKnowledge, Depends(service_of(SearchKnowledge))]
+ProgressDep = Annotated[KnowledgeProgress, Depends(service_of(KnowledgeProgress))]
 router = new_router("Knowledge bases")
 
 BASE = "/v1/knowledge_bases/{base_id}"
@@ -73,89 +81,97 @@ class ChunkPageQuery(BaseModel):
 
 
 @router.post("/v1/knowledge_bases", status_code=201, summary="Create a knowledge base")
-async def create_base(body: CreateBase, services: ServicesDep, caller: CallerDep, once: OnceDep) -> AnyBase:
+async def create_base(
+    body: CreateBase, bases: BasesDep, progress: ProgressDep, caller: CallerDep, once: OnceDep
+) -> AnyBase:
     """Create a base that the caller owns."""
     described = Description.model_validate(body.model_dump())
 
     async def create(claim: KeyClaim | None) -> Binding:
-        return await services.bases.create(caller, described, claim)
+        return await bases.create(caller, described, claim)
 
     async def again(base_id: str) -> Binding:
-        return await services.bases.find(caller, base_id)
+        return await bases.find(caller, base_id)
 
-    return await _shown(services, await once(create, again))
+    return await _shown(bases, progress, await once(create, again))
 
 
 @router.get("/v1/knowledge_bases", summary="List knowledge bases")
-async def list_bases(services: ServicesDep, caller: CallerDep, page: Annotated[PageQuery, Query()]) -> BaseList:
+async def list_bases(
+    bases: BasesDep, progress: ProgressDep, caller: CallerDep, page: Annotated[PageQuery, Query()]
+) -> BaseList:
     """Return a page of the bases that the caller is a member of, the newest first unless asked otherwise."""
-    found, has_more = await services.bases.page(caller, after=page.after, limit=page.limit, descending=page.descending)
-    progress = await services.progress.of(found)
-    shown = [shown_base(binding, progress=progress.get(binding.base.id)) for binding in found]
+    found, has_more = await bases.page(caller, after=page.after, limit=page.limit, descending=page.descending)
+    embedded = await progress.of(found)
+    shown = [shown_base(binding, progress=embedded.get(binding.base.id)) for binding in found]
     return BaseList.of(shown, [base.id for base in shown], has_more=has_more)
 
 
 @router.get(BASE, summary="Retrieve a knowledge base")
-async def retrieve_base(base_id: str, services: ServicesDep, caller: CallerDep) -> AnyBase:
+async def retrieve_base(base_id: str, bases: BasesDep, progress: ProgressDep, caller: CallerDep) -> AnyBase:
     """Return a base; a restricted member sees id, name, hint, keywords and their role."""
-    return await _shown(services, await services.bases.find(caller, base_id))
+    return await _shown(bases, progress, await bases.find(caller, base_id))
 
 
 @router.patch(BASE, summary="Update a knowledge base")
-async def update_base(base_id: str, body: UpdateBase, services: ServicesDep, caller: CallerDep) -> AnyBase:
+async def update_base(
+    base_id: str, body: UpdateBase, bases: BasesDep, progress: ProgressDep, caller: CallerDep
+) -> AnyBase:
     """Change the given fields; for owners and editors, `restricted_translation` and `embed` for owners alone."""
     changes = body.model_dump(exclude_unset=True)
-    return await _shown(services, await services.bases.describe(caller, base_id, changes))
+    return await _shown(bases, progress, await bases.describe(caller, base_id, changes))
 
 
 @router.delete(BASE, summary="Delete a knowledge base")
-async def delete_base(base_id: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+async def delete_base(base_id: str, bases: BasesDep, caller: CallerDep) -> Deleted:
     """Delete a base with its documents; for owners."""
-    await services.bases.delete(caller, base_id)
+    await bases.delete(caller, base_id)
     return Deleted(id=base_id, object="knowledge_base.deleted")
 
 
 @router.get(f"{BASE}/documents", summary="List documents")
 async def list_documents(
-    base_id: str, services: ServicesDep, caller: CallerDep, page: Annotated[NamePageQuery, Query()]
+    base_id: str,
+    documents: DocumentsDep,
+    progress: ProgressDep,
+    caller: CallerDep,
+    page: Annotated[NamePageQuery, Query()],
 ) -> DocumentList:
     """Return a page of documents by name; with how far each has been embedded, where that is done."""
-    found = await services.documents.page(
-        caller, base_id, after=page.after, limit=page.limit, descending=page.descending
-    )
-    embedded = await services.progress.of_documents(found.binding, found.documents)
+    found = await documents.page(caller, base_id, after=page.after, limit=page.limit, descending=page.descending)
+    embedded = await progress.of_documents(found.binding, found.documents)
     shown = [document_with_progress(document, embedded.get(document.id)) for document in found.documents]
     return DocumentList.of(shown, [document.id for document in shown], has_more=found.has_more)
 
 
 @router.get(f"{BASE}/chunks", summary="List the chunks of a document")
 async def list_chunks(
-    base_id: str, services: ServicesDep, caller: CallerDep, page: Annotated[ChunkPageQuery, Query()]
+    base_id: str, documents: DocumentsDep, caller: CallerDep, page: Annotated[ChunkPageQuery, Query()]
 ) -> ChunkList:
     """Return a page of the chunks into which a document was cut, in its order."""
-    found = await services.documents.chunks(caller, base_id, page.document, after=page.after, limit=page.limit)
+    found = await documents.chunks(caller, base_id, page.document, after=page.after, limit=page.limit)
     shown = [shown_chunk(chunk) for chunk in found.chunks]
     return ChunkList.of(shown, [chunk.id for chunk in shown], has_more=found.has_more)
 
 
 @router.put(DOCUMENT, summary="Put a document", responses=_CREATED, openapi_extra=_DOCUMENT_BODY)
 async def put_document(
-    base_id: str, name: str, request: Request, response: Response, services: ServicesDep, caller: CallerDep
+    base_id: str, name: str, request: Request, response: Response, ingest: IngestDep, caller: CallerDep
 ) -> ShownDocument:
     """Store a document: 201 under a new name, 200 where it replaces one; the same bytes again change nothing.
 
     The Content-Type header determines its format, or else the ending of its name.
     """
     new = NewDocument(name, request.headers.get("content-type"), await whole_body(request))
-    document, is_new = await while_client_waits(request, services.ingest.put(caller, base_id, new))
+    document, is_new = await while_client_waits(request, ingest.put(caller, base_id, new))
     response.status_code = 201 if is_new else 200
     return shown_document(document)
 
 
 @router.get(DOCUMENT, summary="Retrieve a document", responses=_DOCUMENT_ANSWER, response_class=Response)
-async def retrieve_document(base_id: str, name: str, services: ServicesDep, caller: CallerDep) -> Response:
+async def retrieve_document(base_id: str, name: str, documents: DocumentsDep, caller: CallerDep) -> Response:
     """Return the bytes that were put."""
-    document, body = await services.documents.read(caller, base_id, name)
+    document, body = await documents.read(caller, base_id, name)
     # An uploaded HTML page must not run with the origin of this API.
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(document.name, safe='')}",
@@ -165,51 +181,51 @@ async def retrieve_document(base_id: str, name: str, services: ServicesDep, call
 
 
 @router.delete(DOCUMENT, summary="Delete a document")
-async def delete_document(base_id: str, name: str, services: ServicesDep, caller: CallerDep) -> Deleted:
+async def delete_document(base_id: str, name: str, documents: DocumentsDep, caller: CallerDep) -> Deleted:
     """Delete a document; searches no longer find it."""
-    document = await services.documents.delete(caller, base_id, name)
+    document = await documents.delete(caller, base_id, name)
     return Deleted(id=document.id, object="knowledge_base.document.deleted")
 
 
 @router.get(f"{BASE}/members", summary="List members")
-async def list_members(base_id: str, services: ServicesDep, caller: CallerDep) -> MemberList:
+async def list_members(base_id: str, members: MembersDep, caller: CallerDep) -> MemberList:
     """Return all members by user id."""
-    members = await services.members.all(caller, base_id)
-    shown = [ShownMember(user_id=user_id, role=role) for user_id, role in members.items()]
-    return MemberList.of(shown, list(members))
+    roles = await members.all(caller, base_id)
+    shown = [ShownMember(user_id=user_id, role=role) for user_id, role in roles.items()]
+    return MemberList.of(shown, list(roles))
 
 
 @router.put(MEMBER, summary="Set a member", responses=_MEMBER_CREATED)
 async def set_member(
-    base_id: str, user_id: UserId, body: SetMember, response: Response, services: ServicesDep, caller: CallerDep
+    base_id: str, user_id: UserId, body: SetMember, response: Response, members: MembersDep, caller: CallerDep
 ) -> ShownMember:
     """Add a member (201) or change their role (200); for owners. The last owner cannot get another role."""
     role = MemberRole(body.role)
-    is_new = await services.members.set(caller, base_id, user_id, role)
+    is_new = await members.set(caller, base_id, user_id, role)
     response.status_code = 201 if is_new else 200
     return ShownMember(user_id=user_id, role=role)
 
 
 @router.get(MEMBER, summary="Retrieve a member")
-async def retrieve_member(base_id: str, user_id: UserId, services: ServicesDep, caller: CallerDep) -> ShownMember:
+async def retrieve_member(base_id: str, user_id: UserId, members: MembersDep, caller: CallerDep) -> ShownMember:
     """Return a member's role."""
-    return ShownMember(user_id=user_id, role=await services.members.find(caller, base_id, user_id))
+    return ShownMember(user_id=user_id, role=await members.find(caller, base_id, user_id))
 
 
 @router.delete(MEMBER, summary="Remove a member")
-async def remove_member(base_id: str, user_id: UserId, services: ServicesDep, caller: CallerDep) -> Deleted:
+async def remove_member(base_id: str, user_id: UserId, members: MembersDep, caller: CallerDep) -> Deleted:
     """Remove a member; for owners. The last owner cannot be removed."""
-    await services.members.remove(caller, base_id, user_id)
+    await members.remove(caller, base_id, user_id)
     return Deleted(id=user_id, object="knowledge_base.member.deleted")
 
 
 @router.post(f"{BASE}/search", summary="Search a knowledge base")
-async def search_base(base_id: str, body: SearchBody, services: ServicesDep, caller: CallerDep) -> Hits:
+async def search_base(base_id: str, body: SearchBody, search: SearchDep, caller: CallerDep) -> Hits:
     """Return the best chunks, best first."""
-    hits = await services.search.search(caller, base_id, body.query, body.max_results)
+    hits = await search.search(caller, base_id, body.query, body.max_results)
     return Hits(data=[shown_hit(hit) for hit in hits])
 
 
-async def _shown(services: KnowledgeServices, binding: Binding) -> AnyBase:
-    progress = await services.progress.of([binding])
-    return shown_base(binding, await services.bases.left_out(binding), progress.get(binding.base.id))
+async def _shown(bases: KnowledgeCatalogue, progress: KnowledgeProgress, binding: Binding) -> AnyBase:
+    embedded = await progress.of([binding])
+    return shown_base(binding, await bases.left_out(binding), embedded.get(binding.base.id))

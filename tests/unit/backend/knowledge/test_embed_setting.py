@@ -62,9 +62,10 @@ async def api(tmp_path: Path) -> AsyncIterator[ServedApi]:
         reranker.is_away = True
         meaning = MeaningPorts(embedder, FakeQuestions(embedder), reranker)
         reader, house = LibraryDocumentReader(), FakeHouse()
-        built = build_knowledge(database, FakeClock(), (), build_search(database, FakeClock(), meaning), reader)
+        search = build_search(database, FakeClock(), meaning)
+        built = build_knowledge(database, FakeClock(), (), search, reader, is_only_replica=False)
         app = house.app()
-        install_services(app, house.options(), *house.services(), built.services)
+        install_services(app, house.options(), *house.services(), *built.part.services)
         async with client_of(app, await house.key("ann")) as ann:
             made = ServedApi(house, app, SqlChunkVectors(database), embedder, ann)
             made.base_id = (await ann.post(BASE, json={"name": "Travel"})).json()["id"]

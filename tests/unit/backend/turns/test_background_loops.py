@@ -18,7 +18,8 @@ from backend.foundation.services.parts import Part
 from backend.identity.services import KeyUses
 from backend.identity.wiring import identity_part
 from backend.knowledge.services.active_bases import ActiveBases
-from backend.knowledge.services.use_cases import KnowledgePorts
+from backend.knowledge.services.package import KnowledgePackage
+from backend.knowledge.wiring import knowledge_loops
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.wiring import RestrictedTerms, build_restricted
 from backend.retention.domain import RetentionTerms
@@ -109,7 +110,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     lease = RenewedLease("replica-1", LeaseTerms(seconds=9.0))
     ports = replace(house.ports, stored=replace(house.ports.stored, lease=lease))
     clock = FakeClock()
-    knowledge = KnowledgePorts(broken, broken, broken, clock)
+    knowledge = KnowledgePackage(Part(()), broken, broken, broken, broken, broken, broken, broken)
     files = build_files(broken, clock, 1, (), make_supervisor(failures))
     terms = RestrictedTerms(RestrictedLimits(conversation=1, day=1, month=1), timedelta(seconds=1), "secret")
     active_bases = ActiveBases(broken, clock)
@@ -124,21 +125,19 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         authenticate=authenticate,
         api_keys=broken,
         prompts=broken,
-        knowledge=cast(Any, SimpleNamespace(active=active_bases, search=SimpleNamespace(embedding=embedding))),
         turns=replace(house.services, rates=cast(Any, SimpleNamespace(step=broken.fail))),
-        meaning=broken,
         conversations=cast(Any, SimpleNamespace(part=Part(()), own=broken, withheld=broken)),
         files=files,
         agents=cast(Any, SimpleNamespace(part=Part(()), agents=broken)),
         retention=RetentionPackage(sweeping, broken, broken, broken),
         parts=(
+            Part((), knowledge_loops(active_bases, embedding, broken.fail)),
             identity_part(authenticate, broken, broken.fail),
-            build_vector_stores(knowledge, broken, broken, broken, files, is_only_replica=False).part,
-            build_restricted(broken, knowledge, broken, broken, terms),
+            build_vector_stores(knowledge, files, clock, is_only_replica=False).part,
+            build_restricted(broken, clock, knowledge, broken, broken, terms),
         ),
         recovery=Recovery(ports, RecoverTurn(ports, "secret"), house.registry, house.admission),
         supervisor=make_supervisor(failures),
-        maintenance=broken.fail,
     )
 
 
