@@ -31,7 +31,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-cache eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types layers house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-cache profile eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types layers house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -82,6 +82,9 @@ bench: setup ## measure the pair on both stores; prints tables, writes var/bench
 
 bench-compare: setup ## weigh this state against the release before, on both stores; SHORT=1 takes three minutes
 	@$(BIN)/python -m tests.bench.compare $(if $(SHORT),--short)
+
+profile: setup ## show where the CPU of LOAD="a short turn" goes, on both stores; writes flame graphs to var/profile
+	@$(BIN)/python -m tests.bench.profile $(if $(LOAD),--load "$(LOAD)")
 
 bench-cache: setup ## measure how much of each prompt a provider's cache would serve; writes var/bench/cache.*
 	@$(BIN)/python -m tests.bench.cache
