@@ -36,6 +36,10 @@ def test_no_file_names_a_registry_or_a_machine():
     assert found == set()
 
 
+def test_a_shell_takes_the_names_of_files_as_they_are():
+    assert [name for name in tracked_names() if not re.fullmatch(r"[\w./@+-]+", name)] == []
+
+
 def test_nothing_is_tracked_that_is_ignored():
     """Git puts tracked files in the place of ignored ones without a word: of an environment that tests run in, too."""
     assert not tracked_names("--cached", "--ignored", "--exclude-standard")
