@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 import pytest
 from sqlalchemy import Connection, text
+from sqlalchemy.util import await_only
 
 from backend.foundation.sql.database import Database
-from backend.foundation.sql.short_transactions import LEFT_BEHIND_AFTER
+from backend.foundation.sql.short_transactions import LEFT_BEHIND_AFTER, run_in_short_transactions
 from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.sql.attachments import SqlAttachmentStore
+from backend.knowledge.sql.base_deletion import clear_base
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.search.domain.tokenizing import tokenize
 from backend.search.sql.index import SqlSearchIndex
@@ -62,6 +64,31 @@ class WatchedDatabase(FrailDatabase):
             self.is_half_way.set()
             await self.may_go_on.wait()
         return result
+
+
+class MergingDatabase(FrailDatabase):
+    """A PostgreSQL database in which the transaction that leaves one segment stays open until it may go on."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database, 1_000)
+        self.is_merged, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def write(self, work: Callable[[Connection], Any], **options: Any) -> Any:
+        def held(connection: Connection) -> Any:
+            result = work(connection)
+            visible = connection.execute(text("SELECT COUNT(*) FROM index_segment WHERE is_visible")).scalar_one()
+            if visible == 1:
+                self.is_merged.set()
+                await_only(self.may_go_on.wait())
+            return result
+
+        return await super().write(held, **options)
+
+
+@pytest.fixture
+async def postgres(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with migrated(database_url("postgresql", request, tmp_path)) as opened:
+        yield opened
 
 
 @pytest.fixture(params=first_of("sqlite", "postgresql"))
@@ -237,6 +264,56 @@ async def test_two_who_clear_the_same_document_version_count_it_once(database: D
     watched.may_go_on.set()
     assert await deleting
     await database.read(lambda connection: assert_nothing_left(connection, "kb_a"))
+
+
+async def wait_for_lock(database: Database) -> None:
+    """Wait until a transaction waits for another one."""
+    waiting = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    while not await database.read(lambda connection: connection.execute(text(waiting)).scalar_one()):  # noqa: ASYNC110 -- it tells nobody
+        await asyncio.sleep(0)
+
+
+async def test_a_document_that_goes_while_its_segment_is_merged_leaves_no_word_in_the_index(postgres: Database) -> None:
+    store, expected = store_in(postgres), FakeKnowledge()
+    for one in (store, expected):
+        await one.create_base(make_base(), "ann")
+        for number in range(9):
+            await put(one, f"{number:02}", made_up(number, 5))
+    await expected.delete_document("kb_a", "00")
+    watched = WatchedDatabase(postgres)
+    deleting = asyncio.create_task(store_in(watched).delete_document("kb_a", "00"))
+    await watched.is_half_way.wait()
+    merging: Any = MergingDatabase(postgres)
+    index = SqlSearchIndex(merging, FakeClock())
+    index.note_change("kb_a")
+    tidying = asyncio.create_task(index.tidy())
+    await merging.is_merged.wait()
+    watched.may_go_on.set()
+    await wait_for_lock(postgres)
+    merging.may_go_on.set()
+    await asyncio.gather(deleting, tidying)
+    for query in QUERIES:
+        assert await SqlRetrieval(postgres).search(["kb_a"], query, 7) == await expected.search(["kb_a"], query, 7)
+
+
+async def test_a_base_goes_behind_whoever_changes_a_document_of_it(postgres: Database) -> None:
+    await filled(store_in(postgres), "kb_a")
+    is_locked, may_go_on = asyncio.Event(), asyncio.Event()
+
+    def change(connection: Connection) -> None:
+        connection.execute(text("SELECT 1 FROM knowledge_base FOR UPDATE"))
+        is_locked.set()
+        await_only(may_go_on.wait())
+        connection.execute(text("UPDATE document SET index_token_count = 0"))
+
+    changing = asyncio.create_task(postgres.write(change))
+    await is_locked.wait()
+    steps = clear_base("kb_a", SqlSearchIndex(postgres, FakeClock()))
+    clearing = asyncio.create_task(run_in_short_transactions(postgres, steps, slice_seconds=60))
+    await wait_for_lock(postgres)
+    may_go_on.set()
+    await asyncio.gather(changing, clearing)
+    assert await postgres.read(lambda c: c.execute(text("SELECT COUNT(*) FROM knowledge_base")).scalar_one()) == 0
 
 
 async def test_a_base_that_is_deleted_takes_along_what_is_on_its_way(database: Database) -> None:

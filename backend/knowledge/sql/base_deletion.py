@@ -21,8 +21,11 @@ def find_ownerless(connection: Connection) -> Sequence[str]:
 
 def clear_base(base_id: str, index: SearchIndexInDatabase) -> DivisibleWork[None]:
     """Delete documents, chunks and index of a base, then the base."""
+    # Who changes documents locks the base and then the documents, too.
+    locking = select(_base.c.id).where(_base.c.id == base_id).with_for_update()
     while True:
         connection = yield
+        connection.execute(locking)
         is_first = _document.c.id.in_(select(_document.c.id).where(_document.c.knowledge_base_id == base_id).limit(1))
         if not connection.execute(delete(_document).where(is_first)).rowcount:
             break

@@ -15,7 +15,9 @@ from backend.search.sql import tables
 from backend.search.sql.found import IndexSegment, PackedSegment
 from shared.clock import Clock
 
-_segment, _page, _gone = tables.index_segment, tables.index_page, tables.index_gone
+_base, _segment = tables.knowledge_base, tables.index_segment
+_page, _gone = tables.index_page, tables.index_gone
+_LOCK = Statement(select(_base.c.id).where(_base.c.id == bindparam("base_id")).with_for_update())
 _ADD_PAGES = Statement(insert(_page))
 _NEXT_PAGES = Statement(
     select(_page.c.id).where(_page.c.id.between(bindparam("first"), bindparam("last"))).order_by(_page.c.id).limit(256)
@@ -31,6 +33,11 @@ _BYTES_BESIDE = 640
 _AT_ONCE = 4_000
 _Part = tuple[IndexSegment, int | None]
 """A page of a segment, or its lengths."""
+
+
+def lock_base(connection: Connection, base_id: str) -> bool:
+    """Lock the row of a base, as those do who change its documents; return whether there is such a base."""
+    return _LOCK.first(connection, {"base_id": base_id}) is not None
 
 
 class SegmentRows:
@@ -84,8 +91,10 @@ class SegmentRows:
     def remove(self, connection: Connection, base_id: str, numbers: Range) -> list[int]:
         """Take chunks out of the index: note that they are gone from segments that hold others too, and hide the rest.
 
-        Return the ids of the segments to be dropped.
+        Return the ids of the segments to be dropped. The base is held: who merges segments must not show chunks again
+        that were removed meanwhile.
         """
+        lock_base(connection, base_id)
         of_base = (_segment.c.knowledge_base_id == base_id) & _segment.c.is_visible
         overlaps = (_segment.c.first_number < numbers.end_number) & (_segment.c.end_number > numbers.first_number)
         query = select(_segment.c.id, _segment.c.first_number, _segment.c.end_number).where(of_base, overlaps)

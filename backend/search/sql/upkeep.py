@@ -20,7 +20,7 @@ from backend.search.sql import tables
 from backend.search.sql.chunk_rows import CHUNK_COLUMNS
 from backend.search.sql.found import IndexSegment, PackedSegment
 from backend.search.sql.merging import Slice, chosen_to_merge, merged_lengths, merged_pages, missing_numbers
-from backend.search.sql.segment_rows import SegmentRows, drop_pages
+from backend.search.sql.segment_rows import SegmentRows, drop_pages, lock_base
 from backend.search.sql.segments import bits_of_pages, packed_chunks
 from backend.search.sql.tables import IS_CHANGED, IS_UNINDEXED, UNINDEXED_HINT
 from backend.search.sql.word_postings import outside
@@ -119,9 +119,8 @@ class IndexUpkeep:
         """Write the merged segment, and make it visible unless one of those that it replaces is not any more."""
         bits = bits_of_pages(sum(1 << one.bits for one in job.segments))
         first = job.numbers.first_number
-        try:
-            new = await self._database.write(partial(self._begin, base_id=base_id, numbers=job.numbers, bits=bits))
-        except NotFound:
+        new = await self._database.write(partial(self._begin, base_id=base_id, numbers=job.numbers, bits=bits))
+        if new is None:
             return False
         slice_bits = max(0, bits - _PAGES_PER_STEP_BITS)
         for place in range(1 << slice_bits):
@@ -135,9 +134,9 @@ class IndexUpkeep:
         await run_in_short_transactions(self._database, self._segments.drop(going), self._slice_seconds)
         return is_shown
 
-    def _begin(self, connection: Connection, base_id: str, numbers: Range, bits: int) -> int:
-        _hold_base(connection, base_id)
-        return self._segments.begin(connection, base_id, numbers, bits)
+    def _begin(self, connection: Connection, base_id: str, numbers: Range, bits: int) -> int | None:
+        """Make an empty segment; None where the base is gone."""
+        return self._segments.begin(connection, base_id, numbers, bits) if lock_base(connection, base_id) else None
 
     def _add(self, connection: Connection, segment_id: int, pages: Sequence[tuple[int, bytes]]) -> bool:
         if not self._segments.touch(connection, segment_id):
@@ -146,9 +145,7 @@ class IndexUpkeep:
         return True
 
     def _replace(self, connection: Connection, base_id: str, job: _Job, new: int) -> bool:
-        try:
-            _hold_base(connection, base_id)
-        except NotFound:
+        if not lock_base(connection, base_id):
             return False
         ids = [one.id for one in job.segments]
         are_these = _segment.c.id.in_(ids) & _segment.c.is_visible
@@ -182,27 +179,18 @@ class IndexUpkeep:
             await run_in_short_transactions(self._database, self._segments.drop(added), self._slice_seconds)
 
     def _add_hidden(self, connection: Connection, base_id: str, first: int, segment: PackedSegment) -> int:
-        _hold_base(connection, base_id)
+        if not lock_base(connection, base_id):
+            raise NotFound("There is no such knowledge base.")
         return self._segments.add(connection, base_id, first, segment, is_visible=False)
 
     def _show(self, connection: Connection, found: _Legacy, added: Sequence[int], token_count: int) -> bool:
-        _hold_base(connection, found.base_id)
+        lock_base(connection, found.base_id)
         is_it = (_document.c.id == found.id) & (_document.c.edition_id == found.edition_id) & IS_UNINDEXED
         indexed = {"indexed_edition_id": found.edition_id, "index_token_count": token_count}
         if not connection.execute(update(_document).where(is_it).values(**indexed)).rowcount:
             return False
         connection.execute(update(_segment).where(_segment.c.id.in_(added)).values(is_visible=True))
         return True
-
-
-def _hold_base(connection: Connection, base_id: str) -> None:
-    """Lock the row of a base, as those do who change its documents.
-
-    Raises:
-        NotFound: there is no such base.
-    """
-    if connection.execute(select(_base.c.id).where(_base.c.id == base_id).with_for_update()).first() is None:
-        raise NotFound("There is no such knowledge base.")
 
 
 def _next_job(connection: Connection, base_id: str) -> _Job | None:
