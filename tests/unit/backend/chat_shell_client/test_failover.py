@@ -1,8 +1,11 @@
 """Calls that a replica of chat_shell refuses because it goes are taken by another one, and nothing else is repeated."""
 
+import asyncio
+from contextlib import aclosing
+
 import pytest
 
-from backend.chat_shell_client.failover import PAUSE_SECONDS, TRIES, FailoverChatShell
+from backend.chat_shell_client.failover import PAUSE_SECONDS, TRIES, FailoverChatShell, RetriedStream
 from backend.chat_shell_client.refusals import ReplicaDraining, error_of_report
 from shared.errors import ChatShellUnavailable
 from shared.models.events import ErrorReport, ExecutionEvent, ModelCallStarted
@@ -13,11 +16,15 @@ from tests.fakes.chat_shell_scripted import ScriptedChatShell
 GOING = ReplicaDraining("The model runner is shutting down.")
 
 
-async def events_of(client: ScriptedChatShell, slept: list[float]) -> list[ExecutionEvent]:
+def turn_of(client: ScriptedChatShell, slept: list[float]) -> RetriedStream:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    return [event async for batch in FailoverChatShell(client, sleep).execute(full_request()) for event in batch]
+    return FailoverChatShell(client, sleep).execute(full_request())
+
+
+async def events_of(client: ScriptedChatShell, slept: list[float]) -> list[ExecutionEvent]:
+    return [event async for batch in turn_of(client, slept) for event in batch]
 
 
 async def test_a_refused_call_is_made_again_until_a_replica_takes_it() -> None:
@@ -41,6 +48,21 @@ async def test_a_lost_connection_is_not_made_again() -> None:
     with pytest.raises(ChatShellUnavailable):
         await events_of(client, [])
     assert len(client.requests) == 1
+
+
+async def test_behind_its_first_event_a_turn_is_not_begun_again() -> None:
+    client = ScriptedChatShell([ModelCallStarted(call=1), GOING])
+    with pytest.raises(ReplicaDraining):
+        await events_of(client, [])
+    assert len(client.requests) == 1
+
+
+async def test_who_leaves_ends_the_turn_where_it_was_taken() -> None:
+    client = ScriptedChatShell([GOING], [ModelCallStarted(call=1), asyncio.Event()])
+    async with aclosing(turn_of(client, [])) as batches:
+        assert await anext(batches) == (ModelCallStarted(call=1),)
+        assert client.broken_off == 1
+    assert client.broken_off == 2
 
 
 @pytest.mark.parametrize(("kind", "raised"), [("Draining", ReplicaDraining), ("Unavailable", ChatShellUnavailable)])
