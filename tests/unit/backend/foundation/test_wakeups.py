@@ -1,6 +1,7 @@
 """Waiting for changes: who waits is woken once, and no earlier change counts."""
 
 import asyncio
+from typing import Any
 
 from backend.foundation.services.wakeups import Wakeups
 
@@ -47,3 +48,14 @@ async def test_who_is_cancelled_behind_the_change_is_cancelled():
     wakeups.note()
     await asyncio.wait({waiting})
     assert waiting.cancelled()
+
+
+async def test_behind_a_change_no_time_runs_out():
+    failed = list[dict[str, Any]]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context))
+    wakeups = Wakeups()
+    change = wakeups.wait_within(0.0)
+    wakeups.note()
+    assert await change
+    assert not await wakeups.wait_within(0.0)  # the loop has looked at all timers that were due before
+    assert failed == []

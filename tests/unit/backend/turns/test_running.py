@@ -413,6 +413,13 @@ STARTED = 1
 """The number of the last event that a turn begins with."""
 
 
+async def test_it_is_stored_soon_that_a_call_of_which_something_was_shown_must_not_run_again() -> None:
+    async with open_house([TextDelta(text="Half"), asyncio.Event()], checkpoint_seconds=3600) as house:
+        running = await house.start()
+        await eventually(lambda: house.state.responses[running.response.id].last_event, lambda last: last > STARTED)
+        await house.services.responses.cancel(ADA, running.response.id)
+
+
 async def test_behind_a_large_checkpoint_the_next_waits_longer() -> None:
     class Counting(FakeTurnStore):
         async def checkpoint_many(self, checkpoints: Sequence[Checkpoint]) -> frozenset[str]:
