@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 import uvloop
 
+from chat_shell.models.chat_completions.model import ChatCompletionsApi
+from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.errors import BallastError, DeadlineExceeded, ModelStalled
+from tests.fakes.clock import FakeClock
+from tests.fakes.model_calls import FAR, model_call
 
 WAITS = 30
 """uvloop's timers fire up to a millisecond early in one of three waits."""
@@ -107,3 +111,48 @@ def test_waits_that_end_in_time_share_their_timer() -> None:
     with asyncio.Runner(loop_factory=SteppedLoop) as runner:
         broken_off, timers = runner.run(_watched(*[("wait", 0.02), ("renew", 0)] * 4000))
     assert (broken_off, timers) == ([], 2)
+
+
+class SlowAnswer:
+    """A response, its content, and the session that gets it: each frame comes so many seconds behind the one before."""
+
+    status, headers = 200, dict[str, str]()
+    frame = b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'
+    last = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+
+    def __init__(self, seconds: float, frames: int) -> None:
+        self.content = self
+        self._seconds = seconds
+        self._frames = [self.frame] * frames + [self.last]
+        self._broken_off: BallastError | None = None
+
+    async def post(self, *_: object, **__: object) -> "SlowAnswer":
+        return self
+
+    async def readany(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SteppedLoop)
+        await loop.wait(self._seconds)
+        if self._broken_off is not None:
+            raise self._broken_off
+        return self._frames.pop(0)
+
+    def set_exception(self, error: BallastError) -> None:
+        self._broken_off = error
+
+    def at_eof(self) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+
+async def _characters_of(answer: Any) -> int:
+    model = StreamedModel(Endpoint("http://model", idle_timeout_seconds=60), ChatCompletionsApi(), answer, FakeClock())
+    return sum([hasattr(fragment, "text") async for fragment in model.stream(model_call(), FAR)])
+
+
+def test_an_answer_may_take_longer_than_a_silence() -> None:
+    with asyncio.Runner(loop_factory=SteppedLoop) as runner:
+        assert runner.run(_characters_of(SlowAnswer(4, 50))) == 50
+        with pytest.raises(ModelStalled):
+            runner.run(_characters_of(SlowAnswer(61, 2)))
