@@ -1,4 +1,4 @@
-"""Where the CPU of a turn goes: `make profile`, or `make profile LOAD="paced deltas" STORE=sqlite`.
+"""Where the CPU of a turn goes: `make profile`, or `make profile LOAD="paced deltas"`.
 
     python -m tests.bench.profile [--load "a short turn"] [--store sqlite|postgres] [--seconds 20]
 
