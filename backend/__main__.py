@@ -11,8 +11,7 @@ from backend.chosen import chosen_command
 from backend.settings import Settings
 from shared.chosen import tracing
 from shared.environment import WrongSetting
-from shared.garbage import no_looks_for_cycles
-from shared.memory_arenas import limit_memory_arenas
+from shared.memory import limit_memory_arenas, no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, find_injected
 from shared.started_children import let_grpc_ignore_children
 from shared.telemetry import configure_logging

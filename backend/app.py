@@ -77,11 +77,11 @@ from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of, redact_address
 from shared.errors import Unavailable
-from shared.garbage import look_for_cycles_rarely
 from shared.http_server.server import HttpServer, build_server, while_serving
 from shared.http_server.tls_listener import tls_listener
 from shared.listening import listen_as_set
 from shared.loop_meter import LoopMeter
+from shared.memory import look_for_cycles_rarely
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning
 from shared.telemetry import LoggingCertificates
 

@@ -11,7 +11,7 @@ from chat_shell.chosen import checking, serving
 from chat_shell.settings import Settings
 from shared.chosen import tracing
 from shared.environment import WrongSetting, read_settings
-from shared.garbage import no_looks_for_cycles
+from shared.memory import no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, find_injected
 from shared.started_children import let_grpc_ignore_children
 from shared.telemetry import configure_logging

@@ -53,13 +53,13 @@ from chat_shell.turns.telemetry.observer import LoggingTurnObserver
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
-from shared.garbage import look_for_cycles_rarely
 from shared.http_server.connection import ConnectionRules
 from shared.http_server.server import HttpServer, build_server, while_serving
 from shared.http_server.timing import ReadLimits
 from shared.http_server.tls_listener import tls_listener
 from shared.listening import listen_as_set
 from shared.loop_meter import LoopMeter
+from shared.memory import look_for_cycles_rarely
 from shared.models.served_tools import SKILLS_SERVER
 from shared.retries import RetryPolicy
 from shared.shutdown_bound import CLOSING_SECONDS, ShutdownBound, StillRunning

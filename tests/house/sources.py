@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shared.garbage import no_looks_for_cycles
+from shared.memory import no_looks_for_cycles
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("backend", "chat_shell")

@@ -7,7 +7,7 @@ import pytest
 
 _THREADS_THAT_ALLOCATE = """
 import ctypes, os, sys, threading
-from shared.memory_arenas import limit_memory_arenas
+from shared.memory import limit_memory_arenas
 
 most = int(sys.argv[1])
 assert not most or limit_memory_arenas(most)
