@@ -1,6 +1,7 @@
 """`ballast`, which is `python -m cli` where it is not installed."""
 
 import os
+import signal
 import sys
 
 from cli.app import run_command
@@ -9,6 +10,7 @@ from cli.exit_codes import ExitCode
 
 def main() -> int:
     """Run the command that the arguments name, and return its exit code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return run_command(sys.argv[1:], os.environ)
     except BrokenPipeError:

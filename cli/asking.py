@@ -1,7 +1,7 @@
-"""Asking a question: the events of a response, and the documents that its answer cites."""
+"""Asking a question: the events of a response, and the documents that its answer cites, numbered from 1."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from cli.answers import Answer, number_at, objects_at, part_at, text_at
@@ -16,6 +16,10 @@ class HeardAnswer:
     response: Answer = field(default_factory=dict[str, object])
     last_number: int = -1
     error: Answer = field(default_factory=dict[str, object])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    _held: str = ""
+    _held_from: int = 0
+    _cited: set[int] = field(default_factory=set[int])
 
     @property
     def response_id(self) -> str:
@@ -28,7 +32,7 @@ class HeardAnswer:
         return text_at(self.response, "status") not in ("", "in_progress", "queued")
 
     def take(self, event: Answer) -> str:
-        """Take an event, and return the words that it adds to the answer."""
+        """Take an event, and return the words that can be shown; those with a bracket wait for what they may cite."""
         # The number of an error may be that of an event behind it, which comes when the stream is opened again.
         if event.get("type") != "error":
             self.last_number = max(self.last_number, number_at(event, "sequence_number"))
@@ -36,7 +40,21 @@ class HeardAnswer:
             self.response = response
         if event.get("type") == "error":
             self.error = part_at(event, "error") or event
-        return text_at(event, "delta") if event.get("type") == "response.output_text.delta" else ""
+        elif event.get("type") == "response.output_text.annotation.added":
+            self._cited.add(number_at(part_at(event, "annotation"), "index"))
+            return ""
+        shown = self._let_go()
+        if event.get("type") == "response.content_part.added":
+            self._held_from = 0
+        self._held = text_at(event, "delta") if event.get("type") == "response.output_text.delta" else ""
+        return shown if "[" in self._held else shown + self._let_go()
+
+    def _let_go(self) -> str:
+        shown = _number_sources(self._held, self._held_from, self._cited, self._numbers)
+        self._held_from += len(self._held)
+        self._held = ""
+        self._cited.clear()
+        return shown
 
 
 def request_of(question: str, bases: Sequence[str], model: str | None, previous: str | None) -> Answer:
@@ -51,20 +69,27 @@ def request_of(question: str, bases: Sequence[str], model: str | None, previous:
     return body
 
 
-def said_in(response: Answer) -> str:
-    """Return the text of a response."""
-    return "".join(text_at(part, "text") for part in _parts(response))
-
-
 def footnotes_of(response: Answer) -> list[str]:
-    """Return a line for each cited document, with the number that stands in the text."""
+    """Return a line for each cited document, with the number that the text is shown with."""
     lines: dict[str, None] = {}
+    numbers: dict[str, int] = {}
     for part in _parts(response):
-        text = text_at(part, "text")
-        for cited in objects_at(part, "annotations"):
-            marker = _MARKER.match(text, number_at(cited, "index"))
-            lines[f"[{marker[1] if marker else '?'}] {text_at(cited, 'filename')}"] = None
+        for cited in sorted(objects_at(part, "annotations"), key=lambda cited: number_at(cited, "index")):
+            marker = _MARKER.match(text_at(part, "text"), number_at(cited, "index"))
+            lines[
+                f"{_number_sources(marker[0] if marker else '[?]', 0, {0}, numbers)} {text_at(cited, 'filename')}"
+            ] = None
     return list(lines)
+
+
+def _number_sources(text: str, start: int, cited: Collection[int], numbers: dict[str, int]) -> str:
+    """Number the markers of a text that cite, in the order of their first places; `start` is the text's own place."""
+
+    def number(marker: re.Match[str]) -> str:
+        is_cited = start + marker.start() in cited
+        return f"[{numbers.setdefault(marker[1], len(numbers) + 1)}]" if is_cited else marker[0]
+
+    return _MARKER.sub(number, text)
 
 
 def fault_of(heard: HeardAnswer) -> str:

@@ -54,7 +54,7 @@ class Diagnosis:
             answer = await self._api.raw("/healthz")
         except CommandFailed as failed:
             return CheckedPart("backend", False, failed.message, failed.mend)
-        if answer.status_code == 200 and _status_in(answer) == "ok":
+        if answer.status_code == 200 and text_at(_body_of(answer), "status") == "ok":
             return CheckedPart("backend", True, "It answers.")
         found = f"Something answers {answer.status_code} there that is no backend of Ballast."
         return CheckedPart("backend", False, found, "another program has this port: set BALLAST_URL to the backend's")
@@ -134,7 +134,3 @@ def _body_of(answer: httpx2.Response) -> dict[str, object]:
         return json_object(answer.json())
     except ValueError:
         return {}
-
-
-def _status_in(answer: httpx2.Response) -> str:
-    return text_at(_body_of(answer), "status")

@@ -25,8 +25,10 @@ _LAUNCHER = """\
 #!/bin/sh
 '''exec' "{python}" "$0" "$@"
 ' '''
+import signal
 import sys
 
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command itself can say that it was stopped
 sys.path.insert(0, {root!r})
 from {module} import {function}
 

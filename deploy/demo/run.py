@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from types import FrameType
@@ -102,7 +103,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _start(planned: Plan, children: list[Child]) -> None:
     for start in planned.starts:
-        _rotate_log(start.child.log_path)
+        rotate_log(start.child.log_path)
         child = Child(start.child)
         child.start()
         children.append(child)
@@ -112,7 +113,7 @@ def _start(planned: Plan, children: list[Child]) -> None:
 
 def _start_embedder(planned: Plan, kept: list[KeptChild]) -> None:
     if planned.embedder is not None:
-        _rotate_log(planned.embedder.child.log_path)
+        rotate_log(planned.embedder.child.log_path)
         embedder = KeptChild(Child(planned.embedder.child))
         embedder.start()
         kept.append(embedder)
@@ -153,10 +154,15 @@ def how_searches_rank(embedded: Embedded) -> str:
     return f"Searches go by words already, and by meaning as well in {soon}{of_all}: docs/embeddings.md shows it."
 
 
-def _rotate_log(log_path: Path) -> None:
-    """Rename the log of the last run, which may tell why it ended; an older one is replaced."""
-    if log_path.exists():
-        log_path.replace(log_path.with_name(f"{log_path.name}.1"))
+_LOGS_KEPT = 5
+
+
+def rotate_log(log_path: Path) -> None:
+    """Rename the logs of the last runs, which may tell why they ended; some starts that failed drop none of them."""
+    kept = [log_path, *(log_path.with_name(f"{log_path.name}.{number}") for number in range(1, _LOGS_KEPT + 1))]
+    for newer, older in reversed(list(pairwise(kept))):
+        if newer.exists():
+            newer.replace(older)
 
 
 def watch(children: Sequence[Child], kept: Sequence[KeptChild] = ()) -> int:

@@ -28,7 +28,6 @@ from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.limits.services.turn_rates import TurnRates
-from backend.openai_api.domain.turn_request import parse_turn_request
 from backend.prompt.services.read_prompts import ReadPrompts
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.restricted.services.outgoing_check import OutgoingCheck
@@ -67,6 +66,7 @@ from backend.turns.wiring import turn_preparation
 from shared.models.execution import ExecutionRequest
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, NotingReader
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
+from tests.fakes.parsed_requests import parse_turn_request
 from tests.fakes.rates import unlimited_rates
 from tests.fakes.store_agents import FakeAgentStore
 from tests.fakes.store_conversations import FakeConversationStore

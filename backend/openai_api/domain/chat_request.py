@@ -16,7 +16,7 @@ from backend.conversations.domain.input_items import (
 from backend.conversations.domain.item_bodies import OUTPUT_LOGPROBS
 from backend.conversations.domain.item_steps import STEP_WEIGHT, body_cooperatively
 from backend.conversations.domain.passed_over import OR_LEFT_OUT, OR_OTHER_KIND, OtherKind, PassedOver
-from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scan_json
+from backend.foundation.domain.json_objects import JsonText, Steps
 from backend.openai_api.domain.chat_messages import ChatMessage, PlacedItem, items_of_message
 from backend.openai_api.domain.client_left import StreamOptions
 from backend.openai_api.domain.client_tools import CustomTool, FunctionChoice, FunctionTool, GrammarInput, PlainInput
@@ -218,11 +218,6 @@ _RENAMED = {
 """What a field of a turn's request is called here; the first that fits counts."""
 
 _REPLACED = {"functions": "tools", "function_call": "tool_choice"}
-
-
-def parse_chat_request(raw: bytes) -> ChatTurn:
-    """Parse and check a request body at once; see `chat_request_cooperatively`."""
-    return result_of(chat_request_cooperatively(scan_json(raw)))
 
 
 def chat_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[ChatTurn]:

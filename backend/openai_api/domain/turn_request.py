@@ -9,7 +9,7 @@ from backend.conversations.domain.input_items import FunctionName, Given, InputI
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, OUTPUT_LOGPROBS, Include
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_cooperatively
 from backend.conversations.domain.passed_over import MAX_PAIRS, OR_LEFT_OUT, OR_OTHER_KIND, NotingRequest, PassedOver
-from backend.foundation.domain.json_objects import JsonText, Steps, result_of, scan_json
+from backend.foundation.domain.json_objects import JsonText, Steps
 from backend.knowledge.domain.tickets import SearchOptions, strictest
 from backend.openai_api.domain.client_left import OnDisconnect, StreamOptions
 from backend.openai_api.domain.client_tools import CustomTool, FunctionChoice, FunctionTool, check_functions
@@ -264,11 +264,6 @@ def search_options(searches: Sequence[FileSearchTool]) -> SearchOptions:
         SearchOptions(max_results=each.max_num_results, min_score=each.min_score, filters=each.filters)
         for each in searches
     )
-
-
-def parse_turn_request(raw: bytes) -> TurnRequest:
-    """Parse and check a request body at once; see `turn_request_cooperatively`."""
-    return result_of(turn_request_cooperatively(scan_json(raw)))
 
 
 def turn_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:

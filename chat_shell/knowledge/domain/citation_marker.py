@@ -25,9 +25,6 @@ _BEGINNING = re.compile(
 _WRITTEN_NUMBER = re.compile(rf"{_DIGIT}+")
 _BEHIND_DAGGER = re.compile("†.*", re.DOTALL)
 
-MAX_MARKER_CHARACTERS = len("[[") + MAX_NUMBERS * (MAX_DIGITS + len(", ")) + len("]]")
-"""The length of the longest marker, and so of the text that may be held back."""
-
 OPENING = rf"\[(?=\[?(?:{_FIRST_DIGIT}|\Z))|【(?= ?(?:{_FIRST_DIGIT}|\Z))|［(?={_FIRST_DIGIT}|\Z)"
 """Pattern of a bracket that may begin a marker, judged by the characters after it."""
 

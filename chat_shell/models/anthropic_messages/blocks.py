@@ -20,7 +20,7 @@ from shared.models.messages import (
     ToolCall,
     ToolMessage,
 )
-from shared.models.values import JsonObject, JsonValue, objects_in
+from shared.models.values import JsonObject, JsonValue
 
 CACHE_CONTROL: JsonObject = {"type": "ephemeral"}
 OPENING = "Begin."
@@ -147,12 +147,3 @@ def _input(arguments: str) -> JsonValue:
     except orjson.JSONDecodeError:
         is_object = False
     return orjson.Fragment(arguments) if is_object else {"INVALID_JSON": arguments}
-
-
-def remove_marks(messages: Sequence[JsonObject]) -> list[tuple[JsonValue, JsonObject]]:
-    """Return the role and each block of messages without their cache marks, as the provider's cache compares them."""
-    return [
-        (message["role"], {name: block[name] for name in block if name != "cache_control"})
-        for message in messages
-        for block in objects_in(message["content"])
-    ]

@@ -39,6 +39,33 @@ def test_an_answer_has_its_sources_as_footnotes(command: Command, backend: FakeB
     assert backend.bodies == [{"input": "How soon?", "stream": True, "tools": tools}]
 
 
+def test_the_sources_of_an_answer_count_from_1(command: Command, backend: FakeBallast) -> None:
+    texts = ("See [2020]. ", "Within 15 minutes [14][9]", ", twice [14].")
+    whole = "".join(texts)
+    places = [
+        (whole.index("[14]"), "on-call.md"),
+        (whole.index("[9]"), "leads.md"),
+        (whole.rindex("[14]"), "on-call.md"),
+    ]
+    cited = [{"type": "file_citation", "filename": name, "index": index} for index, name in places]
+    said = [{"type": "response.output_text.delta", "delta": text} for text in texts]
+    added = [{"type": "response.output_text.annotation.added", "annotation": each} for each in cited]
+    content = [{"type": "output_text", "text": whole, "annotations": cited}]
+    ended = {"id": "resp_1", "status": "completed", "output": [{"type": "message", "content": content}]}
+    events = (
+        CREATED,
+        said[0],
+        said[1],
+        *added[:2],
+        said[2],
+        added[2],
+        {"type": "response.completed", "response": ended},
+    )
+    backend.on("POST /v1/responses", lambda _, __: stream(*events))
+    ran = command("ask", "How soon?", "--base", "Handbook")
+    assert ran.out == "See [2020]. Within 15 minutes [1][2], twice [1].\n\n[1] on-call.md\n[2] leads.md\n"
+
+
 def test_the_next_question_goes_on(command: Command, backend: FakeBallast) -> None:
     command("ask", "How soon?", BALLAST_BASE="kb_1")
     command("ask", "And then?", "--continue", BALLAST_BASE="kb_1")

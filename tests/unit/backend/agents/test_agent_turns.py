@@ -6,7 +6,6 @@ import orjson
 import pytest
 
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.openai_api.domain.chat_request import parse_chat_request
 from backend.turns.services.running_turn import RunningTurn
 from shared.errors import InvalidRequest, PermissionDenied, UnknownModel
 from shared.models.execution import AccessMode
@@ -15,6 +14,7 @@ from shared.prompts.agents import STRICT_KNOWLEDGE
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import ScriptedChatShell
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
+from tests.fakes.parsed_requests import parse_chat_request
 from tests.unit.backend.turns.placing import change_agent, many, put_agent
 
 WEATHER: dict[str, Any] = {"type": "function", "name": "weather", "parameters": {"type": "object"}}

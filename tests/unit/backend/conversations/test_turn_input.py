@@ -12,7 +12,6 @@ from backend.conversations.domain.conversation_log import history, pending_calls
 from backend.conversations.domain.input_items import MAX_ITEMS, InputItem
 from backend.conversations.domain.item_bodies import input_bodies
 from backend.conversations.domain.turn_input import ParsedInput, read_given_history, read_items, read_string
-from backend.openai_api.domain.turn_request import parse_turn_request
 from backend.prompt.domain.turn_entries import EntryStamp, given_entries, placed
 from shared.errors import InvalidRequest
 from shared.models.messages import (
@@ -26,6 +25,7 @@ from shared.models.messages import (
     UserMessage,
 )
 from tests.fakes.openai_types import check_item
+from tests.fakes.parsed_requests import parse_turn_request
 from tests.unit.backend.conversations.samples import parse_items
 from tests.unit.backend.turns.samples import counting_ids
 

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.conversation_log import EntryKind
-from backend.openai_api.domain.chat_request import ChatTurn, parse_chat_request
+from backend.openai_api.domain.chat_request import ChatTurn
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.services.running_turn import RunningTurn
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.examples import examples
 from tests.fakes.openai_house import ADA, open_house
+from tests.fakes.parsed_requests import parse_chat_request
 from tests.unit.backend.turns.samples import request
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="

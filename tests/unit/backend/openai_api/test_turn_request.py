@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.openai_api.domain.client_tools import function_definitions
-from backend.openai_api.domain.turn_request import parse_turn_request
 from shared.errors import InvalidRequest, UnsupportedValue
 from tests.examples import examples
 from tests.fakes.json_paths import at
 from tests.fakes.openai_types import check_response
+from tests.fakes.parsed_requests import parse_turn_request
 from tests.unit.backend.turns.samples import fresh_body, request
 
 IMAGE = "data:image/png;base64,iVBORw0KGgo="

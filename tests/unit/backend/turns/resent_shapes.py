@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from backend.conversations.domain.responses import StoredResponse
-from backend.openai_api.domain.chat_request import parse_chat_request
-from backend.openai_api.domain.turn_request import TurnRequest, parse_turn_request
+from backend.openai_api.domain.turn_request import TurnRequest
 from shared.models.messages import AssistantMessage
 from shared.models.values import objects_in
+from tests.fakes.parsed_requests import parse_chat_request, parse_turn_request
 
 Item = dict[str, Any]
 Seen = tuple[str, ...]

@@ -14,9 +14,10 @@ from backend.openai_api.domain.client_tools import function_definitions
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import ResponseBody, new_body
 from backend.openai_api.domain.response_projection import ResponseProjection
-from backend.openai_api.domain.turn_request import TurnRequest, parse_turn_request
+from backend.openai_api.domain.turn_request import TurnRequest
 from shared.ids import IdPrefix
 from shared.models.events import Usage
+from tests.fakes.parsed_requests import parse_turn_request
 
 CREATED_AT = datetime.fromtimestamp(1_700_000_000, UTC)
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)

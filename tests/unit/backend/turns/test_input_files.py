@@ -13,7 +13,6 @@ from openai import BadRequestError
 from backend.conversations.domain.attached_files import UnreadFile
 from backend.conversations.domain.input_items import InputFilePart
 from backend.knowledge.domain.excerpts import best_chunks, shown_tokens
-from backend.openai_api.domain.turn_request import parse_turn_request
 from backend.search.domain.chunks import Chunk
 from backend.turns.domain.file_parts import MAX_FILES, STEP_CHARACTERS, GivenFile, bytes_given
 from shared.errors import InvalidRequest
@@ -24,6 +23,7 @@ from shared.tokens import estimate_tokens
 from tests.fakes.attached_files import FakeAttachedFiles, FakeText
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA, BOB, open_house
+from tests.fakes.parsed_requests import parse_turn_request
 from tests.fakes.served_turns import serve_api
 from tests.unit.backend.turns.attaching import RIVERS, file, files_in, inline, user
 

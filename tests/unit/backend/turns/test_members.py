@@ -14,13 +14,13 @@ from backend.conversations.domain.members import ConversationRole
 from backend.conversations.services.conversations import ItemQuery
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.openai_api.domain.turn_request import parse_turn_request
 from backend.turns.domain.queued_request import AcknowledgedTurn
 from backend.turns.services.running_turn import RunningTurn
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
 from shared.models.messages import TextPart, UserMessage
 from tests.fakes.chat_shell_scripted import answer, answered, searched
 from tests.fakes.openai_house import ADA, BOB, CAT, TurnHouse, open_house
+from tests.fakes.parsed_requests import parse_turn_request
 from tests.unit.backend.turns.asking import SUFFIX, add_base, searching, share
 
 ALIEN = Caller(user_id="bob", tenant="elsewhere", role=KeyRole.USER)

@@ -10,13 +10,14 @@ from backend.conversations.domain.passed_over import IGNORED_KEY, MAX_TEXT, Pass
 from backend.foundation.domain.json_objects import result_of, scan_json
 from backend.openai_api.domain.chat_request import ChatTurn, chat_request_cooperatively
 from backend.openai_api.domain.requested_settings import MAX_EXTRA_BYTES, model_parameters, name_untaken
-from backend.openai_api.domain.turn_request import TurnRequest, parse_turn_request, turn_request_cooperatively
+from backend.openai_api.domain.turn_request import TurnRequest, turn_request_cooperatively
 from backend.turns.domain.input_requests import socket_request_cooperatively
 from shared.errors import InvalidRequest
 from shared.models.events import ModelCard
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import ADA
 from tests.fakes.openai_types import check_completion, check_response
+from tests.fakes.parsed_requests import parse_turn_request
 from tests.fakes.served_turns import serve_api
 
 WEATHER: Any = {"type": "function", "name": "weather", "parameters": {"type": "object"}}

@@ -7,7 +7,6 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from backend.openai_api.domain.chat_request import parse_chat_request
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.memory.event_log import MemoryEventLog
 from backend.turns.http.event_stream import DONE, EventBatches, EventStream
@@ -18,6 +17,7 @@ from shared.errors import BallastError, Unavailable
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_chunk, check_event
+from tests.fakes.parsed_requests import parse_chat_request
 from tests.fakes.served_turns import CHAT, LeavingClient, idle, reached, serve_api
 
 SAID = '{"messages": [{"role": "user", "content": "Hi"}]}'

@@ -13,7 +13,6 @@ from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.domain.waiting_turns import MOST_WAITING, WaitingTurn
 from backend.foundation.services.admission import Admission
 from backend.identity.services import holders_of
-from backend.openai_api.domain.turn_request import parse_turn_request
 from backend.turns.domain.queued_request import request_json
 from shared.errors import (
     CorruptRecord,
@@ -29,6 +28,7 @@ from shared.shares import Holder
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
+from tests.fakes.parsed_requests import parse_turn_request
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_waiting import FakeWaitingTurnStore
 from tests.unit.backend.turns.asking import SUFFIX, ended, run_waiting

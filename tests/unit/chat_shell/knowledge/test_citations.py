@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chat_shell.knowledge.domain.citation_marker import MAX_MARKER_CHARACTERS, MAX_NUMBERS
+from chat_shell.knowledge.domain.citation_marker import MAX_DIGITS, MAX_NUMBERS
 from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument
 from shared.models.events import CitationAdded
 from tests.unit.counted_calls import calls_made
@@ -167,7 +167,8 @@ def test_never_more_than_one_marker_is_held_back(pieces: list[str], repeated: st
     parser = CitationParser(DOCUMENTS)
     for piece in (*pieces, repeated * 200):
         parser.feed(piece)
-    assert len(parser.flush().text) <= MAX_MARKER_CHARACTERS
+    longest_marker = len("[[") + MAX_NUMBERS * (MAX_DIGITS + len(", ")) + len("]]")
+    assert len(parser.flush().text) <= longest_marker
 
 
 @pytest.mark.parametrize("unit", ["[", "[x", "【", "][", "\\[", "`", "~"])

@@ -6,7 +6,6 @@ from typing import Any
 import orjson
 from hypothesis import strategies as st
 
-from chat_shell.models.anthropic_messages.blocks import remove_marks
 from chat_shell.models.anthropic_messages.encoder import MessagesForm, encode_messages_request
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
@@ -33,6 +32,15 @@ ITEMS = {
 }
 
 words = st.text(st.characters(codec="utf-8"), max_size=12)
+
+
+def remove_marks(messages: Sequence[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the role and each block of messages without their cache marks, as the provider's cache compares them."""
+    return [
+        (message["role"], {name: block[name] for name in block if name != "cache_control"})
+        for message in messages
+        for block in message["content"]
+    ]
 
 
 def sent_messages(call: ModelCall) -> list[Any]:
