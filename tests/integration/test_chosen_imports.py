@@ -61,7 +61,9 @@ async def sweep():
     database = open_database(os.environ["BACKEND_DATABASE_URL"])
     await migrate(database)
     search = build_search(database, SystemClock(), NO_MEANING)
-    maintenance = build_knowledge(database, SystemClock(), (), search, LibraryDocumentReader()).store.maintenance
+    reader = LibraryDocumentReader()
+    built = build_knowledge(database, SystemClock(), (), search, reader, is_only_replica=True)
+    maintenance = built.store.maintenance
     await maintenance.sweep(is_only_replica=True)
     await maintenance.index.tidy()
     await database.close()

@@ -22,7 +22,8 @@ from tests.servers.forks import ForkServers
 
 pytestmark = pytest.mark.whole
 
-TIMEOUT_SECONDS = 6.0
+TIMEOUT_SECONDS = 20.0
+"""A busy machine takes seconds for a summary; the model that hangs is waited for this long."""
 TELLING = ("one sentence", "figure, digits", "names", "canaries", "base64", "odd blanks as bits", "cipher: keyword")
 FORGED = ("mode_forgery", "ticket_forgery")
 
