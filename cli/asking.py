@@ -76,9 +76,8 @@ def footnotes_of(response: Answer) -> list[str]:
     for part in _parts(response):
         for cited in sorted(objects_at(part, "annotations"), key=lambda cited: number_at(cited, "index")):
             marker = _MARKER.match(text_at(part, "text"), number_at(cited, "index"))
-            lines[
-                f"{_number_sources(marker[0] if marker else '[?]', 0, {0}, numbers)} {text_at(cited, 'filename')}"
-            ] = None
+            shown = _number_sources(marker[0], 0, {0}, numbers) if marker else "[?]"
+            lines[f"{shown} {text_at(cited, 'filename')}"] = None
     return list(lines)
 
 

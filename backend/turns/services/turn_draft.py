@@ -30,8 +30,7 @@ class TurnPolicy:
     `secret` signs tickets; `replica` names this process. `system_prompt` is the default with which system messages
     open, with placeholders. With `keeps_context` the context about bases and dynamic blocks is logged, and only changes
     are sent again; otherwise all of it is sent in every turn. `drain` is how long turns may run on while this process
-    shuts down, None for their whole time. With `strict_requests` what is not known in a request is
-    refused.
+    shuts down, None for their whole time. With `strict_requests` what is not known in a request is refused.
     """
 
     time_zone: str
@@ -91,7 +90,6 @@ class TurnDraft:
     """
 
     policy: TurnPolicy
-
     asked: AskedTurn
     start: TurnStart
     chosen: TurnSettings
