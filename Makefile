@@ -31,7 +31,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-cache profile eval-retrieval leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types layers house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types layers house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -89,8 +89,19 @@ profile: setup ## show where the CPU of LOAD="a short turn" goes, on both stores
 bench-cache: setup ## measure how much of each prompt a provider's cache would serve; writes var/bench/cache.*
 	@$(BIN)/python -m tests.bench.cache
 
+test-cache-judges: setup ## have foreign judges of prefix caches, in an environment of their own, read an export of the real pair
+	@$(PYTHON) requirements/install.py cache-judges
+	@$(PYTEST) tests/e2e/cache_judges.py -s
+
+bench-search: setup ## measure search among 235,000 chunks of real-size documents, on both stores; CHUNKS=1000000 takes half an hour
+	@$(BIN)/python -m tests.bench.large_base $(if $(CHUNKS),--chunks $(CHUNKS))
+
 eval-retrieval: setup ## measure retrieval quality on SQLite and on PostgreSQL
 	@$(BIN)/python -m tests.bench.eval_retrieval
+
+eval-documents: setup ## measure how many words of documents are found, beside other readers; DOCUMENTS="folder …" for your own
+	@$(BIN)/python -m tests.bench.eval_documents $(DOCUMENTS)
+	@$(BIN)/python -m tests.bench.eval_documents --encodings
 
 leak-test: setup ## let hostile models try to get restricted text out; prints tables, writes var/leaks/*.json
 	@$(BIN)/python -m tests.leaks.gate
@@ -139,6 +150,7 @@ lock: ## resolve the dependencies anew (needs uv)
 	@$(LOCK) --constraint requirements/dev.txt --no-deps requirements/local-embeddings.in -o requirements/local-embeddings.txt
 	@$(LOCK) requirements/sbom.in -o requirements/sbom.txt
 	@$(LOCK) requirements/docs.in -o requirements/docs.txt
+	@$(LOCK) requirements/cache-judges.in -o requirements/cache-judges.txt
 
 lock-clients: ## resolve the newest versions of the foreign clients (needs uv and npm)
 	@for folder in $(dir $(wildcard tests/clients/*/requirements.in)); do \

@@ -1,4 +1,4 @@
-"""`python -m backend [serve|check|migrate|downgrade <revision>]`: serve, look at the settings, or change the schema."""
+"""`python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>]`: serve, or a command for operators."""
 
 import os
 import sys
@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import structlog
 import uvloop
 
-from backend.chosen import chosen_command
+from backend.chosen import choose_command
 from backend.settings import Settings
-from shared.chosen import tracing
+from shared.chosen import let_grpc_ignore_children, tracing
 from shared.environment import WrongSetting
 from shared.memory import limit_memory_arenas, no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, find_injected
-from shared.started_children import let_grpc_ignore_children
 from shared.telemetry import configure_logging
 
 log = structlog.get_logger("backend")
@@ -21,7 +20,7 @@ log = structlog.get_logger("backend")
 MEMORY_ARENAS = 1
 """After ingest of 40,000 chunks and long searches, more arenas kept 24 MB that nobody used."""
 
-USAGE = "usage: python -m backend [serve|check|migrate|downgrade <revision>]\n"
+USAGE = "usage: python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>]\n"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     let_grpc_ignore_children(os.environ)
     configure_logging()
     with no_looks_for_cycles():
-        command = chosen_command(arguments, os.environ)
+        command = choose_command(arguments, os.environ)
     if command is None:
         sys.stderr.write(USAGE)
         return 2

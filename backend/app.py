@@ -24,9 +24,9 @@ from backend.embeddings.wiring import build_embeddings
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.services import FilePackage
 from backend.files.wiring import build_files
-from backend.foundation.http.app import create_admin_app, create_app
-from backend.foundation.http.listening import http_server
+from backend.foundation.http.app import create_admin_app, create_app, http_server
 from backend.foundation.http.services import HttpOptions
+from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.parts import Part
@@ -42,7 +42,7 @@ from backend.identity.services import Authenticate, KeyAdministration
 from backend.identity.wiring import build_identity
 from backend.knowledge.services.package import KnowledgePackage
 from backend.knowledge.sql.editions import SearchInDatabase
-from backend.knowledge.wiring import build_knowledge
+from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
 from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from backend.limits.telemetry.rates import CountingRateObserver
@@ -53,14 +53,14 @@ from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
 from backend.reaching import naming_setting, open_event_store, reach_database
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.sql.results import forget_results_of
-from backend.restricted.wiring import RestrictedTerms, build_restricted, outgoing_check
+from backend.restricted.sql.ledger import forget_results_of
+from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted
+from backend.retention.sql.withholding import withhold_answers
 from backend.retention.wiring import build_retention
 from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
 from backend.search.wiring import build_search
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
-from backend.streams.wiring import Streams
-from backend.turns.dynamic_blocks.entry_points import installed_blocks
+from backend.turns.dynamic_blocks.entry_points import load_installed_blocks
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.request.input_files import InputFiles
 from backend.turns.services.request.project_files import ProjectFiles
@@ -135,7 +135,7 @@ async def serve(settings: Settings) -> None:
         stack.enter_context(LoopMeter())
         await stack.enter_async_context(_serve_admin(settings, backend))
         look_for_cycles_rarely()
-        listening = stack.enter_context(_listening(settings, settings.port, "BACKEND_PORT"))
+        listening = stack.enter_context(_listen(settings, settings.port, "BACKEND_PORT"))
         await _serve_until(stop, backend, server, listening)
 
 
@@ -146,7 +146,7 @@ async def _serve_admin(settings: Settings, backend: Backend) -> AsyncGenerator[N
         yield
         return
     app = create_admin_app((*HEALTH_ROUTERS, *METRICS_ROUTERS), backend.services)
-    with _listening(settings, settings.admin_port, "BACKEND_ADMIN_PORT") as listening:
+    with _listen(settings, settings.admin_port, "BACKEND_ADMIN_PORT") as listening:
         async with while_serving(build_server(app), listening):
             log.info("Admin port", port=listening.getsockname()[1])
             yield
@@ -195,17 +195,20 @@ def _log_hanging(running: StillRunning) -> None:
 
 async def _build(settings: Settings, database: Database, certificates: Certificates, stack: AsyncExitStack) -> Backend:
     clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
-    secret, policy, is_only_replica = settings.secret.get_secret_value(), _turn_policy(settings), not settings.redis_url
-    streams, rate_counts, admission = await _event_store(settings, database, supervisor, clock, stack)
+    secret, policy = settings.secret.get_secret_value(), _turn_policy(settings)
+    terms = LeaseTerms(seconds=settings.turn_lease_seconds) if settings.redis_url else None
+    lease = TurnLease(policy.replica, terms)
+    streams, rate_counts, redis = await open_event_store(settings, supervisor, clock, stack, lease.tenure)
+    watch_stores(database, streams.presence)
+    admission = Admission(streams.presence, settings.max_turns)
     search, knowledge, providers = _knowledge(settings, database, admission, clock, stack)
     files, vector_stores = _uploads(settings, database, knowledge, clock, supervisor)
-    chat_shell, file_indexes = _chat_shell(settings, clock, certificates, stack), vector_stores.file_indexes
+    chat_shell, file_indexes = _chat_shell(settings, clock, certificates, supervisor, stack), vector_stores.file_indexes
     agents = build_agents(database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock)
     conversations = build_conversations(database, agents.labelled, clock, secret)
-    terms, uploads = _restricted_terms(settings, policy), vector_stores.uploads
-    restricted = build_restricted(database, clock, knowledge, uploads, agents.open_files, terms)
+    limits, uploads = _build_restricted_terms(settings, policy), vector_stores.uploads
+    restricted = build_restricted(database, clock, knowledge, uploads, agents.open_files, limits)
     rates = _rates(settings, rate_counts, supervisor, stack)
-    lease = TurnLease(policy.replica, None if is_only_replica else LeaseTerms(seconds=settings.turn_lease_seconds))
     ports = TurnPorts(
         stored=StoredTurns(
             *(conversations.store, conversations.turns, conversations.waiting, conversations.withheld, lease)
@@ -215,15 +218,15 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         signals=streams.signals,
         clock=clock,
         observer=LoggingTurnObserver(),
-        outgoing=outgoing_check(database, knowledge.store, search.runs, clock, secret),
+        outgoing=build_outgoing_check(database, knowledge.store, search.runs, clock, secret),
         background=supervisor,
     )
     given = InputFiles(knowledge.reader, uploads), ProjectFiles(file_indexes)
-    shown, blocks = knowledge.descriptions.shown, installed_blocks()
+    shown, blocks = knowledge.descriptions.show, load_installed_blocks()
     context = ContextSources(knowledge.store, agents.labelled, shown, blocks, ports.observer)
     prepare = turn_preparation(ports, context, agents.models, *given, policy)
     lookups = build_lookups(ports, knowledge, policy, admission)
-    authenticate, api_keys, identity = _identity(settings, database, clock)
+    authenticate, api_keys, identity = _identity(settings, database, clock, redis)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
@@ -247,10 +250,12 @@ def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompt
     return ReadPrompts(conversations.turns, conversations.store, access, withheld, agents)
 
 
-def _identity(settings: Settings, database: Database, clock: Clock) -> tuple[Authenticate, KeyAdministration, Part]:
+def _identity(
+    settings: Settings, database: Database, clock: Clock, redis: RedisClient | None
+) -> tuple[Authenticate, KeyAdministration, Part]:
     trust = settings.token_trust
     proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
-    return build_identity(database, clock, trust, proxy)
+    return build_identity(database, clock, redis, trust, proxy)
 
 
 def _knowledge(
@@ -261,33 +266,28 @@ def _knowledge(
     reader = LibraryDocumentReader()
     stack.push_async_callback(reader.close)
     search = build_search(database, clock, meaning.ports)
-    only = not settings.redis_url
-    knowledge = build_knowledge(database, clock, (forget_results_of,), search, reader, is_only_replica=only)
+    terms = KnowledgeTerms(settings.restricted_grade, is_only_replica=not settings.redis_url)
+    hooks = (forget_results_of, withhold_answers)
+    knowledge = build_knowledge(database, clock, hooks, search, reader, terms)
     return search, knowledge, meaning.part
 
 
-def _chat_shell(settings: Settings, clock: Clock, certificates: Certificates, stack: AsyncExitStack) -> ChatShell:
+def _chat_shell(
+    settings: Settings, clock: Clock, certificates: Certificates, supervisor: Supervisor, stack: AsyncExitStack
+) -> ChatShell:
     chat_shell = connect_chat_shell(
         settings.chat_shell_url,
         settings.service_token.get_secret_value(),
         clock=clock,
         max_message_bytes=2 * settings.max_body_bytes,
         certificates=certificates,
+        supervisor=supervisor,
     )
     stack.push_async_callback(chat_shell.close)
     return chat_shell
 
 
-async def _event_store(
-    settings: Settings, database: Database, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
-) -> tuple[Streams, RateStore, Admission]:
-    """Open the event store, build what admits turns, and show from now on how the stores are that they need."""
-    streams, rate_counts = await open_event_store(settings, supervisor, clock, stack)
-    watch_stores(database, streams.presence)
-    return streams, rate_counts, Admission(streams.presence, settings.max_turns)
-
-
-def _restricted_terms(settings: Settings, policy: TurnPolicy) -> RestrictedTerms:
+def _build_restricted_terms(settings: Settings, policy: TurnPolicy) -> RestrictedTerms:
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
     return RestrictedTerms(limits, policy.timeout, policy.secret)
 
@@ -319,6 +319,7 @@ def _turn_policy(settings: Settings) -> TurnPolicy:
         keeps_context=settings.context_policy is ContextPolicy.DURABLE,
         drain=timedelta(seconds=settings.drain_seconds) if settings.drain_seconds is not None else None,
         strict_requests=settings.strict_requests,
+        quiet_seconds=settings.restricted_stream_seconds,
         on_disconnect=DisconnectPolicy(settings.on_disconnect_chat, settings.on_disconnect_responses),
     )
 
@@ -373,7 +374,7 @@ async def _told_schemas(database: Database, settings: DatabaseSettings) -> Async
     print(f"{redact_address(settings.database_url)}: {told}", flush=True)  # noqa: T201 -- the command's answer
 
 
-def _listening(settings: Settings, port: int, setting: str) -> socket.socket:
+def _listen(settings: Settings, port: int, setting: str) -> socket.socket:
     return listen_as_set(settings.host, port, host_setting="BACKEND_HOST", port_setting=setting)
 
 

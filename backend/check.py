@@ -25,7 +25,7 @@ _LEAST_FREE_BYTES = 1_073_741_824
 _SETTINGS = "backend settings"
 
 
-async def checked_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]:
+async def check_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]:
     """Yield what is found, part by part; behind wrong settings nothing can be looked at."""
     try:
         settings = read_settings(Settings, environ)
@@ -126,9 +126,9 @@ async def _embedder(options: EmbedderOptions) -> CheckedPart:
         async with asyncio.timeout(_EMBEDDER_SECONDS), AsyncExitStack() as stack:
             await provider_of(options, SystemClock(), stack).embed(["ballast"], TextKind.PASSAGE)
     except (BallastError, TimeoutError) as error:
-        return CheckedPart("embedder", False, f"{options.address.base_url}: {_said_by(error)}", mend)
+        return CheckedPart("embedder", False, f"{options.address.base_url}: {_explain(error)}", mend)
     return CheckedPart("embedder", True, f"{options.configured.model} makes vectors.")
 
 
-def _said_by(error: BaseException) -> str:
+def _explain(error: BaseException) -> str:
     return error.message if isinstance(error, BallastError) else f"no answer within {_EMBEDDER_SECONDS:.0f} s"

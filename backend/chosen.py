@@ -13,19 +13,25 @@ Raises:
 """
 
 
-def chosen_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Command | None:
+def choose_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Command | None:
     """Return the command that the arguments of the process name; None where they name none."""
     from backend.app import downgrade_database, migrate_database, serve
-    from backend.check import checked_parts
+    from backend.check import check_parts
+    from backend.reindex import reindex_database
+    from backend.reread import reread_documents
     from backend.settings import DatabaseSettings, Settings
 
     match list(arguments):
         case [] | ["serve"]:
             return lambda: serve(read_settings(Settings, environ))
         case ["check"]:
-            return lambda: print_parts(checked_parts(environ))
+            return lambda: print_parts(check_parts(environ))
+        case ["reread"]:
+            return lambda: reread_documents(read_settings(DatabaseSettings, environ))
         case ["migrate"]:
             return lambda: migrate_database(read_settings(DatabaseSettings, environ))
+        case ["reindex"]:
+            return lambda: reindex_database(read_settings(DatabaseSettings, environ))
         case ["downgrade", revision]:
             return lambda: downgrade_database(read_settings(DatabaseSettings, environ), revision)
         case _:

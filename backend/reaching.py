@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from backend.foundation.redis.chosen import open_redis
+from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.supervision import Supervisor
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database
@@ -12,6 +13,7 @@ from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.limits.ports.rates import RateStore
 from backend.limits.wiring import rate_store
 from backend.settings import DatabaseSettings, Settings
+from backend.streams.ports.events import Tenure
 from backend.streams.wiring import Streams, memory_streams, redis_streams
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
@@ -35,9 +37,9 @@ async def reach_database(settings: DatabaseSettings) -> AsyncGenerator[Database]
 
 
 async def open_event_store(
-    settings: Settings, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack
-) -> tuple[Streams, RateStore]:
-    """Open what keeps the events of turns and the counts of limits: the same server, or this process.
+    settings: Settings, supervisor: Supervisor, clock: Clock, stack: AsyncExitStack, tenure: Tenure
+) -> tuple[Streams, RateStore, RedisClient | None]:
+    """Open what keeps the events of turns and the counts of limits: Redis, which is returned too, or this process.
 
     It stays open until the stack ends.
 
@@ -46,9 +48,9 @@ async def open_event_store(
     """
     with naming_setting("BACKEND_REDIS_URL"):
         client = await open_redis(settings.redis_url, stack)
-    retention = settings.event_retention_seconds
-    streams = await redis_streams(client, retention, supervisor, stack) if client else memory_streams(retention)
-    return streams, rate_store(client, clock)
+    seconds = settings.event_retention_seconds
+    streams = await redis_streams(client, seconds, supervisor, stack, tenure) if client else memory_streams(seconds)
+    return streams, rate_store(client, clock), client
 
 
 async def check_redis(settings: Settings, stack: AsyncExitStack) -> None:
@@ -57,7 +59,8 @@ async def check_redis(settings: Settings, stack: AsyncExitStack) -> None:
     Raises:
         WrongSetting: it cannot.
     """
-    await open_event_store(settings, Supervisor(LoggingFailureObserver(), random.random), SystemClock(), stack)
+    supervisor = Supervisor(LoggingFailureObserver(), random.random)
+    await open_event_store(settings, supervisor, SystemClock(), stack, lambda: lambda: True)
 
 
 @contextmanager

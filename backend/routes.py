@@ -14,6 +14,7 @@ from backend.mcp.http import routes as lookups
 from backend.prompt.http import routes_prompts as prompts
 from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
+from backend.restricted.http import routes_receipts as receipts
 from backend.retention.http import routes as users
 from backend.turns.http import responses_socket as socket
 from backend.turns.http import routes as responses
@@ -26,10 +27,10 @@ from backend.vector_stores.http import routes_files as vector_store_files
 
 STORES = (vector_stores, vector_store_files, file_batches)
 
-# Tried in this order: the routes that are called most come first.
-_ROUTES_FIRST = (responses, chat, prompts, health, conversations, models)
+# Tried in this order: the routes that are called most come first, and a router with one of them before one with many.
+_ROUTES_FIRST = (chat, responses, prompts, health, conversations, models)
 _ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, moderations, lookups, api_keys)
-_ROUTES_LAST = (users, audit, internal, socket)
+_ROUTES_LAST = (users, audit, receipts, internal, socket)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN, *_ROUTES_LAST))
 HEALTH_ROUTERS = (health.router,)
 METRICS_ROUTERS = (health.metrics_router,)

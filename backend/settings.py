@@ -27,6 +27,7 @@ from backend.retention.domain import RetentionTerms
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
+from shared.models.safe_summary import RestrictedGrade
 from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
@@ -74,7 +75,7 @@ def _web_address_or_empty(value: str) -> str:
 OptionalWebAddress = Annotated[str, AfterValidator(_web_address_or_empty)]
 
 
-def _existing_zone(value: str) -> str:
+def _check_zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -111,7 +112,7 @@ TOKEN_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256
 """Algorithms with a public key: with a shared secret, whoever can check tokens could also make them."""
 
 
-def _known_algorithms(algorithms: tuple[str, ...]) -> tuple[str, ...]:
+def _check_algorithms(algorithms: tuple[str, ...]) -> tuple[str, ...]:
     if not algorithms or not set(algorithms) <= set(TOKEN_ALGORITHMS):
         raise ValueError(f"must list some of {', '.join(TOKEN_ALGORITHMS)}, separated by commas")
     return algorithms
@@ -176,7 +177,7 @@ class Settings(DatabaseSettings):
     secret: LongSecret = Field(alias="BACKEND_SECRET")
     context_policy: ContextPolicy = Field(ContextPolicy.DURABLE, alias="BACKEND_CONTEXT_POLICY")
     system_prompt: str = Field("", alias="BACKEND_SYSTEM_PROMPT", max_length=MAX_SYSTEM_PROMPT_CHARACTERS)
-    time_zone: Annotated[str, AfterValidator(_existing_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
+    time_zone: Annotated[str, AfterValidator(_check_zone)] = Field("UTC", alias="BACKEND_TIME_ZONE")
     max_body_bytes: int = Field(33_554_432, alias="BACKEND_MAX_BODY_BYTES", ge=1024, le=LONGEST_MESSAGE_BYTES // 2)
     max_bodies_bytes: int = Field(268_435_456, alias="BACKEND_MAX_BODIES_BYTES", ge=1024, le=MOST_HELD_BYTES)
     max_turns: int = Field(1000, alias="BACKEND_MAX_TURNS", ge=1, le=100_000)
@@ -192,6 +193,8 @@ class Settings(DatabaseSettings):
     restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
         RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"
     )
+    restricted_grade: RestrictedGrade = Field(RestrictedGrade.OPEN, alias="BACKEND_RESTRICTED_GRADE")
+    restricted_stream_seconds: float = Field(3.2, alias="BACKEND_RESTRICTED_STREAM_SECONDS", ge=0, le=60)
     cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_one_meaning)] = Field(
         (), alias="BACKEND_CORS_ORIGINS"
     )
@@ -221,7 +224,7 @@ class Settings(DatabaseSettings):
     jwt_issuer: str = Field("", alias="BACKEND_JWT_ISSUER")
     jwt_audience: Annotated[tuple[str, ...], BeforeValidator(_split_list)] = Field((), alias="BACKEND_JWT_AUDIENCE")
     jwt_jwks_url: Annotated[str, AfterValidator(_unforgeable_address)] = Field("", alias="BACKEND_JWT_JWKS_URL")
-    jwt_algorithms: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_known_algorithms)] = Field(
+    jwt_algorithms: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_check_algorithms)] = Field(
         ("RS256", "ES256"), alias="BACKEND_JWT_ALGORITHMS"
     )
     jwt_user_claim: str = Field("sub", alias="BACKEND_JWT_USER_CLAIM")
@@ -293,7 +296,7 @@ class Settings(DatabaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _nothing_in_clear(self) -> Self:
+    def _encrypts_all(self) -> Self:
         if (self.tls_cert_file is None) != (self.tls_key_file is None):
             raise ValueError("BACKEND_TLS_CERT_FILE and BACKEND_TLS_KEY_FILE: one is set without the other")
         if self.tls_ca_file is not None and urlsplit(self.chat_shell_url).scheme not in ("grpcs", "https"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from backend.agents.wiring import AgentPackage
 from backend.conversations.wiring import ConversationPackage
@@ -39,11 +39,11 @@ class Backend:
     recovery: Recovery
     supervisor: Supervisor
 
-    @property
+    @cached_property
     def _all_parts(self) -> tuple[Part, ...]:
         conversations, files = self.conversations, self.files
         texts = PersonTexts(conversations.own, conversations.withheld, self.turns.responses, files.services)
-        people = self.retention.part(self.agents.agents, self.turns.responses, texts)
+        people = self.retention.part(self.agents.agents, self.turns.responses, texts, self.api_keys.forget_known)
         return (*self.parts, conversations.part, files.part, self.agents.part, people)
 
     @property

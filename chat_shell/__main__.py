@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import structlog
 import uvloop
 
-from chat_shell.chosen import checking, serving
+from chat_shell.chosen import prepare_check, prepare_serving
 from chat_shell.settings import Settings
-from shared.chosen import tracing
+from shared.chosen import let_grpc_ignore_children, tracing
 from shared.environment import WrongSetting, read_settings
 from shared.memory import no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, find_injected
-from shared.started_children import let_grpc_ignore_children
 from shared.telemetry import configure_logging
 
 log = structlog.get_logger("chat_shell")
@@ -31,14 +30,14 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     try:
         if arguments:
-            uvloop.run(checking(os.environ))
+            uvloop.run(prepare_check(os.environ))
             return 0
         settings = read_settings(Settings, os.environ)
         if injected := find_injected(Settings.prefix, os.environ):
             log.warning("Not ours and ignored", variables=injected, hint=SERVICE_LINKS_HINT)
         with tracing("ballast-chat-shell", os.environ):
             with no_looks_for_cycles():
-                running = serving(settings, os.environ)
+                running = prepare_serving(settings, os.environ)
             uvloop.run(running)
     except WrongSetting as wrong:
         sys.stderr.write(f"{wrong}\n")

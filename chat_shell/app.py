@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import secrets
 import signal
 import socket
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -16,30 +15,26 @@ from chat_shell.foundation.services.admission import Admission
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.foundation.telemetry.messages import watch_messages
 from chat_shell.knowledge.http.backend import BackendKnowledge
-from chat_shell.knowledge.services.knowledge_tools import build_knowledge_tools
-from chat_shell.knowledge.services.search_tool import SafeSummaries
+from chat_shell.knowledge.services.knowledge_tools import SafeSummaries, build_knowledge_tools
 from chat_shell.knowledge.telemetry.sealed_room import LoggingRoomObserver
 from chat_shell.models.configured.directory import ConfiguredModels, build_models
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.telemetry.calls import count_retry
-from chat_shell.models.transport.session import open_session
-from chat_shell.reaching import read_certificates, read_model_entries
+from chat_shell.models.transport.streaming import open_session
+from chat_shell.reaching import read_certificates, read_codebook, read_model_entries
 from chat_shell.sealed.backend_wire import HttpSealedBackend
-from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import CodeGate
-from chat_shell.sealed.latency_padding import LatencyPadding
-from chat_shell.sealed.room import RoomTimes, SealedRoom
+from chat_shell.sealed.room import LatencyPadding, RoomTimes, SealedRoom
 from chat_shell.sealed.secondary_model import ChatCompletionsSecondary, SecondaryEndpoint, SecondaryModel
 from chat_shell.sealed.summary_prompt import new_token
-from chat_shell.sealed.summary_writer import SummaryWriter
+from chat_shell.sealed.summary_writer import CanaryCircuit, SummaryWriter
 from chat_shell.servers.grpc.server import GrpcServer, create_grpc_server
 from chat_shell.servers.http.app import create_admin_app, create_http_app
 from chat_shell.settings import Settings
 from chat_shell.tools.chosen import reach_servers
 from chat_shell.tools.configured.tools_file import ToolsFile, ToolsFileError, read_tools_file
 from chat_shell.tools.ports.tools import Tool, ToolProvider
-from chat_shell.tools.services.served_calls import ServerCalls
-from chat_shell.tools.services.served_catalogue import ToolServerCatalogue
+from chat_shell.tools.services.served_calls import ServerCalls, ToolServerCatalogue
 from chat_shell.tools.services.skills import ReadSkill
 from chat_shell.tools.skill_folders.skill_folder import SkillFolder, SkillsError
 from chat_shell.tools.telemetry.observer import LoggingToolServers
@@ -80,7 +75,7 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     """Serve gRPC and HTTP until SIGTERM or SIGINT; then refuse new turns, let the running ones end, and return.
 
     Raises:
-        WrongSetting: the list of models or an address cannot be used.
+        WrongSetting: the list of models, the file of findings or an address cannot be used.
     """
     async with AsyncExitStack() as stack:
         entries = read_model_entries(settings, environ)
@@ -100,7 +95,7 @@ async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         # A session of its own, so that a secondary model that hangs delays no retrieval.
         secondary_session = await stack.enter_async_context(open_session())
         secondary = ChatCompletionsSecondary(secondary_session, secondary_endpoint(settings, entries))
-        room = _sealed_room(settings, secondary, session, room_times)
+        room = _build_sealed_room(settings, secondary, session, room_times)
         knowledge = BackendKnowledge(session, settings.backend_url, settings.service_token.get_secret_value())
         served, providers = await open_served_tools(settings, environ, clock)
         tools = build_knowledge_tools(knowledge, room)
@@ -158,23 +153,24 @@ def secondary_endpoint(settings: Settings, entries: tuple[ModelEntry, ...]) -> S
     """
     main = entries[0]
     address = settings.safe_summary_base_url
-    main_key = main.api_key if address in (None, main.base_url) else None
+    is_main = address in (None, main.base_url)
     return SecondaryEndpoint(
         model=settings.safe_summary_model or main.model or main.name,
         base_url=address or main.base_url,
-        api_key=settings.safe_summary_api_key or main_key,
+        api_key=settings.safe_summary_api_key or (main.api_key if is_main else None),
         proxy=settings.proxy.for_address(address or main.base_url),
+        is_salted=settings.safe_summary_cache_salt or (is_main and main.cache_salt is not None),
     )
 
 
-def _sealed_room(
+def _build_sealed_room(
     settings: Settings, secondary: SecondaryModel, session: aiohttp.ClientSession, times: RoomTimes
 ) -> SafeSummaries:
     clock = SystemClock()
     backend = HttpSealedBackend(session, settings.backend_url, settings.service_token.get_secret_value())
     circuit, observer = CanaryCircuit(settings.canary_limit, clock.now), LoggingRoomObserver(settings.log_llm_requests)
-    writer = SummaryWriter(secondary, CodeGate(), circuit, observer, new_token)
-    return SealedRoom(backend, writer, observer, clock.now, LatencyPadding(asyncio.sleep, secrets.choice), times)
+    writer = SummaryWriter(secondary, CodeGate(), circuit, observer, new_token, read_codebook(settings))
+    return SealedRoom(backend, writer, observer, clock.now, LatencyPadding(asyncio.sleep), times)
 
 
 def tool_timeout_seconds(room_times: RoomTimes) -> float:
@@ -206,7 +202,7 @@ async def _serve_until_stopped(
     stop = _stop_event()
     grpc, server = _build_servers(settings, turns, certificates)
     async with AsyncExitStack() as stack:
-        listening = stack.enter_context(_listening(settings, settings.http_port, "CHAT_SHELL_HTTP_PORT"))
+        listening = stack.enter_context(_listen(settings, settings.http_port, "CHAT_SHELL_HTTP_PORT"))
         stack.enter_context(LoopMeter())
         await stack.enter_async_context(_serve_admin(settings, turns))
         await grpc.start()
@@ -237,7 +233,7 @@ def _build_servers(settings: Settings, turns: TurnService, certificates: Certifi
     bounds = MessageBounds(settings.max_message_bytes, settings.max_messages_bytes)
     watch_messages(bounds)
     # Tried with a plain socket first, because gRPC prints a message of its own, outside of our log format.
-    _listening(settings, settings.grpc_port, "CHAT_SHELL_GRPC_PORT").close()
+    _listen(settings, settings.grpc_port, "CHAT_SHELL_GRPC_PORT").close()
     try:
         grpc = create_grpc_server(turns, token, bounds, address=address, certificates=shown)
     except RuntimeError:
@@ -254,13 +250,13 @@ async def _serve_admin(settings: Settings, turns: TurnService) -> AsyncGenerator
     if settings.admin_port is None:
         yield
         return
-    with _listening(settings, settings.admin_port, "CHAT_SHELL_ADMIN_PORT") as listening:
+    with _listen(settings, settings.admin_port, "CHAT_SHELL_ADMIN_PORT") as listening:
         async with while_serving(build_server(create_admin_app(turns)), listening):
             log.info("Admin port", port=listening.getsockname()[1])
             yield
 
 
-def _listening(settings: Settings, port: int, setting: str) -> socket.socket:
+def _listen(settings: Settings, port: int, setting: str) -> socket.socket:
     return listen_as_set(settings.host, port, host_setting="CHAT_SHELL_HOST", port_setting=setting)
 
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 
 import aiohttp
 
-from chat_shell.reaching import read_certificates, read_model_entries
+from chat_shell.reaching import read_certificates, read_codebook, read_model_entries
 from chat_shell.settings import Settings
 from shared.checked_parts import CheckedPart
 from shared.environment import WrongSetting, read_settings
@@ -13,10 +13,11 @@ _BACKEND_SECONDS = 5.0
 _SETTINGS = "chat_shell settings"
 
 
-async def checked_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]:
+async def check_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]:
     """Yield what is found, part by part; behind wrong settings nothing can be looked at."""
     try:
         settings = read_settings(Settings, environ)
+        read_codebook(settings)
         names = ", ".join(entry.name for entry in read_model_entries(settings, environ))
     except WrongSetting as wrong:
         yield CheckedPart(_SETTINGS, False, str(wrong), "correct this variable: docs/settings.md explains each")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry, read_models_file
+from chat_shell.sealed.gate.codebook import Codebook, extend_codebook, read_shipped
 from chat_shell.settings import Settings
 from shared.certificates import Certificates, UnusableCertificates
 from shared.environment import WrongSetting
@@ -28,6 +29,20 @@ def read_model_entries(settings: Settings, environ: Mapping[str, str]) -> tuple[
     except ModelConfigurationError as error:
         raise WrongSetting(f"CHAT_SHELL_MODELS_FILE: {error}") from None
     return (single, *listed) if environ.get("CHAT_SHELL_MODEL") else listed
+
+
+def read_codebook(settings: Settings) -> Codebook:
+    """Return the closed lists of findings, with the operator's own codes.
+
+    Raises:
+        WrongSetting: their file cannot be used.
+    """
+    if settings.findings_file is None:
+        return read_shipped()
+    try:
+        return extend_codebook(settings.findings_file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise WrongSetting(f"CHAT_SHELL_FINDINGS_FILE: {error}") from None
 
 
 def read_certificates(settings: Settings) -> Certificates:

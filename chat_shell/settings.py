@@ -38,7 +38,9 @@ class Settings(ServiceSettings):
     safe_summary_model: str | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_MODEL", max_length=256)
     safe_summary_base_url: WebAddress | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_BASE_URL")
     safe_summary_api_key: HeaderSecret | None = Field(None, alias="CHAT_SHELL_SAFE_SUMMARY_API_KEY")
+    safe_summary_cache_salt: bool = Field(False, alias="CHAT_SHELL_SAFE_SUMMARY_CACHE_SALT")
     safe_summary_timeout_seconds: float = Field(20, alias="CHAT_SHELL_SAFE_SUMMARY_TIMEOUT_SECONDS", gt=0, le=86_400)
+    findings_file: Path | None = Field(None, alias="CHAT_SHELL_FINDINGS_FILE")
     canary_limit: int = Field(3, alias="CHAT_SHELL_CANARY_LIMIT", ge=1, le=1_000_000)
     max_model_calls: int = Field(12, alias="CHAT_SHELL_MAX_MODEL_CALLS", ge=1, le=1000)
     max_tool_result_tokens: int = Field(
@@ -74,7 +76,7 @@ class Settings(ServiceSettings):
         return OutgoingProxy(address=self.https_proxy, direct_hosts=self.no_proxy)
 
     @model_validator(mode="after")
-    def _nothing_in_clear(self) -> Self:
+    def _check_nothing_in_clear(self) -> Self:
         if (self.tls_cert_file is None) != (self.tls_key_file is None):
             raise ValueError("CHAT_SHELL_TLS_CERT_FILE and CHAT_SHELL_TLS_KEY_FILE: one is set without the other")
         if self.tls_ca_file is not None and not self.backend_url.startswith("https://"):

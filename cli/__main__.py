@@ -4,8 +4,8 @@ import os
 import signal
 import sys
 
+from cli.advice import ExitCode
 from cli.app import run_command
-from cli.exit_codes import ExitCode
 
 
 def main() -> int:

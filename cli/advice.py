@@ -4,9 +4,8 @@ Every failure has an advice: a kind that no row names has that of its exit code.
 """
 
 from collections.abc import Collection, Mapping
+from enum import IntEnum
 from typing import NamedTuple
-
-from cli.exit_codes import ExitCode
 
 KEY_MEND = "export BALLAST_KEY=… with a key of `ballast keys create`, or one that `make run` prints"
 _ADMINISTRATOR = (
@@ -19,6 +18,19 @@ _ROLE = (
 )
 _BEGIN_ANEW = "begin a new conversation, without --after and --continue, or ask about less"
 _INSIGHT = "ask what is weak, what is risky or what to do first; text, figures and names stay in the base"
+
+
+class ExitCode(IntEnum):
+    """How a command has ended; docs/cli.md promises these numbers to scripts."""
+
+    DONE = 0
+    PARTLY_FAILED = 1
+    WRONG_USE = 2
+    UNREACHABLE = 3
+    NOT_ALLOWED = 4
+    NOT_FOUND = 5
+    SERVER_FAILED = 6
+    INTERRUPTED = 130
 
 
 class Advice(NamedTuple):
@@ -41,6 +53,11 @@ ADVICE: tuple[Advice, ...] = (
         "not_found_error",
         "/v1/responses",
         "`ballast prompts` shows your last answer, `ballast ask` begins anew without --after",
+    ),
+    Advice(
+        "not_found_error",
+        "/v1/conversations",
+        "`ballast ask --json` tells the id of a conversation, GET /v1/conversations lists those of this key",
     ),
     Advice("not_found_error", "/v1/api_keys", "`ballast keys list` shows the ids of all keys"),
     Advice("not_found_error", "/v1/agents", "`ballast agents list` shows those that this key may use"),

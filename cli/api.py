@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
+from email.utils import formatdate
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -10,9 +11,9 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
+from cli.advice import ExitCode
 from cli.answers import Answer, json_object, objects_at, part_at, text_at
 from cli.connection import Connection
-from cli.exit_codes import ExitCode
 from cli.failures import CommandFailed, RequestRefused
 from shared.outgoing import LOOPBACK_HOSTS
 
@@ -97,8 +98,11 @@ class Api:
     async def put_file(self, path: str, file: Path) -> Answer:
         """Send a file as the body; tried again while the backend is busy or the connection breaks."""
         for attempt in range(1, _ATTEMPTS + 1):
-            size_bytes = (await asyncio.to_thread(file.stat)).st_size
-            headers = {"Content-Length": str(size_bytes)}
+            found = await asyncio.to_thread(file.stat)
+            headers = {
+                "Content-Length": str(found.st_size),
+                "Last-Modified": formatdate(found.st_mtime, usegmt=True),
+            }
             request = self._client.build_request("PUT", path, content=_pieces(file), headers=headers)
             try:
                 answer = await self._send(request)

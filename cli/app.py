@@ -8,23 +8,25 @@ from pathlib import Path
 import click
 import httpx2
 
-from cli.advice import LOOK_CLOSER, LOOKED_AT_BY_DOCTOR
+from cli.advice import LOOK_CLOSER, LOOKED_AT_BY_DOCTOR, ExitCode
 from cli.commands.add import add
 from cli.commands.agents import agents
 from cli.commands.ask import ask
 from cli.commands.audit import audit
 from cli.commands.bases import bases
+from cli.commands.cache import cache
 from cli.commands.completion import completion
 from cli.commands.doctor import doctor
 from cli.commands.keys import keys
 from cli.commands.members import members
 from cli.commands.prompts import prompts
+from cli.commands.receipts import receipts
 from cli.connection import connection_of, state_folder
-from cli.exit_codes import ExitCode
 from cli.failures import CommandFailed
-from cli.running import PROGRAM, called_as
+from cli.running import PROGRAM, name_command
 from cli.terminal import Terminal
-from cli.version import VERSION
+
+VERSION = "0.1.0"
 
 
 @click.version_option(VERSION, "--version", message="%(prog)s %(version)s")
@@ -36,7 +38,7 @@ def ballast() -> None:
     """
 
 
-for command in (add, agents, ask, audit, bases, completion, doctor, keys, members, prompts):
+for command in (add, agents, ask, audit, bases, cache, completion, doctor, keys, members, prompts, receipts):
     ballast.add_command(command)
 
 
@@ -55,7 +57,7 @@ def run_command(
     except CommandFailed as failed:
         notes.note(failed.message, "red")
         mend = f"{failed.mend}; {LOOK_CLOSER}" if failed.exit_code in LOOKED_AT_BY_DOCTOR else failed.mend
-        notes.note(f"What to do: {mend.replace(f'`{PROGRAM} ', f'`{called_as()} ')}")
+        notes.note(f"What to do: {mend.replace(f'`{PROGRAM} ', f'`{name_command()} ')}")
         return failed.exit_code
     except click.ClickException as wrong:
         _tell_right_use(wrong, notes)
@@ -79,7 +81,7 @@ def _tell_right_use(wrong: click.ClickException, notes: Terminal) -> None:
         notes.note(context.get_usage())
     notes.note(wrong.format_message(), "red")
     command = context.command_path if context is not None else PROGRAM
-    notes.note(f"What to do: `{command.replace(PROGRAM, called_as(), 1)} --help` shows how it is used")
+    notes.note(f"What to do: `{command.replace(PROGRAM, name_command(), 1)} --help` shows how it is used")
 
 
 def defects_file(environ: Mapping[str, str]) -> Path:

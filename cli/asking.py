@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from cli.answers import Answer, number_at, objects_at, part_at, text_at
+from cli.answers import Answer, number_at, objects_at, part_at, passage_name, text_at
 
 _MARKER = re.compile(r"\[(\d+)\]")
 
@@ -77,7 +77,7 @@ def footnotes_of(response: Answer) -> list[str]:
         for cited in sorted(objects_at(part, "annotations"), key=lambda cited: number_at(cited, "index")):
             marker = _MARKER.match(text_at(part, "text"), number_at(cited, "index"))
             shown = _number_sources(marker[0], 0, {0}, numbers) if marker else "[?]"
-            lines[f"{shown} {text_at(cited, 'filename')}"] = None
+            lines[f"{shown} {passage_name(cited, 'filename')}"] = None
     return list(lines)
 
 

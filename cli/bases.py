@@ -3,11 +3,12 @@
 import re
 from typing import cast
 
+from cli.advice import ExitCode
 from cli.answers import Answer, number_at, objects_at, text_at
 from cli.api import Api, segment
-from cli.exit_codes import ExitCode
 from cli.failures import CommandFailed
 
+GRADES = ("open", "strict")
 BASES = "/v1/knowledge_bases"
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 

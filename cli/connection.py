@@ -1,4 +1,4 @@
-"""The address of the backend and the key to call it with, as the environment says."""
+"""The address of the backend and the key to call it with, as the environment says, and the last answer from there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import httpx2
 
-from cli.advice import KEY_MEND
-from cli.exit_codes import ExitCode
+from cli.advice import KEY_MEND, ExitCode
 from cli.failures import CommandFailed
 from shared.environment import WrongSetting, value_of, web_address
 
@@ -56,3 +55,25 @@ def state_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder for state that the XDG specification names."""
     home = Path(environ.get("HOME") or ".")
     return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state") / "ballast"
+
+
+def last_answer(connection: Connection) -> str:
+    """Return the id of the last answer for this address and key.
+
+    Raises:
+        CommandFailed: there is none.
+    """
+    try:
+        return connection.answer_file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        mend = "use `ballast ask` first, or name a response by its id"
+        raise CommandFailed("There is no last answer.", ExitCode.WRONG_USE, mend) from None
+
+
+def keep_answer(connection: Connection, response_id: str) -> None:
+    """Keep an id; where nothing can be written, the answer stands all the same."""
+    try:
+        connection.answer_file.parent.mkdir(parents=True, exist_ok=True)
+        connection.answer_file.write_text(response_id, encoding="ascii")
+    except OSError:
+        return

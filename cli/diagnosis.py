@@ -14,9 +14,9 @@ from shared.checked_parts import CheckedPart
 from shared.clock import Clock
 
 MAX_SKEW_SECONDS = 30
+_HEADER_SECONDS = 2  # the header tells whole seconds, and an answer takes a while
 _QUESTION: Answer = {"input": "Answer with the word ok.", "store": False, "stream": True}
 _LOG_MEND = "see chat_shell's log"
-
 _RUNNER_MEND = "start chat_shell, or correct BACKEND_CHAT_SHELL_URL"
 _TOKEN_MEND = "give backend and chat_shell the same SERVICE_TOKEN, and start both again"  # noqa: S105 -- no token
 _EMBEDDER_MEND = "start the embedder, or correct BACKEND_EMBEDDING_*; until then searches are by words"
@@ -62,12 +62,12 @@ class Diagnosis:
     async def _clocks(self) -> CheckedPart:
         sent = (await self._api.raw("/healthz")).headers.get("date", "")
         try:
-            ahead_seconds = (self._clock.now() - parsedate_to_datetime(sent)).total_seconds()
+            apart_seconds = abs((self._clock.now() - parsedate_to_datetime(sent)).total_seconds())
         except (TypeError, ValueError):
             return CheckedPart("clock", True, "The backend does not tell its time.")
-        found = f"This machine and the backend differ by {abs(ahead_seconds):.0f} s."
+        found = "have the same time" if apart_seconds <= _HEADER_SECONDS else f"differ by {apart_seconds:.0f} s"
         mend = "let both set their clocks by NTP: keys, tokens and tickets expire at the wrong time"
-        return CheckedPart("clock", abs(ahead_seconds) <= MAX_SKEW_SECONDS, found, mend)
+        return CheckedPart("clock", apart_seconds <= MAX_SKEW_SECONDS, f"This machine and the backend {found}.", mend)
 
     async def _components(self) -> AsyncGenerator[CheckedPart]:
         components = part_at(_body_of(await self._api.raw("/readyz")), "components")

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from cli.advice import BY_EXIT_CODE, advice_on
-from cli.exit_codes import ExitCode
+from cli.advice import BY_EXIT_CODE, ExitCode, advice_on
 
 
 class CommandFailed(Exception):

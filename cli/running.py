@@ -1,23 +1,25 @@
-"""Parts of all commands: options, the connection in the context of click, and one event loop."""
+"""Parts of all commands: options, the connection, one event loop, and how objects and lists of the API are shown."""
 
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import cast
 
 import click
 
+from cli.advice import ExitCode
+from cli.answers import Answer
+from cli.api import Api
 from cli.connection import Connection
-from cli.exit_codes import ExitCode
 from cli.failures import CommandFailed
-from cli.terminal import Terminal
+from cli.terminal import Terminal, cell
 
 PROGRAM = "ballast"
-Command = TypeVar("Command", bound=Callable[..., None])
+Work = Coroutine[None, None, None]
 
-json_option = click.option("--json", "is_json", is_flag=True, help="Write JSON to standard output, and nothing else.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask whether you are sure.")
 
 
@@ -28,20 +30,23 @@ class Run:
         self.connection = connection
         self.terminal = Terminal(is_json=is_json)
 
-    def to_its_end(self, work: Coroutine[None, None, None]) -> None:
-        """Run a command; Ctrl-C cancels it."""
-        asyncio.run(work)
+
+def runs(command: Callable[..., Work]) -> Callable[..., None]:
+    """Give a command its run and the option `--json`, and run the work that it returns; Ctrl-C cancels that."""
+
+    @click.option("--json", "is_json", is_flag=True, help="Write JSON to standard output, and nothing else.")
+    @click.pass_context
+    @wraps(command)
+    def run(context: click.Context, *, is_json: bool, **options: object) -> None:
+        connection = context.find_object(Connection)
+        if connection is None:
+            raise CommandFailed("The command has not been started by `ballast`.", ExitCode.WRONG_USE)
+        asyncio.run(command(Run(connection, is_json=is_json), **options))
+
+    return run
 
 
-def run_of(context: click.Context, *, is_json: bool) -> Run:
-    """Return the run of a command in this context."""
-    connection = context.find_object(Connection)
-    if connection is None:
-        raise CommandFailed("The command has not been started by `ballast`.", ExitCode.WRONG_USE)
-    return Run(connection, is_json=is_json)
-
-
-def called_as() -> str:
+def name_command() -> str:
     """Return how a user types this command."""
     return command_name(sys.argv[0], shutil.which(PROGRAM))
 
@@ -63,3 +68,45 @@ def make_sure(question: str, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise CommandFailed("Nobody can be asked here whether this is meant.", ExitCode.WRONG_USE, "add --yes")
     click.confirm(question, abort=True, err=True)
+
+
+async def show_list(run: Run, items: AsyncIterator[Answer], columns: Sequence[str], at_most: int | None = None) -> None:
+    """Show the items of a list, all of them or the first ones."""
+    found: list[Answer] = []
+    async for item in items:
+        if at_most is not None and len(found) == at_most:
+            break
+        found.append(item)
+    if run.terminal.is_json:
+        run.terminal.json({"object": "list", "data": found})
+    else:
+        run.terminal.table(found, columns)
+
+
+def show_one(run: Run, shown: Answer) -> None:
+    """Show an object, a line for each member."""
+    if run.terminal.is_json:
+        run.terminal.json(shown)
+        return
+    for name, value in shown.items():
+        if name != "object" and value not in (None, "", [], {}):
+            run.terminal.line(f"{name.replace('_', ' ')}: {cell(name, _drop_empty(value))}")
+
+
+def _drop_empty(value: object) -> object:
+    """Leave out the members of an object that say nothing."""
+    if not isinstance(value, dict):
+        return value
+    return {name: each for name, each in cast(Answer, value).items() if each is not None}
+
+
+async def call_and_show(run: Run, method: str, path: str, body: Answer | None = None) -> None:
+    """Call the API and show its answer."""
+    async with Api(run.connection) as api:
+        show_one(run, await api.call(method, path, body))
+
+
+async def list_and_show(run: Run, path: str, columns: Sequence[str]) -> None:
+    """Show a list of the API."""
+    async with Api(run.connection) as api:
+        await show_list(run, api.items(path), columns)

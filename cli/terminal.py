@@ -24,6 +24,11 @@ def harmless(text: str) -> str:
     return _COMMANDS.sub("", text)
 
 
+def say_count(number: int, one: str, many: str) -> str:
+    """Say how many there are of what has these names."""
+    return f"{number} {one if number == 1 else many}"
+
+
 class Terminal:
     """The two streams of a command; with `is_json` standard output holds JSON and nothing else."""
 

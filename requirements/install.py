@@ -1,8 +1,9 @@
 """Make an environment and install a lock into it, once for each content of the lock.
 
 Run as `python install.py run` (what the services need) or `python install.py dev` (that and the tests' tools), which
-fill `.venv`, or as `python install.py docs` (what builds the documentation), which fills `var/docs-environment`. It
-needs nothing but the standard library and pip. `dev` holds all that `run` holds, at the same versions.
+fill `.venv`; as `python install.py docs` (what builds the documentation), which fills `var/docs-environment`; or as
+`python install.py cache-judges` (foreign judges of request logs), which fills `var/cache-judges-environment`. It needs
+nothing but the standard library and pip. `dev` holds all that `run` holds, at the same versions.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from pathlib import Path
 _REQUIREMENTS = Path(__file__).resolve().parent
 _ROOT = _REQUIREMENTS.parent
 _PYTHON = _ROOT / ".venv" / "bin" / "python"
-_OF_ITS_OWN = {"docs": _ROOT / "var" / "docs-environment" / "bin" / "python"}
+_OF_ITS_OWN = {name: _ROOT / "var" / f"{name}-environment" / "bin" / "python" for name in ("docs", "cache-judges")}
 """Locks that are installed apart, with the interpreters that find them."""
 # The kernel ends the name of an interpreter at a blank, and a folder may have one: to the shell the second line is a
 # command, to Python the second and the third are a text.
@@ -38,6 +39,7 @@ _SATISFIED_BY = {
     "run": ("run", "dev"),
     "dev": ("dev",),
     "docs": ("docs",),
+    "cache-judges": ("cache-judges",),
     "local-embeddings": ("local-embeddings", "dev"),
 }
 _WHERE_THERE_IS_A_WHEEL = ("--only-binary", ":all:", "--retries", "0", "--timeout", "15")
@@ -124,6 +126,6 @@ def _digest(lock_name: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in (["run"], ["dev"], ["docs"]):
-        sys.exit("usage: install.py run|dev|docs")
+    if sys.argv[1:] not in (["run"], ["dev"], ["docs"], ["cache-judges"]):
+        sys.exit("usage: install.py run|dev|docs|cache-judges")
     main(sys.argv[1])

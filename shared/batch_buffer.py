@@ -13,7 +13,8 @@ class BatchBuffer(Generic[Element]):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._waiting: list[Element] = []
-        self._filled = asyncio.Event()
+        self._is_woken = False
+        self._reader: asyncio.Future[None] | None = None
         self._emptied = asyncio.Event()
         self._is_closed = False
 
@@ -29,7 +30,7 @@ class BatchBuffer(Generic[Element]):
         """
         self._waiting.extend(elements)
         if wakes or self.is_overfull:
-            self._filled.set()
+            self.wake()
 
     async def room(self) -> None:
         """Wait until no more than `capacity` elements wait."""
@@ -39,24 +40,31 @@ class BatchBuffer(Generic[Element]):
 
     def wake(self) -> None:
         """Let the reader take what is there."""
-        self._filled.set()
+        self._is_woken = True
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
     def close(self, last: Iterable[Element] = ()) -> None:
         """Add the last elements without waiting for space, and end the stream; no elements follow them."""
         self._waiting.extend(last)
         self._is_closed = True
-        self._filled.set()
+        self.wake()
 
     async def take(self) -> Sequence[Element]:
         """Wait to be woken for an element and return all in the buffer; an empty batch is the end of the stream.
 
         A cancelled call loses no elements.
         """
-        while not (self._is_closed or (self._waiting and self._filled.is_set())):
-            self._filled.clear()
-            await self._filled.wait()
+        while not (self._is_closed or (self._waiting and self._is_woken)):
+            self._is_woken = False
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        return self.take_ready()
+
+    def take_ready(self) -> Sequence[Element]:
+        """Return all in the buffer without waiting."""
         taken, self._waiting = self._waiting, []
-        self._filled.clear()
+        self._is_woken = False
         self._emptied.set()
         return self._hand_out(taken)
 

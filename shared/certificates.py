@@ -7,6 +7,7 @@ each new one is made with the files of that moment, for servers and clients alik
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -70,14 +71,14 @@ class CertificateFiles:
 
 
 class ReadCertificates(NamedTuple):
-    """The content of the files at one moment, as PEM, and the contexts that are made of it."""
+    """The content of the files at one moment, as PEM, and the contexts that are made of it, none of no files."""
 
     stamp: FileStamp
     certificate: bytes | None
     key: bytes | None
     authority: bytes | None
     server: ssl.SSLContext | None
-    client: ssl.SSLContext
+    client: ssl.SSLContext | None
 
 
 class Certificates:
@@ -109,7 +110,12 @@ class Certificates:
 
     def for_client(self) -> ssl.SSLContext:
         """Return a context for all connections to servers, which must have the name in the address."""
-        return _PerConnection.of(ssl.PROTOCOL_TLS_CLIENT, lambda: self.current().client)
+        return _PerConnection.of(ssl.PROTOCOL_TLS_CLIENT, lambda: self.current().client or self._client_of_system)
+
+    @cached_property
+    def _client_of_system(self) -> ssl.SSLContext:
+        """The context where no files are named: all authorities of the system take 2 MB, and most links are plain."""
+        return _context(self.files, ssl.PROTOCOL_TLS_CLIENT, self.observer)
 
     def _server_context(self) -> ssl.SSLContext:
         context = self.current().server
@@ -181,7 +187,7 @@ def _read_once(files: CertificateFiles, stamp: FileStamp, observer: CertificateO
     server = _context(files, ssl.PROTOCOL_TLS_SERVER, observer) if files.can_serve else None
     if server is not None and files.authority is not None:
         server.verify_mode = ssl.CERT_OPTIONAL
-    client = _context(files, ssl.PROTOCOL_TLS_CLIENT, observer)
+    client = _context(files, ssl.PROTOCOL_TLS_CLIENT, observer) if stamp else None
     return ReadCertificates(stamp, certificate, key, authority, server, client)
 
 

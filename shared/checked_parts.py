@@ -22,7 +22,7 @@ class CheckedPart:
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
-def checked_part_of(line: str) -> CheckedPart | None:
+def read_checked_part(line: str) -> CheckedPart | None:
     """Return the part that a line is about; None where it is another line, such as one of the log."""
     try:
         return CheckedPart(**json.loads(line))

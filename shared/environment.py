@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, Validatio
 
 from shared.models.invalid_fields import Complaint, plain_words
 from shared.outgoing import is_web_address
-from shared.setting_names import SERVICE_LINKS_HINT, is_injected, nearest_name, typing_error_of, unknown_names
+from shared.setting_names import SERVICE_LINKS_HINT, find_typing_error, is_injected, nearest_name, unknown_names
 
 MIN_SECRET_CHARS = 16
 
@@ -147,6 +147,6 @@ def _first_complaint(error: ValidationError, model: type[ServiceSettings], envir
     first = error.errors(include_input=False, include_url=False)[0]
     place = [str(step) for step in first["loc"]]
     if first["type"] == "missing" and len(place) == 1:
-        similar = typing_error_of(place[0], environ, model.variables())
+        similar = find_typing_error(place[0], environ, model.variables())
         return f"{place[0]}: is required and not set" + (f"; {similar} is: a typing error?" if similar else "")
     return ": ".join([*place, plain_words(Complaint.of(first))])

@@ -6,6 +6,9 @@ MESSAGE_BYTES_KEY = "ballast-message-bytes"
 SHORT_MESSAGE_BYTES = 262_144
 """Messages up to here, which almost all are, arrive beside longer ones and never wait for them."""
 
+STREAM_MESSAGE_BYTES = 2 * SHORT_MESSAGE_BYTES
+"""The longest message on a stream for many turns: each stream may have one arriving at any time."""
+
 LONGEST_MESSAGE_BYTES = 2**31 - 1
 """gRPC takes no higher limit: it counts in 32 bits."""
 

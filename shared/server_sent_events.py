@@ -23,6 +23,9 @@ class EventDecoder:
 
     def feed(self, received: bytes) -> list[bytes]:
         """Take bytes and return the payloads they completed."""
+        if self._is_one_event(received):
+            self._at_start = False
+            return [received[6:-2]]
         received = self._without_half_a_line_end(received)
         events: list[bytes] = []
         if b"\n" in received or b"\r" in received:
@@ -41,6 +44,16 @@ class EventDecoder:
     def flush(self) -> list[bytes]:
         """Return the last event once the stream has ended, even where its final line ends are missing."""
         return self.feed(b"\n\n")
+
+    def _is_one_event(self, received: bytes) -> bool:
+        """Whether bytes are a line of `data` and its end, with nothing before: so most servers send most events."""
+        return (
+            received.startswith(b"data: ")
+            and received.endswith(b"\n\n")
+            and received.find(b"\n") == len(received) - 2
+            and b"\r" not in received
+            and not (self._partial or self._payload or self._after_carriage_return)
+        )
 
     def _without_half_a_line_end(self, received: bytes) -> bytes:
         if self._after_carriage_return and received:

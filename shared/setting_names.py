@@ -49,7 +49,7 @@ def nearest_name(name: str, prefix: str, known: Iterable[str]) -> str | None:
     return rests[nearest[0]] if nearest else None
 
 
-def typing_error_of(name: str, environ: Mapping[str, str], known: Collection[str]) -> str | None:
+def find_typing_error(name: str, environ: Mapping[str, str], known: Collection[str]) -> str | None:
     """Return a variable that is set and no setting, and whose name is nearly that of a missing setting."""
     others = [other for other, value in environ.items() if value and other not in known]
     return next(iter(get_close_matches(name, others, n=1, cutoff=_TYPING_ERROR)), None)

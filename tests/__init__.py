@@ -2,6 +2,6 @@
 
 import os
 
-from shared.started_children import let_grpc_ignore_children
+from shared.chosen import let_grpc_ignore_children
 
 let_grpc_ignore_children(os.environ)  # before a test imports gRPC: tests start more children than the services do

@@ -65,7 +65,7 @@ from shared.models.messages import (
     UserMessage,
 )
 from shared.models.served_tools import OfferedTools, ServerTools, SkillCard
-from shared.models.values import JsonObject, JsonValue
+from shared.models.values import JsonObject, JsonValue, Place
 
 MAX_INT64 = 2**63 - 1
 
@@ -272,12 +272,27 @@ def error_reports() -> st.SearchStrategy[ErrorReport]:
     )
 
 
+def places() -> st.SearchStrategy[Place]:
+    """Where a passage may stand."""
+    numbers = st.none() | st.integers(1, 9)
+    rows = st.none() | st.tuples(st.integers(1, 9), st.integers(1, 9))
+    sheets = st.none() | texts.filter(bool)
+    return st.builds(Place, page=numbers, last_page=numbers, slide=numbers, sheet=sheets, rows=rows)
+
+
 def search_results() -> st.SearchStrategy[SearchResult]:
     """A hit."""
     values = st.booleans() | st.integers(-(2**53), 2**53) | floats | texts
     attributes = st.dictionaries(texts, values, max_size=3)
     return st.builds(
-        SearchResult, number=counts, file_id=texts, filename=texts, score=floats, text=texts, attributes=attributes
+        SearchResult,
+        number=counts,
+        file_id=texts,
+        filename=texts,
+        score=floats,
+        text=texts,
+        attributes=attributes,
+        place=st.none() | places(),
     )
 
 
@@ -292,7 +307,14 @@ def execution_events() -> st.SearchStrategy[ExecutionEvent]:
         st.builds(TextLogprobs, tokens=texts),
         st.builds(ReasoningDelta, text=texts),
         st.builds(RefusalDelta, text=texts),
-        st.builds(CitationAdded, number=counts, file_id=texts, filename=texts, index=counts),
+        st.builds(
+            CitationAdded,
+            number=counts,
+            file_id=texts,
+            filename=texts,
+            index=counts,
+            place=st.none() | places(),
+        ),
         st.builds(ModelCallFinished, call=counts, finish_reason=reasons, usage=usages(), cost=st.none() | costs()),
         st.builds(SearchStarted, call_id=texts, queries=st.lists(texts, max_size=2).map(tuple)),
         st.builds(SearchFinished, call_id=texts, failed=st.booleans(), results=results),

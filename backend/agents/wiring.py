@@ -3,11 +3,8 @@
 from dataclasses import dataclass
 from functools import partial
 
-from backend.agents.services.agent_access import open_agent_files
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.services.agent_members import AgentMembers
-from backend.agents.services.agent_presets import AgentPresets
-from backend.agents.services.agents import AgentCatalogue
+from backend.agents.services.agents import AgentCatalogue, AgentMembers, AgentPresets, open_agent_files
 from backend.agents.sql.store import SqlAgentStore
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.foundation.services.parts import Part

@@ -4,17 +4,24 @@ from urllib.parse import urlsplit
 
 from backend.chat_shell_client.failover import FailoverChatShell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
+from backend.foundation.services.supervision import Supervisor
 from shared.certificates import Certificates
 from shared.clock import Clock
 
 
 def connect_chat_shell(
-    url: str, service_token: str, *, clock: Clock, max_message_bytes: int, certificates: Certificates
+    url: str,
+    service_token: str,
+    *,
+    clock: Clock,
+    max_message_bytes: int,
+    certificates: Certificates,
+    supervisor: Supervisor,
 ) -> ChatShell:
     """Build a client for `grpc(s)://host:port`, `dns:///host:port` or `http(s)://host:port`; it connects lazily.
 
     With `grpcs` and `https` it speaks TLS. Call this inside the event loop that will use the client; the caller closes
-    the client.
+    the client. `supervisor` runs what the client does beside the turns.
 
     Raises:
         ValueError: another scheme, no host, or a token that no header can carry.
@@ -38,4 +45,4 @@ def connect_chat_shell(
     from backend.chat_shell_client.grpc_client import GrpcChatShell
 
     shown = certificates if address.scheme == "grpcs" else None
-    return FailoverChatShell(GrpcChatShell(target, service_token, clock, max_message_bytes, shown))
+    return FailoverChatShell(GrpcChatShell(target, service_token, clock, max_message_bytes, supervisor, shown))

@@ -23,15 +23,13 @@ Batch = tuple[ExecutionEvent, ...]
 class RetriedStream:
     """The events of a turn: another stream is opened where one fails before its first event.
 
-    `again` is given the failure, and opens that stream; where it returns None, the failure is raised. Behind the first
-    event the events come from their stream itself.
+    `open_stream` is given None, and then each failure; where it returns no stream, the failure is raised. Behind the
+    first event the events come from their stream itself.
     """
 
-    def __init__(
-        self, stream: AsyncIterator[Batch], again: Callable[[BallastError], Awaitable[AsyncIterator[Batch] | None]]
-    ) -> None:
-        self._stream = stream
-        self._again = again
+    def __init__(self, open_stream: Callable[[BallastError | None], Awaitable[AsyncIterator[Batch] | None]]) -> None:
+        self._open_stream = open_stream
+        self._stream: AsyncIterator[Batch] | None = None
         self._has_begun = False
 
     def __aiter__(self) -> Self:
@@ -40,24 +38,26 @@ class RetriedStream:
 
     def __anext__(self) -> Awaitable[Batch]:
         """Return the next events."""
-        return self._stream.__anext__() if self._has_begun else self._first()
+        return self._stream.__anext__() if self._stream is not None and self._has_begun else self._first()
 
     async def aclose(self) -> None:
         """Cancel the turn."""
-        await cast(AsyncGenerator[Batch], self._stream).aclose()
+        if self._stream is not None:
+            await cast(AsyncGenerator[Batch], self._stream).aclose()
 
     async def _first(self) -> Batch:
-        while True:
+        self._stream = await self._open_stream(None)
+        while self._stream is not None:
             try:
                 first = await anext(self._stream)
             except BallastError as error:
-                other = await self._again(error)
-                if other is None:
+                self._stream = await self._open_stream(error)
+                if self._stream is None:
                     raise
-                self._stream = other
             else:
                 self._has_begun = True
                 return first
+        raise StopAsyncIteration
 
 
 class FailoverChatShell:
@@ -79,15 +79,16 @@ class FailoverChatShell:
         """
         left = TRIES
 
-        async def again(error: BallastError) -> AsyncIterator[Batch] | None:
+        async def open_stream(failure: BallastError | None) -> AsyncIterator[Batch] | None:
             nonlocal left
-            if not isinstance(error, ReplicaDraining):
+            if isinstance(failure, ReplicaDraining):
+                left -= 1
+                await self._wait_after(failure, left)
+            elif failure is not None:
                 return None
-            left -= 1
-            await self._wait_after(error, left)
             return self._client.execute(request)
 
-        return RetriedStream(self._client.execute(request), again)
+        return RetriedStream(open_stream)
 
     async def models(self) -> tuple[ModelCard, ...]:
         """Return the offered models, of which a replica tells until its end."""

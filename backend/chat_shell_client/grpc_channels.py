@@ -3,13 +3,13 @@
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import grpc
 import grpc.aio
 
-from protos.execution.v1 import chat_shell_pb2, events_pb2
+from protos.execution.v1 import chat_shell_pb2
 from protos.execution.v1.chat_shell_pb2_grpc import ChatShellStub
 from shared.certificates import Certificates, ReadCertificates
 
@@ -19,6 +19,9 @@ _NOT_CONNECTED = ("failed to connect to all addresses", "connections to all back
 _CLOSED = "Socket closed"
 """What a client hears of a server that does not take its certificate."""
 
+
+RECONNECT_SECONDS = 1.5
+"""Longer than the longest pause between attempts to connect: a restarted replica is found before a call fails."""
 
 REMADE_AFTER_SECONDS = 1.0
 """How old a channel is at least when it is replaced because nobody takes its calls."""
@@ -30,9 +33,7 @@ class LentChannel:
     def __init__(self, channel: grpc.aio.Channel) -> None:
         self.channel = channel
         self.stub = ChatShellStub(channel)
-        self.execute = channel.unary_stream(
-            EXECUTE, request_serializer=bytes, response_deserializer=events_pb2.ExecutionEvent.FromString
-        )
+        self.execute = channel.unary_stream(EXECUTE, request_serializer=bytes, response_deserializer=bytes)
         self.calls = 0
         self.is_left = False
         self._made_at = asyncio.get_running_loop().time()
@@ -66,16 +67,29 @@ class CurrentChannel:
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[LentChannel]:
-        """Lend a connection for one call."""
-        await self._renew()
-        connection = self._current
+        """Lend a connection once it stands, or after `RECONNECT_SECONDS`; the call then reports the missing one."""
+        connection = await self.current()
         connection.calls += 1
         try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RECONNECT_SECONDS):
+                    await connection.channel.channel_ready()
             yield connection
         finally:
             connection.calls -= 1
             if connection is not self._current and not connection.calls:
                 await self._close(connection)
+
+    async def current(self) -> LentChannel:
+        """Return what new calls go over."""
+        certificates = self._certificates.current() if self._certificates is not None else None
+        if certificates is not self._made_with or self._current.is_stuck:
+            before, self._made_with = self._current, certificates
+            self._current = self._make()
+            self._open.add(self._current)
+            if not before.calls:
+                await self._close(before)
+        return self._current
 
     def tell_refusal(self, error: grpc.aio.AioRpcError) -> None:
         """Tell of a call that failed because TLS did: gRPC says so in its details alone."""
@@ -88,16 +102,6 @@ class CurrentChannel:
         """Cancel running calls and close all channels."""
         for connection in tuple(self._open):
             await self._close(connection)
-
-    async def _renew(self) -> None:
-        certificates = self._certificates.current() if self._certificates is not None else None
-        if certificates is self._made_with and not self._current.is_stuck:
-            return
-        before, self._made_with = self._current, certificates
-        self._current = self._make()
-        self._open.add(self._current)
-        if not before.calls:
-            await self._close(before)
 
     async def _close(self, connection: LentChannel) -> None:
         self._open.discard(connection)

@@ -1,22 +1,27 @@
 """The client of chat_shell over gRPC."""
 
-import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 
 import grpc.aio
 from google.protobuf.message import DecodeError
 
+from backend.chat_shell_client.failover import Batch, RetriedStream
 from backend.chat_shell_client.grpc_channels import CurrentChannel, LentChannel
 from backend.chat_shell_client.refusals import (
     BROKEN_OFF,
+    NO_ANSWER,
     REFUSES_US,
+    TOO_LARGE,
     TOO_LATE,
     TOO_OLD,
     UNREACHABLE,
     ReplicaDraining,
     error_of_report,
 )
+from backend.chat_shell_client.replica_links import ReplicaLinks
+from backend.chat_shell_client.shell_link import decode_event
+from backend.foundation.services.supervision import Supervisor
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from shared.certificates import Certificates
 from shared.clock import Clock
@@ -28,15 +33,14 @@ from shared.errors import (
     InvalidRequest,
     PayloadTooLarge,
 )
-from shared.message_size import MESSAGE_BYTES_KEY
+from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from shared.models.events import NEWER_EVENTS_HEADER, ErrorReport, ExecutionEvent, ModelCard, TurnEnd
-from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.models.execution import ExecutionRequest, count_seconds_left
 from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.tracing import trace_headers
 from shared.wire import (
     card_from_proto,
-    event_from_proto,
     offered_from_proto,
     report_from_proto,
     request_to_proto,
@@ -52,9 +56,6 @@ LONGEST_TIMEOUT_SECONDS = 86_400.0
 """gRPC limits a timeout to 27,000 hours, an earlier deadline than ours; a call with a longer timeout has none."""
 
 LIST_TIMEOUT_SECONDS = 5.0
-
-RECONNECT_SECONDS = 1.5
-"""Longer than the longest pause between attempts to connect: a restarted replica is found before a call fails."""
 
 CONNECT_MILLISECONDS = 5_000
 
@@ -85,7 +86,7 @@ ERROR_TRAILER = "ballast-error-bin"
 
 BY_STATUS: dict[grpc.StatusCode, BallastError] = {
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded(TOO_LATE),
-    grpc.StatusCode.RESOURCE_EXHAUSTED: PayloadTooLarge("The turn is too large for the model runner."),
+    grpc.StatusCode.RESOURCE_EXHAUSTED: PayloadTooLarge(TOO_LARGE),
     grpc.StatusCode.UNAUTHENTICATED: InternalError(REFUSES_US),
 }
 
@@ -99,6 +100,7 @@ class GrpcChatShell:
         service_token: str,
         clock: Clock,
         max_message_bytes: int,
+        supervisor: Supervisor,
         certificates: Certificates | None = None,
     ) -> None:
         options = (
@@ -109,24 +111,38 @@ class GrpcChatShell:
         self._channels = CurrentChannel(target, options, certificates)
         self._metadata = (("authorization", f"Bearer {service_token}"), (NEWER_EVENTS_HEADER, "1"))
         self._clock = clock
+        error_of = partial(self._error_of_call, begun=False)
+        announced = (*self._metadata, (MESSAGE_BYTES_KEY, "0"))
+        self._links = ReplicaLinks(self._channels, announced, max_message_bytes, supervisor, error_of)
 
-    async def execute(self, request: ExecutionRequest) -> AsyncGenerator[tuple[ExecutionEvent, ...]]:
-        """Run a turn; closing the iterator cancels the call, and with it the turn.
+    def execute(self, request: ExecutionRequest) -> RetriedStream:
+        """Run a turn; closing the iterator cancels it.
 
         Raises:
             ChatShellUnavailable: no connection, or the connection was lost. Retryable.
             DeadlineExceeded: the request's deadline passed.
             BallastError: the error with which chat_shell refused the request.
         """
+
+        async def open_stream(failure: BallastError | None) -> AsyncIterator[Batch] | None:
+            return await self._begin(request) if failure is None else None
+
+        return RetriedStream(open_stream)
+
+    async def _begin(self, request: ExecutionRequest) -> AsyncIterator[Batch]:
+        body, timeout = request_to_proto(request).SerializeToString(), self._timeout_seconds(request)
+        link = await self._links.choose() if len(body) <= SHORT_MESSAGE_BYTES else None
+        return link.begin(body, timeout) if link is not None else self._call(body, timeout)
+
+    async def _call(self, body: bytes, timeout: float | None) -> AsyncGenerator[Batch]:
+        """Run a turn with a call of its own."""
         last: ExecutionEvent | None = None
-        async with self._connected() as connection:
-            body = request_to_proto(request).SerializeToString()
-            metadata = self._metadata_for(len(body))
-            call = connection.execute(body, metadata=metadata, timeout=self._timeout_seconds(request))
-            del body  # it is held until it is sent, and not until the turn ends
+        async with self._channels.lend() as connection:
+            call = connection.execute(body, metadata=self._metadata_for(len(body)), timeout=timeout)
+            del body
             try:
-                while isinstance(message := await call.read(), events_pb2.ExecutionEvent):
-                    last = _decode(message)
+                while isinstance(encoded := await call.read(), bytes):
+                    last = decode_event(encoded)
                     yield (last,)
             except grpc.aio.AioRpcError as error:
                 if not isinstance(last, TurnEnd):
@@ -144,12 +160,10 @@ class GrpcChatShell:
         """
         asked, metadata = chat_shell_pb2.ListModelsRequest(), self._metadata_for(0)
         try:
-            async with self._connected() as connection:
+            async with self._channels.lend() as connection:
                 answer = await connection.stub.ListModels(asked, metadata=metadata, timeout=LIST_TIMEOUT_SECONDS)
         except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise ChatShellUnavailable("The model runner did not answer in time.") from error
-            raise self._error_of_call(error, begun=False) from error
+            raise self._error_of_list(error) from error
         return tuple(card_from_proto(card) for card in answer.models)
 
     async def tools(self) -> OfferedTools:
@@ -160,7 +174,7 @@ class GrpcChatShell:
         """
         asked, metadata = chat_shell_pb2.ListToolsRequest(), self._metadata_for(0)
         try:
-            async with self._connected() as connection:
+            async with self._channels.lend() as connection:
                 answer = await connection.stub.ListTools(asked, metadata=metadata, timeout=LIST_TIMEOUT_SECONDS)
             return offered_from_proto(answer)
         except InvalidRequest as error:
@@ -168,9 +182,11 @@ class GrpcChatShell:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 return NO_TOOLS
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                raise ChatShellUnavailable("The model runner did not answer in time.") from error
-            raise self._error_of_call(error, begun=False) from error
+            raise self._error_of_list(error) from error
+
+    def _error_of_list(self, error: grpc.aio.AioRpcError) -> BallastError:
+        is_late = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        return ChatShellUnavailable(NO_ANSWER) if is_late else self._error_of_call(error, begun=False)
 
     async def run_tool(self, call: SingleToolCall) -> SingleToolResult:
         """Run one of chat_shell's tools; cancelling this cancels the call, and with it the tool.
@@ -183,7 +199,7 @@ class GrpcChatShell:
         timeout = self._timeout_seconds(call.turn)
         message = tool_call_to_proto(call)
         metadata = self._metadata_for(message.ByteSize())
-        async with self._connected() as connection:
+        async with self._channels.lend() as connection:
             try:
                 answer = await connection.stub.RunTool(message, metadata=metadata, timeout=timeout)
             except grpc.aio.AioRpcError as error:
@@ -205,34 +221,19 @@ class GrpcChatShell:
     def _metadata_for(self, message_bytes: int) -> tuple[tuple[str, str], ...]:
         return (*self._metadata, (MESSAGE_BYTES_KEY, str(message_bytes)), *trace_headers().items())
 
-    @asynccontextmanager
-    async def _connected(self) -> AsyncGenerator[LentChannel]:
-        """Lend a connection once it stands, or after `RECONNECT_SECONDS`; the call then reports the missing one."""
-        async with self._channels.lend() as connection:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(RECONNECT_SECONDS):
-                    await connection.channel.channel_ready()
-            yield connection
-
     def _timeout_seconds(self, request: ExecutionRequest) -> float | None:
-        left_seconds = remaining_seconds(request.deadline, self._clock.now())
+        left_seconds = count_seconds_left(request.deadline, self._clock.now())
         return left_seconds + DEADLINE_GRACE_SECONDS if left_seconds < LONGEST_TIMEOUT_SECONDS else None
 
     async def close(self) -> None:
-        """Cancel running calls and close all channels."""
+        """End running turns and calls, and close all channels."""
+        await self._links.close()
         await self._channels.close()
-
-
-def _decode(message: events_pb2.ExecutionEvent) -> ExecutionEvent:
-    try:
-        return event_from_proto(message)
-    except InvalidRequest as error:
-        raise ChatShellUnavailable(f"The model runner sent what is no event: {error.message}") from error
 
 
 def error_of_call(error: grpc.aio.AioRpcError, *, begun: bool) -> BallastError:
     """Translate a failed call by the report that chat_shell sent with it, or else by its status."""
-    report = _trailing_report(error)
+    report = _read_trailing_report(error)
     if report is not None:
         return error_of_report(report)
     known = BY_STATUS.get(error.code())
@@ -241,7 +242,7 @@ def error_of_call(error: grpc.aio.AioRpcError, *, begun: bool) -> BallastError:
     return type(known)(known.message)
 
 
-def _trailing_report(error: grpc.aio.AioRpcError) -> ErrorReport | None:
+def _read_trailing_report(error: grpc.aio.AioRpcError) -> ErrorReport | None:
     for key, value in error.trailing_metadata() or ():
         if key == ERROR_TRAILER and isinstance(value, bytes):
             try:

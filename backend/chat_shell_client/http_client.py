@@ -11,18 +11,20 @@ import aiohttp
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from backend.chat_shell_client.failover import Batch, RetriedStream
-from backend.chat_shell_client.refusals import BROKEN_OFF, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
+from backend.chat_shell_client.refusals import BROKEN_OFF, TOO_LARGE, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
 from shared.clock import Clock
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, PayloadTooLarge
 from shared.models.events import (
+    NEWER_EVENTS,
     NEWER_EVENTS_HEADER,
     REMINDERS_HEADER,
+    REMINDERS_STAY,
     ErrorReport,
     ExecutionEvent,
     ModelCard,
     TurnEnd,
 )
-from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.models.execution import ExecutionRequest, count_seconds_left
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.models.served_tools import NO_TOOLS, OfferedTools
@@ -75,9 +77,11 @@ class HttpChatShell:
         """
         asked = request
 
-        async def again(error: BallastError) -> AsyncGenerator[Batch] | None:
+        async def open_stream(failure: BallastError | None) -> AsyncGenerator[Batch] | None:
             nonlocal asked
-            is_refused = isinstance(error, InvalidRequest) and "limits" in (error.param or "")
+            if failure is None:
+                return self._execute(asked)
+            is_refused = isinstance(failure, InvalidRequest) and "limits" in (failure.param or "")
             if not is_refused or asked.limits.hand_back_tokens is None:
                 return None
             # A chat_shell of the release before knows no such limit: without it, the turn runs on in one piece.
@@ -85,16 +89,20 @@ class HttpChatShell:
             asked = asked.model_copy(update={"limits": limits})
             return self._execute(asked)
 
-        return RetriedStream(self._execute(asked), again)
+        return RetriedStream(open_stream)
 
     async def _execute(self, request: ExecutionRequest) -> AsyncGenerator[Batch]:
-        left_seconds = remaining_seconds(request.deadline, self._clock.now())
+        left_seconds = count_seconds_left(request.deadline, self._clock.now())
         last: ExecutionEvent | None = None
         try:
             async with self._session.post(
                 f"{self._base_url}/v1/responses",
                 data=self._encode(OpenAIRequestConverter.from_execution_request(request)),
-                headers={"content-type": "application/json", REMINDERS_HEADER: "1", NEWER_EVENTS_HEADER: "1"},
+                headers={
+                    "content-type": "application/json",
+                    REMINDERS_HEADER: REMINDERS_STAY if request.keeps_reminders else "1",
+                    NEWER_EVENTS_HEADER: NEWER_EVENTS,
+                },
                 timeout=_timeout(left_seconds + DEADLINE_GRACE_SECONDS),
             ) as response:
                 await _raise_refusal(response)
@@ -158,7 +166,7 @@ class HttpChatShell:
             DeadlineExceeded: the turn's deadline passed.
             BallastError: the error with which chat_shell refused the call.
         """
-        left_seconds = remaining_seconds(call.turn.deadline, self._clock.now()) + DEADLINE_GRACE_SECONDS
+        left_seconds = count_seconds_left(call.turn.deadline, self._clock.now()) + DEADLINE_GRACE_SECONDS
         try:
             async with self._session.post(
                 f"{self._base_url}/v1/tools/{quote(call.tool, safe='')}",
@@ -184,7 +192,7 @@ class HttpChatShell:
     def _encode(self, content: JsonObject) -> BytesIO:
         body = encode_json(content)
         if len(body) > self._max_message_bytes:
-            raise PayloadTooLarge("The turn is too large for the model runner.")
+            raise PayloadTooLarge(TOO_LARGE)
         return BytesIO(body)
 
 
@@ -195,6 +203,9 @@ class _OfferedModel(BaseModel):
     context_window_tokens: int
     max_output_tokens: int
     extra_parameters: tuple[str, ...] = ()
+    cache_minimum_tokens: int = 0
+    cache_ttl_seconds: int = 0
+    compact_from_tokens: int = 0
 
     def card(self) -> ModelCard:
         """Return the model as a value of the contract."""
@@ -203,6 +214,9 @@ class _OfferedModel(BaseModel):
             context_window_tokens=self.context_window_tokens,
             max_output_tokens=self.max_output_tokens,
             extra_parameters=self.extra_parameters,
+            cache_minimum_tokens=self.cache_minimum_tokens,
+            cache_ttl_seconds=self.cache_ttl_seconds,
+            compact_from_tokens=self.compact_from_tokens,
         )
 
 

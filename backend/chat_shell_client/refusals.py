@@ -17,6 +17,9 @@ BROKEN_OFF = "The model runner broke off before the end of the turn."
 UNREACHABLE = "The model runner cannot be reached."
 REFUSES_US = "The model runner refuses this service's token."
 TOO_OLD = "The model runner is of an earlier release that cannot run a tool without a model: upgrade chat_shell."
+NO_ANSWER = "The model runner did not answer in time."
+SHUTS_DOWN = "The model runner is shutting down."
+TOO_LARGE = "The turn is too large for the model runner."
 TOO_LATE = "The turn took longer than it may."
 
 

@@ -173,7 +173,7 @@ def vector_numbers(vector: Vector) -> "array[float]":
     return numbers
 
 
-def writing_system_of(text: str) -> WritingSystem:
+def find_writing_system(text: str) -> WritingSystem:
     """Return in which letters most words of a text are written; a Chinese word has about two characters."""
     words = _WORDS.findall(text)
     han = sum(len(_HAN.findall(word)) for word in words) / _CHARACTERS_OF_A_WORD
@@ -190,7 +190,7 @@ def middle_of(vectors: Sequence[Vector]) -> tuple[float, ...]:
     return tuple(fsum(column) / len(vectors) for column in columns)
 
 
-def seen_from(middle: Sequence[float], vector: Vector) -> Vector:
+def find_direction(middle: Sequence[float], vector: Vector) -> Vector:
     """Return the direction in which a vector lies from the middle; the vector itself where it lies in the middle.
 
     Raises:

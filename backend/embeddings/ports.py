@@ -92,7 +92,7 @@ class Moderator(Protocol):
 class CallObserver(Protocol):
     """Receives what becomes of calls for searches; its methods must not raise and must not block."""
 
-    def ended(self, outcome: CallOutcome) -> None:
+    def note_end(self, outcome: CallOutcome) -> None:
         """A search has got what it wanted, or goes on without it."""
         ...
 

@@ -16,13 +16,11 @@ from backend.embeddings.domain import (
     TextKind,
 )
 from backend.embeddings.ports import CallObserver, Embedder, MeaningPorts, Moderator, QuestionEmbedding, Reranker
-from backend.embeddings.services.absent import NO_MEANING
 from backend.embeddings.services.centred_embedder import CentredEmbedder
 from backend.embeddings.services.embeddings import Embeddings
 from backend.embeddings.services.moderations import Moderations
-from backend.embeddings.services.question_vectors import QuestionVectors
-from backend.embeddings.services.timely_calls import Breaker, TimelyCalls
-from backend.embeddings.services.timely_reranker import TimelyReranker
+from backend.embeddings.services.question_vectors import NO_MEANING, QuestionVectors
+from backend.embeddings.services.timely_calls import Breaker, TimelyCalls, TimelyReranker
 from backend.embeddings.telemetry.observer import QUESTION_OBSERVER, RERANKING_OBSERVER
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.parts import Part

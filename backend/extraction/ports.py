@@ -8,23 +8,25 @@ from backend.search.domain.chunks import Chunk
 
 
 class ReadableFile(NamedTuple):
-    """A file to be cut into the chunks of a document, and who sent it."""
+    """A file to be cut into the chunks of a document, and who sent it; a text with its encoding, where it is told."""
 
     tenant: str
     user_id: str
     document_id: str
     media_type: str
     body: bytes | bytearray
+    charset: str | None = None
 
 
 class CutFile(NamedTuple):
     """How many chunks a file has, and the chunks, at most `CHUNKS_AT_ONCE` at a time, as they are made.
 
-    Iterating raises what `DocumentReader.read` raises.
+    The notes say what of the file the chunks do not hold. Iterating raises what `DocumentReader.read` raises.
     """
 
     chunk_count: int
     batches: AsyncIterable[Sequence[Chunk]]
+    notes: tuple[str, ...] = ()
 
 
 class DocumentReader(Protocol):
@@ -36,8 +38,8 @@ class DocumentReader(Protocol):
         Raises:
             UnsupportedValue: the media type is not read; `param` is `Content-Type`.
             PayloadTooLarge: the text in it, its archive unpacked, or the memory to read it, is over the limit.
-            InvalidRequest: the file is malformed, encrypted, not UTF-8, without any text, or takes too long to read;
-                `param` is `body`.
+            InvalidRequest: the file is malformed, encrypted, of an uncertain encoding, without any text, or takes too
+                long to read; `param` is `body`.
             Unavailable: too many files are waiting. Retryable.
         """
         ...

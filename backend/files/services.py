@@ -1,10 +1,8 @@
 """Uploading, finding and deleting files."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from hashlib import sha256
 from typing import NamedTuple
 
 from backend.files.domain import FilePurpose, FileQuery, FileQuota, StoredFile, check_filename
@@ -17,9 +15,6 @@ from backend.identity.domain import Caller
 from shared.clock import Clock
 from shared.errors import InvalidRequest, NotFound
 from shared.ids import IdPrefix, new_id
-
-MAX_BYTES_HASHED_HERE = 1_000_000
-"""More would hold the event loop for more than a millisecond."""
 
 CLEAR_FILES_SECONDS = 5.0
 CLEARED_AT_ONCE = 100
@@ -188,13 +183,6 @@ class FileClearing:
         if len(self._failures) > MAX_COUNTED_FILES:
             del self._failures[next(iter(self._failures))]
         return min(FIRST_PAUSE * 2 ** min(failures - 1, 16), LONGEST_PAUSE)
-
-
-async def sha256_of(body: bytes | bytearray) -> str:
-    """Return the SHA-256 of bytes in hexadecimal digits, without holding the event loop for long ones."""
-    is_long = len(body) > MAX_BYTES_HASHED_HERE
-    digest = await asyncio.to_thread(sha256, body) if is_long else sha256(body)
-    return digest.hexdigest()
 
 
 async def whole_file(pieces: AsyncIterator[bytes]) -> bytearray:

@@ -48,10 +48,12 @@ class RateLimits(Value):
     @property
     def is_empty(self) -> bool:
         """Whether nothing is limited."""
-        return self == NO_LIMITS
+        return not any(vars(self).values())
 
     def over(self, defaults: "RateLimits") -> "RateLimits":
         """Return these limits, and of the defaults what these leave open."""
+        if self.is_empty or defaults.is_empty:
+            return defaults if self.is_empty else self
         return RateLimits(**{**defaults.model_dump(), **self.model_dump(exclude_none=True)})
 
 

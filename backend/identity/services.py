@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from backend.foundation.domain.bounded import Bounded
 from backend.identity.domain import (
@@ -35,6 +36,9 @@ ADMIN = Caller(user_id="admin", tenant=DEFAULT_TENANT, role=KeyRole.ADMIN)
 WRITE_USES_SECONDS = 60.0
 REFRESH_TOKEN_KEYS_SECONDS = 300.0
 MOST_VALID = 10_000
+KNOWN_SECONDS = 5.0
+"""How long a revoked key may stay valid in a process that cannot be told."""
+
 STRANGERS_AT_ONCE = 4
 """So many keys are looked up at a time that were not valid before, as far as this process remembers."""
 
@@ -73,8 +77,58 @@ class KeyUses:
         self._unwritten = {key_id: at for key_id, at in self._unwritten.items() if uses.get(key_id) != at}
 
 
+class _KeyRead(NamedTuple):
+    """A key as it was read, and how many changes of keys were known before."""
+
+    key: ApiKey
+    changes: int
+    at: datetime
+
+
+class KnownKeys:
+    """The keys that were valid lately. What a key is, is known for `KNOWN_SECONDS` unless some key changes meanwhile.
+
+    `announce` tells all other processes of a change; they call `forget`.
+    """
+
+    def __init__(self, clock: Clock, announce: Callable[[], Awaitable[None]] | None = None) -> None:
+        self._clock = clock
+        self._announce = announce
+        self._valid: Bounded[str, _KeyRead] = Bounded(MOST_VALID)
+        self.changes = 0
+        """How often keys have changed, as far as is known here."""
+
+    def was_valid(self, key_hash: str) -> bool:
+        """Whether this was the hash of a key the last time."""
+        return self._valid.find(key_hash) is not None
+
+    def find(self, key_hash: str) -> ApiKey | None:
+        """Return a key that need not be read again."""
+        read = self._valid.find(key_hash)
+        if read is None or read.changes != self.changes:
+            return None
+        return read.key if timedelta() <= self._clock.now() - read.at < timedelta(seconds=KNOWN_SECONDS) else None
+
+    def note(self, key_hash: str, key: ApiKey | None, changes: int) -> None:
+        """Note what was read; so many `changes` were known before."""
+        if key is None:
+            self._valid.drop(key_hash)
+        else:
+            self._valid.put(key_hash, _KeyRead(key, changes, self._clock.now()))
+
+    def forget(self) -> None:
+        """Read each key again: some may have changed."""
+        self.changes += 1
+
+    async def change(self) -> None:
+        """Forget here and in all other processes what keys were."""
+        self.forget()
+        if self._announce is not None:
+            await self._announce()
+
+
 class Authenticate:
-    """Reads the key from the store at every request, so that a revoked key is refused at once.
+    """Reads keys from the store, and again where they may have changed, so that a revoked key is refused at once.
 
     Where tokens are accepted, what has the form of one is a token and never looked up as a key. `uses` are written down
     in the background.
@@ -84,6 +138,7 @@ class Authenticate:
         self,
         store: ApiKeyStore,
         clock: Clock,
+        known: KnownKeys,
         caller_of_token: CallerOfToken | None = None,
         wait_as_stranger_seconds: float = WAIT_AS_STRANGER_SECONDS,
     ) -> None:
@@ -92,7 +147,7 @@ class Authenticate:
         self.uses = KeyUses(store)
         self._clock = clock
         self._caller_of_token = caller_of_token
-        self._valid: Bounded[str, bool] = Bounded(MOST_VALID)
+        self._known = known
         self._strangers = asyncio.Semaphore(STRANGERS_AT_ONCE)
 
     async def user(self, secret: str | None, act_for: str | None) -> Caller:
@@ -138,7 +193,7 @@ class Authenticate:
             return await self._caller_of_token(secret)
         key = await self._find(hash_of(secret), client_left)
         if key is None:
-            raise Unauthenticated("The API key is not valid.")
+            raise Unauthenticated("The API key is not valid: this server never issued it, or it was revoked.")
         now = self._clock.now()
         if key.expires_at is not None and key.has_expired(now):
             raise Unauthenticated(f"The API key expired at {key.expires_at:%Y-%m-%d %H:%M:%S} UTC.")
@@ -151,14 +206,14 @@ class Authenticate:
         However many wrong keys are tried, they thereby never hold the connections of the right ones; and for a
         client that does not wait for its answer no key is looked up, so that nobody waits behind it.
         """
-        async with nullcontext() if self._valid.find(key_hash) else self._place_of_stranger():
+        if (known := self._known.find(key_hash)) is not None:
+            return known
+        async with nullcontext() if self._known.was_valid(key_hash) else self._place_of_stranger():
             if client_left is not None and client_left.is_set():
                 return None
+            changes = self._known.changes
             key = await self._store.find_by_hash(key_hash)
-        if key is None:
-            self._valid.drop(key_hash)
-        else:
-            self._valid.put(key_hash, True)
+        self._known.note(key_hash, key, changes)
         return key
 
     @asynccontextmanager
@@ -198,9 +253,10 @@ def require_administrator(caller: Caller) -> Caller:
 class KeyAdministration:
     """Issues, lists, rotates and revokes API keys; routes check before that the caller is an administrator."""
 
-    def __init__(self, store: ApiKeyStore, clock: Clock) -> None:
+    def __init__(self, store: ApiKeyStore, clock: Clock, known: KnownKeys) -> None:
         self._store = store
         self._clock = clock
+        self._known = known
 
     async def issue(
         self,
@@ -243,6 +299,7 @@ class KeyAdministration:
         ends_at = now + overlap if old.expires_at is None else min(now + overlap, old.expires_at)
         if not await self._store.rotate(key_id, replacement, ends_at):
             raise Conflict("The API key has just been replaced or revoked.", param="key_id")
+        await self._known.change()
         return replacement, secret
 
     async def page(self, query: KeyPageQuery) -> tuple[tuple[ApiKey, ...], bool]:
@@ -274,10 +331,16 @@ class KeyAdministration:
         """
         if not await self._store.delete(key_id):
             raise NotFound(f"There is no API key '{key_id}'.", param="key_id")
+        await self._known.change()
+
+    async def forget_known(self) -> None:
+        """Have all processes read keys again, because some were deleted with the person whose they were."""
+        await self._known.change()
 
     async def set_admin_key(self, secret: str) -> None:
         """Make this secret the operator's admin key, and revoke the one from before."""
         await self._store.set_configured(self._record(secret, ADMIN, KeyOrigin.SETTING))
+        await self._known.change()
 
     async def first_admin_key(self) -> str | None:
         """Make an admin key where there is no key at all; return its secret, or None."""

@@ -1,37 +1,61 @@
 """The services of identity, built over the database and the operator's identity provider."""
 
-from collections.abc import Awaitable, Callable
+from functools import partial
 
+from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.parts import Loop, Part
+from backend.foundation.services.supervision import Step
 from backend.foundation.sql.database import Database
 from backend.identity.domain import TokenTrust
-from backend.identity.services import REFRESH_TOKEN_KEYS_SECONDS, WRITE_USES_SECONDS, Authenticate, KeyAdministration
+from backend.identity.services import (
+    REFRESH_TOKEN_KEYS_SECONDS,
+    WRITE_USES_SECONDS,
+    Authenticate,
+    KeyAdministration,
+    KnownKeys,
+)
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from shared.clock import Clock
 
-RefreshKeys = Callable[[], Awaitable[None]]
-"""Fetches the public keys of the identity provider anew; those from before stay in use where it is away."""
 
+def identity_part(
+    authenticate: Authenticate, administration: KeyAdministration, refresh: Step | None, follow: Step | None
+) -> Part:
+    """Return what the package adds to the process.
 
-def identity_part(authenticate: Authenticate, administration: KeyAdministration, refresh: RefreshKeys | None) -> Part:
-    """Return what the package adds to the process; without an identity provider there is nothing to refresh."""
+    `refresh` fetches the public keys of the identity provider anew; those from before stay in use where it is away.
+    `follow` hears of changes of API keys by other processes.
+    """
     uses = Loop("write_key_uses", authenticate.uses.write, WRITE_USES_SECONDS)
     refreshing = (Loop("token_keys", refresh, REFRESH_TOKEN_KEYS_SECONDS),) if refresh is not None else ()
-    return Part((authenticate, administration), (uses, *refreshing))
+    following = (Loop("key_changes", follow),) if follow is not None else ()
+    return Part((authenticate, administration), (uses, *refreshing, *following))
 
 
 def build_identity(
-    database: Database, clock: Clock, trust: TokenTrust | None = None, proxy: str | None = None
+    database: Database,
+    clock: Clock,
+    redis: RedisClient | None,
+    trust: TokenTrust | None = None,
+    proxy: str | None = None,
 ) -> tuple[Authenticate, KeyAdministration, Part]:
-    """Build the use cases of API keys, and of tokens where their issuer is trusted; `proxy` is the way to its keys."""
-    store = SqlApiKeyStore(database)
-    administration = KeyAdministration(store, clock)
-    if trust is None:
-        authenticate = Authenticate(store, clock)
-        return authenticate, administration, identity_part(authenticate, administration, None)
-    from backend.identity.tokens.provider_keys import ProviderKeys, fetch_over_http
-    from backend.identity.tokens.verifier import JwtVerifier
+    """Build the use cases of API keys, and of tokens where their issuer is trusted; `proxy` is the way to its keys.
 
-    keys = ProviderKeys(fetch_over_http(trust.key_set_url, proxy), clock)
-    authenticate = Authenticate(store, clock, JwtVerifier(keys, trust).caller)
-    return authenticate, administration, identity_part(authenticate, administration, keys.refresh)
+    Processes that share keys tell each other over Redis when these change.
+    """
+    store, caller_of_token, refresh, follow = SqlApiKeyStore(database), None, None, None
+    if trust is not None:
+        from backend.identity.tokens.verifier import JwtVerifier, ProviderKeys, fetch_over_http
+
+        keys = ProviderKeys(fetch_over_http(trust.key_set_url, proxy), clock)
+        caller_of_token, refresh = JwtVerifier(keys, trust).caller, keys.refresh
+    known = KnownKeys(clock)
+    if redis is not None:
+        from backend.identity.redis.key_changes import RedisKeyChanges
+
+        changes = RedisKeyChanges(redis)
+        known = KnownKeys(clock, changes.announce)
+        follow = partial(changes.follow, known.forget)
+    authenticate = Authenticate(store, clock, known, caller_of_token)
+    administration = KeyAdministration(store, clock, known)
+    return authenticate, administration, identity_part(authenticate, administration, refresh, follow)

@@ -2,13 +2,11 @@
 
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.parts import Part
-from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
+from backend.knowledge.services.knowledge_documents import KnowledgeDocuments, SearchKnowledge
 from backend.knowledge.services.package import KnowledgePackage
-from backend.knowledge.services.search_knowledge import SearchKnowledge
 from backend.mcp.chosen import McpLibrary
-from backend.mcp.services.lookups import Lookups
-from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLookup
-from backend.restricted.services.outgoing_texts import OutgoingTexts
+from backend.mcp.services.lookups import LookupPolicy, Lookups, RestrictedLookup
+from backend.restricted.services.outgoing_scan import OutgoingTexts
 from backend.turns.services.turn_draft import TurnPolicy
 from backend.turns.services.turn_ports import TurnPorts
 

@@ -15,17 +15,17 @@ def upgrade(connection: Connection, version_table: str, revision: str) -> None:
     """Run the scripts up to a revision, or to `head`, in the caller's transaction."""
     from alembic import command
 
-    command.upgrade(_configured(connection, version_table), revision)
+    command.upgrade(_configure(connection, version_table), revision)
 
 
 def downgrade(connection: Connection, version_table: str, revision: str) -> None:
     """Run the scripts back to a revision, or to `base`, in the caller's transaction."""
     from alembic import command
 
-    command.downgrade(_configured(connection, version_table), revision)
+    command.downgrade(_configure(connection, version_table), revision)
 
 
-def _configured(connection: Connection, version_table: str) -> Any:
+def _configure(connection: Connection, version_table: str) -> Any:
     from alembic.config import Config
 
     config = Config(attributes={"connection": connection, "version_table": version_table})

@@ -63,7 +63,7 @@ async def migrate(database: Database, revision: str = HEAD) -> None:
     """
 
     def work(connection: Connection) -> None:
-        position = _held_position(connection)
+        position = _hold_position(connection)
         if revision == HEAD and not connection.dialect.get_table_names(connection):
             _create(connection)
         elif revision != HEAD or not _is_enough(position):
@@ -86,7 +86,7 @@ async def migrate_back(database: Database, revision: str) -> None:
     """
 
     def work(connection: Connection) -> None:
-        position = _held_position(connection)
+        position = _hold_position(connection)
         refuse_unknown(position)
         earlier = [each for each in all_revisions() if position.revision is not None and each < position.revision]
         if revision not in (*earlier, BASE):
@@ -117,7 +117,7 @@ async def _persist(database: Database, work: Callable[[Connection], None]) -> No
             return
 
 
-def _held_position(connection: Connection) -> Position:
+def _hold_position(connection: Connection) -> Position:
     """Wait until no other process migrates, and return where the database stands then."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SET LOCAL statement_timeout = 0"))

@@ -8,20 +8,22 @@ from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
 from backend.knowledge.services.package import KnowledgePackage
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.services.close_searches import CLOSE_SEARCHES_SECONDS, CloseSearches
-from backend.restricted.services.forget_searches import FORGET_SEARCHES_SECONDS, ForgetSearches
+from backend.restricted.services.close_searches import (
+    CLOSE_SEARCHES_SECONDS,
+    FORGET_SEARCHES_SECONDS,
+    CloseSearches,
+    ForgetSearches,
+)
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
 from backend.restricted.services.sealed_search import SealedSearches
-from backend.restricted.services.ticket_access import TicketAccess
-from backend.restricted.services.ticketed_files import TicketedFiles
-from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
+from backend.restricted.services.ticketed_knowledge import TicketAccess, TicketedFiles, TicketedKnowledge
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
 from backend.search.ports.index import WordRuns
-from backend.vector_stores.services.uploads_by_id import UploadsById
+from backend.vector_stores.services.file_indexes import UploadsById
 from shared.clock import Clock
 
 
@@ -44,7 +46,7 @@ def build_restricted(
     """Build the package."""
     ledger, store, secret = SqlRestrictedLedger(database), knowledge.store, terms.secret
     audit = RestrictedAudit(ledger, LoggingSafeSummaryObserver(), clock, secret)
-    access = TicketAccess(store, open_file_indexes, audit, clock, secret)
+    access = TicketAccess(store, open_file_indexes, knowledge.descriptions, audit, clock, secret)
     services = (
         TicketedKnowledge(store, knowledge.retrieval, access),
         TicketedFiles(uploads, store, access),
@@ -57,7 +59,7 @@ def build_restricted(
     return Part(services, (forgetting, Loop("close_searches", close, CLOSE_SEARCHES_SECONDS)))
 
 
-def outgoing_check(
+def build_outgoing_check(
     database: Database, store: KnowledgeStore, words: WordRuns, clock: Clock, secret: str
 ) -> OutgoingCheck:
     """Build the check of what turns say; `secret` keys canaries."""

@@ -46,7 +46,7 @@ class PersonStore(Protocol):
         """Return what would be left without an owner."""
         ...
 
-    def running(self, person: Person) -> AsyncIterator[str]:
+    def find_running(self, person: Person) -> AsyncIterator[str]:
         """Yield the responses of turns that run for a person or on their conversations."""
         ...
 
@@ -73,7 +73,7 @@ class PersonStore(Protocol):
         """Yield what is kept of a person beside their texts, each with a `type`: keys, turns that wait, searches …"""
         ...
 
-    async def shared_with(self, person: Person) -> tuple[str, ...]:
+    async def find_shared_with(self, person: Person) -> tuple[str, ...]:
         """Return the conversations of others in which a person has a role."""
         ...
 

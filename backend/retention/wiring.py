@@ -1,5 +1,6 @@
 """Retention, and what is done about one person, built over the database and the use cases of other packages."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from backend.agents.services.agents import AgentCatalogue
@@ -28,9 +29,15 @@ class RetentionPackage:
     conversations: ConversationStore
     knowledge: KnowledgeStore
 
-    def part(self, agents: AgentCatalogue, responses: Responses, texts: PersonTexts) -> Part:
+    def part(
+        self,
+        agents: AgentCatalogue,
+        responses: Responses,
+        texts: PersonTexts,
+        forget_keys: Callable[[], Awaitable[None]],
+    ) -> Part:
         """Return what the package adds to the process, over the use cases of callers."""
-        erasure = UserErasure(self.people, self.conversations, self.knowledge, agents, responses)
+        erasure = UserErasure(self.people, self.conversations, self.knowledge, agents, responses, forget_keys)
         export = PersonExport(self.people, texts, agents, self.knowledge)
         return Part((erasure, export), (Loop("retention", self.retention.sweep, SWEEP_SECONDS),))
 

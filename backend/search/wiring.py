@@ -1,11 +1,10 @@
 """Search, built over the database."""
 
 from backend.embeddings.ports import MeaningPorts
-from backend.embeddings.services.absent import NO_MEANING
+from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.foundation.sql.database import Database
 from backend.search.services.embedding_worker import ChangedBases, EmbeddingWorker
-from backend.search.services.fused_search import FusedSearch
-from backend.search.services.use_cases import SearchServices
+from backend.search.services.fused_search import FusedSearch, SearchServices
 from backend.search.sql.index import BuiltInSearch, SqlSearchIndex
 from backend.search.sql.vectors import SqlChunkVectors
 from backend.search.sql.word_runs import SqlWordRuns

@@ -8,7 +8,7 @@ from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.supervision import Supervisor
 from backend.streams.memory.event_log import MemoryEventLog
 from backend.streams.memory.stop_signals import MemoryStopSignals
-from backend.streams.ports.events import EventLog, StopSignals
+from backend.streams.ports.events import EventLog, StopSignals, Tenure
 
 
 class Streams(NamedTuple):
@@ -25,14 +25,14 @@ def memory_streams(retention_seconds: float) -> Streams:
 
 
 async def redis_streams(
-    client: RedisClient, retention_seconds: float, supervisor: Supervisor, stack: AsyncExitStack
+    client: RedisClient, retention_seconds: float, supervisor: Supervisor, stack: AsyncExitStack, tenure: Tenure
 ) -> Streams:
     """Keep events in Redis, over a client that works, until the stack ends."""
     from backend.streams.redis.event_log import RedisEventLog
     from backend.streams.redis.presence import watching
     from backend.streams.redis.stop_signals import RedisStopSignals
 
-    events = RedisEventLog(client, supervisor, retention_seconds)
+    events = RedisEventLog(client, supervisor, retention_seconds, tenure=tenure)
     signals = RedisStopSignals(client, supervisor)
     stack.push_async_callback(events.aclose)
     stack.push_async_callback(signals.aclose)

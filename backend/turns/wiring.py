@@ -82,4 +82,5 @@ def turn_services(
         unstored=UnstoredTurns(ports.events, ports.signals, ports.clock, policy.secret),
         on_disconnect=policy.on_disconnect,
         strict_requests=policy.strict_requests,
+        quiet_seconds=policy.quiet_seconds,
     )

@@ -6,12 +6,10 @@ from typing import NamedTuple
 from backend.files.services import FilePackage
 from backend.foundation.services.parts import Loop, Part
 from backend.knowledge.services.package import KnowledgePackage
-from backend.vector_stores.services.file_indexes import FileIndexes
+from backend.vector_stores.services.file_indexes import FileIndexes, UploadsById
 from backend.vector_stores.services.reading import READERS, AttachedFileReading, ReadingTerms
-from backend.vector_stores.services.search import SearchStore
 from backend.vector_stores.services.store_files import StoreFiles
-from backend.vector_stores.services.stores import VectorStores
-from backend.vector_stores.services.uploads_by_id import UploadsById
+from backend.vector_stores.services.stores import SearchStore, VectorStores
 from shared.clock import Clock
 
 

@@ -15,7 +15,9 @@ class ModelCall(Value):
     """A complete request to a model; equal values are encoded as equal bytes.
 
     The first `stored` messages are the system message and the history, which later turns send again. `reminder` is the
-    text of a user message behind all others, which no other call sends again; "" where there is none.
+    text of a user message behind all others, which no other call sends again; "" where there is none. A reminder that
+    stays is one of `messages`. With a `cache_salt` only calls of the same salt share what the provider caches.
+    `compared_with` is the id of the answer to the call before, by which a provider may say why its cache was missed.
     """
 
     model: str
@@ -26,6 +28,10 @@ class ModelCall(Value):
     stored: int = 0
     reminder: str = ""
     purpose: Purpose = Purpose.ANSWER
+    tenant: str = ""
+    conversation_id: str = ""
+    cache_salt: str = ""
+    compared_with: str = ""
 
     @property
     def sent_messages(self) -> tuple[Message, ...]:
@@ -83,7 +89,8 @@ class ModelAnswerEnd(Value):
     """The last item of every stream that did not fail: complete tool calls, reason and usage.
 
     `reasoning` goes into the log with the answer, of which it tells its places; `cost` is None without prices.
-    `left_out` says in words what the answer held beside that, which no value can hold.
+    `left_out` says in words what the answer held beside that, which no value can hold. `answer_id` is the provider's,
+    `cache_diagnosis` what it says of its cache.
     """
 
     tool_calls: tuple[ToolCall, ...]
@@ -92,6 +99,8 @@ class ModelAnswerEnd(Value):
     reasoning: ProviderReasoning | None = None
     cost: Cost | None = None
     left_out: tuple[str, ...] = ()
+    answer_id: str = ""
+    cache_diagnosis: str = ""
 
 
 ModelFragment = TextFragment | ReasoningFragment | RefusalFragment | CallFragment | LogprobsFragment | ModelAnswerEnd

@@ -9,10 +9,10 @@ from typing import Protocol
 import aiohttp
 import orjson
 
-from chat_shell.sealed.bounded_body import read_at_most
 from chat_shell.sealed.outcome import Outcome, SealedSearch, SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
-from chat_shell.sealed.released import Released
+from chat_shell.sealed.secondary_model import read_at_most
+from chat_shell.sealed.verdicts import Released
 from shared.ids import request_id_headers
 from shared.models.knowledge_api import (
     KNOWLEDGE_PATH,
@@ -130,27 +130,29 @@ def _result(sealed: SealedPart) -> SealedSearchResult:
         if kept is None:
             raise ValueError
         return SealedSearchResult(sealed.search_id, released=kept)
+    found = sealed.strict or sealed
     return SealedSearchResult(
         sealed.search_id,
-        chunks=tuple(map(_wrap, sealed.chunks)),
-        siblings=tuple(map(_wrap, sealed.siblings)),
+        areas=None if sealed.strict is None else sealed.strict.areas,
+        chunks=tuple(map(_wrap, found.chunks)),
+        siblings=tuple(map(_wrap, found.siblings)),
         canary_replies=sealed.canary_replies,
         translatable_base_ids=frozenset(sealed.restricted_translation),
     )
 
 
 def _wrap(chunk: ProtectedChunkShape) -> ProtectedChunk:
-    def protected(text: str) -> ProtectedText:
+    def protect(text: str) -> ProtectedText:
         return ProtectedText(text, chunk.knowledge_base_id, chunk.chunk_id)
 
     return ProtectedChunk(
         knowledge_base_id=chunk.knowledge_base_id,
         chunk_id=chunk.chunk_id,
         ordinal=chunk.ordinal,
-        document=protected(chunk.document),
-        heading_path=tuple(map(protected, chunk.heading_path)),
-        text=protected(chunk.text),
-        canary=protected(chunk.canary),
+        document=protect(chunk.document),
+        heading_path=tuple(map(protect, chunk.heading_path)),
+        text=protect(chunk.text),
+        canary=protect(chunk.canary),
     )
 
 

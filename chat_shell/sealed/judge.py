@@ -3,35 +3,40 @@
     python -m chat_shell.sealed.judge < cases.jsonl
 
 Each line of standard input is an object `{"documents": [{"title", "heading_path", "text"}], "user_messages": [str],
-"query": str, "reply": str}`, where `reply` is the raw text of a secondary model. For each, one line is written:
-`{"verdict": "released"|"blocked"|"refused", "codes": [str], "pre_screen": null|str, "released": {..}|null}`. `refused`
-is a reply that is itself a refusal in the agreed form; `pre_screen` is the refusal that the last message or the query
-would have got before anything was retrieved. A line that is no such object gets `{"error": {"line", "message"}}`, and
-the command ends with 1.
+"query": str, "reply": str}`, where `reply` is the raw text of a secondary model. `"grade": "open"|"strict"` may stand
+beside them, `open` where it is missing, and for `strict` `"areas": [str]`, the keywords of the base. For each, one line
+is written: `{"verdict": "released"|"blocked"|"refused", "codes": [str], "pre_screen": null|str, "released": {..}|null,
+"findings": [{..}]}`. `refused` is a reply that is itself a refusal in the agreed form; `pre_screen` is the refusal that
+the last message or the query would have got before anything was retrieved; `findings` are the codes that left. A line
+that is no such object gets `{"error": {"line", "message"}}`, and the command ends with 1.
 """
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 import orjson
 from pydantic import ValidationError
 
 from chat_shell.sealed.codes import GateCode
 from chat_shell.sealed.gate import judge, prepare
+from chat_shell.sealed.gate.codebook import read_shipped
+from chat_shell.sealed.gate.typed import TypedCase, choose_areas, judge_codes
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.question_language import select_evidence
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked
+from chat_shell.sealed.verdicts import Blocked, Released
 from shared.models.invalid_fields import refusal_of
+from shared.models.safe_summary import RestrictedGrade
 from shared.models.values import Value
 
 USAGE = """\
 usage: python -m chat_shell.sealed.judge < cases.jsonl
 
 Reads cases from standard input, one JSON object a line with the keys documents, user_messages, query and reply, and
-writes the gate's verdict on each as one line. It takes no file names and no options but --help. It ends with 0; with 1
-if a line was no such object; with 2 for arguments that it does not know. More: docs/how-the-gate-decides.md
+optionally grade ("open" or "strict") and areas, and writes the gate's verdict on each as one line. It takes no file
+names and no options but --help. It ends with 0; with 1 if a line was no such object; with 2 for arguments that it does
+not know. More: docs/how-the-gate-decides.md
 """
 
 _NOWHERE = "judge"
@@ -53,6 +58,8 @@ class JudgedCase(Value):
     user_messages: tuple[str, ...]
     query: str
     reply: str
+    grade: Literal["open", "strict"] = "open"
+    areas: tuple[str, ...] = ()
 
 
 def verdict_of(case: JudgedCase) -> dict[str, object]:
@@ -60,17 +67,22 @@ def verdict_of(case: JudgedCase) -> dict[str, object]:
     last_message = case.user_messages[-1] if case.user_messages else ""
     chunks = [_chunk(place, document) for place, document in enumerate(case.documents)]
     evidence = select_evidence((last_message, case.query), chunks, ())
-    # A reply is compared with all that an auditor gives, also with what the room would not show.
-    prepared = prepare(chunks, _joined(case), (), (), evidence.language)
-    verdict = judge(case.reply.encode(errors="surrogatepass"), prepared)
-    if isinstance(verdict, Released) and chunks and not evidence.chunks:
-        verdict = Blocked((GateCode.LANGUAGE,))  # an answer about chunks that are not shown is a translation
+    reply = case.reply.encode(errors="surrogatepass")
+    if case.grade == RestrictedGrade.STRICT:
+        areas = choose_areas(case.areas, last_message, chunks, evidence.language)
+        verdict = judge_codes(reply, TypedCase(read_shipped(), areas, frozenset(), evidence.language))
+    else:
+        # A reply is compared with all that an auditor gives, also with what the room would not show.
+        verdict = judge(reply, prepare(chunks, _join(case), (), (), evidence.language))
+        if isinstance(verdict, Released) and chunks and not evidence.chunks:
+            verdict = Blocked((GateCode.LANGUAGE,))  # an answer about chunks that are not shown is a translation
     name = "blocked" if isinstance(verdict, Blocked) else "released" if isinstance(verdict, Released) else "refused"
     return {
         "verdict": name,
         "codes": list(verdict.codes) if isinstance(verdict, Blocked) else [],
         "pre_screen": pre_screen(last_message, case.query),
         "released": verdict.as_object() if isinstance(verdict, Released) else None,
+        "findings": verdict.as_object().get("findings", []) if isinstance(verdict, Released) else [],
     }
 
 
@@ -103,22 +115,22 @@ def _answer(number: int, line: bytes) -> dict[str, object]:
         return {"error": {"line": number, "message": refusal.message if refusal.param else _NO_CASE}}
 
 
-def _joined(case: JudgedCase) -> str:
+def _join(case: JudgedCase) -> str:
     return "\n".join(case.user_messages)
 
 
 def _chunk(place: int, document: JudgedDocument) -> ProtectedChunk:
-    def protected(text: str) -> ProtectedText:
+    def protect(text: str) -> ProtectedText:
         return ProtectedText(text, _NOWHERE, str(place))
 
     return ProtectedChunk(
         knowledge_base_id=_NOWHERE,
         chunk_id=str(place),
         ordinal=place,
-        document=protected(document.title),
-        heading_path=tuple(map(protected, document.heading_path)),
-        text=protected(document.text),
-        canary=protected(""),
+        document=protect(document.title),
+        heading_path=tuple(map(protect, document.heading_path)),
+        text=protect(document.text),
+        canary=protect(""),
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Released
 from shared.models.knowledge_api import MAX_CANARY_HITS
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason
 
@@ -36,13 +36,15 @@ class SealedSearchResult:
 
     `siblings` are other chunks of the same documents, for the gate alone: terms that they define must not be named
     either. `canary_replies` counts the searches of the last hour, in any process, in which the secondary model
-    repeated canaries. `translatable_base_ids` are the bases whose owners allow that their text is summarised in another
+    repeated canaries. `areas` are what findings can be about where one of the bases has the grade `strict`, and None
+    elsewhere. `translatable_base_ids` are the bases whose owners allow that their text is summarised in another
     language.
     """
 
     search_id: str
     refusal: Failure | None = None
     released: Released | None = None
+    areas: tuple[str, ...] | None = None
     chunks: tuple[ProtectedChunk, ...] = ()
     siblings: tuple[ProtectedChunk, ...] = ()
     canary_replies: int = 0

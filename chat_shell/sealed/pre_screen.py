@@ -9,10 +9,14 @@ costs little, while a false alarm costs a useful answer. `pre_screen_patterns` h
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 
-from chat_shell.sealed.misspellings import respell
+from shared.disclosure import english
 from shared.disclosure.canonical import plain
+from shared.disclosure.subjects import find_subjects
+from shared.disclosure.word_lists import lines
 from shared.models.safe_summary import PolicyRefusal
 
 MAX_CHARACTERS = 20_000
@@ -68,8 +72,14 @@ class Grammar:
 
 
 def pre_screen(last_message: str, query: str) -> PolicyRefusal | None:
-    """Return the refusal that the user's last message or the main model's query gets, or None."""
-    return min((refusal for refusal, _ in _refusals(last_message, query)), key=_ORDER.index, default=None)
+    """Return the refusal that the user's last message or the main model's query gets, or None.
+
+    Whom or what a message names, it asks about; a query has capitals of its own.
+    """
+    found = {refusal for refusal, _ in _refusals(last_message, query)}
+    if any(find_subjects(last_message[-MAX_CHARACTERS:])):
+        found.add(PolicyRefusal.KNOWLEDGE_BASE_QUESTION)
+    return min(found, key=_ORDER.index, default=None)
 
 
 def is_open_ask(last_message: str, query: str) -> bool:
@@ -120,3 +130,33 @@ _ORDER = (
 """Of several refusals that match, the first in this order is returned."""
 
 _GRAMMARS = tuple(read_grammar(file.read_text(encoding="utf-8")) for file in sorted(_PATTERN_FILES.glob("*.txt")))
+
+
+_FREQUENT_WORDS = 4_000
+_NAMES = ("english_given_names", "english_surnames")
+
+_UNMARKED_WORD = re.compile(r"(?<![\w¤'-])[a-z]{3,20}(?![\w'-])")
+
+
+def respell(text: str) -> str:
+    """Return a text in lower case with the frequent words that its unknown words were probably meant to be."""
+    return _UNMARKED_WORD.sub(lambda word: _slips().get(word[0], word[0]), text)
+
+
+@cache
+def _slips() -> Mapping[str, str]:
+    words = islice(lines("english_everyday"), _FREQUENT_WORDS)
+    names = frozenset(chain.from_iterable(map(lines, _NAMES)))
+    # the most frequent word comes last, so that it stays where two words have a slip in common
+    return {slip: word for word in reversed(list(words)) for slip in _slips_of(word) if not _is_word(slip, names)}
+
+
+def _is_word(slip: str, names: frozenset[str]) -> bool:
+    return slip in names or english.is_known(slip) or english.is_quantity(slip)
+
+
+def _slips_of(word: str) -> Iterator[str]:
+    """Yield a word with a slip behind its first letter, which is seldom wrong."""
+    for place in range(1, len(word)):
+        yield word[:place] + word[place + 1 :]
+        yield word[:place] + word[place : place + 2][::-1] + word[place + 2 :]

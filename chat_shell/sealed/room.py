@@ -1,25 +1,60 @@
 """The sealed room: turn a query into a released summary, or into no answer and a code for the reason."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from operator import add
 from typing import TypeVar
 
 from chat_shell.sealed.backend_wire import OutcomeReceipt, SealedBackend
 from chat_shell.sealed.exception_guard import failure_for_exceptions
-from chat_shell.sealed.latency_padding import LatencyPadding
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult, SearchProgress, SummaryResult, outcome_of
 from chat_shell.sealed.pre_screen import is_open_ask, pre_screen
 from chat_shell.sealed.question_language import select_evidence
-from chat_shell.sealed.released import Released
 from chat_shell.sealed.room_observer import RoomObserver
 from chat_shell.sealed.summary_writer import SummaryWriter
-from shared.models.execution import remaining_seconds
+from chat_shell.sealed.verdicts import Released
+from shared.models.execution import count_seconds_left
 from shared.models.knowledge_api import MAX_SEALED_CHUNKS
 from shared.models.safe_summary import Failure, SummaryVersions
 from shared.prompts.safe_summary import PROMPT_VERSION
 from shared.tracing import span_of
+
+KEPT_TIMES = 64
+"""The newest model calls of this process whose times are kept."""
+
+FIRST_SECONDS = 3.0
+"""The usual time as long as no summary has been made: about what a model needs for so short a text."""
+
+_ONE_IN = 20
+"""So few searches take longer than the usual time."""
+
+
+class LatencyPadding:
+    """Lets searches take as long as two model calls, since a summary that was blocked is written twice.
+
+    `sleep` waits for a number of seconds.
+    """
+
+    def __init__(self, sleep: Callable[[float], Awaitable[None]]):
+        self._sleep = sleep
+        self._latest: deque[float] = deque(maxlen=KEPT_TIMES)
+
+    async def pad(self, passed_seconds: float, most_seconds: float, calls: int = 0) -> None:
+        """Wait until a search with so many model calls has taken the usual time, or `most_seconds`."""
+        if calls:
+            self._latest.append(passed_seconds / calls)
+        await self._sleep(max(0.0, min(self._find_usual(), most_seconds) - passed_seconds))
+
+    def _find_usual(self) -> float:
+        latest = tuple(self._latest)
+        if not latest:
+            return FIRST_SECONDS
+        pairs = sorted(map(add, latest, (*latest[1:], latest[0])))
+        return pairs[-1 - len(pairs) // _ONE_IN]
+
 
 T = TypeVar("T")
 
@@ -74,11 +109,11 @@ class SealedRoom:
     async def summarise(self, search: SealedSearch) -> Released | None:
         """Return a summary whose outcome is recorded, or None, whatever the cause. Only cancellation is raised.
 
-        A search that ends without asking the secondary model takes as long as one that asks it.
+        Whatever becomes of a search, it takes as long as others; only what is released again comes at once.
         """
         progress = SearchProgress(started_at=self._now())
         # Part of the turn's remaining time is kept for recording: a timeout is an outcome, too.
-        left_seconds = remaining_seconds(search.deadline, progress.started_at) - self._times.outcome_seconds
+        left_seconds = count_seconds_left(search.deadline, progress.started_at) - self._times.outcome_seconds
         deciding = failure_for_exceptions(self._decide(search, progress), Failure.INVALID_OUTPUT)
         most_seconds = max(0.0, min(self._times.summary_seconds, left_seconds))
         result = await _in_time(deciding, most_seconds)
@@ -90,10 +125,11 @@ class SealedRoom:
 
     async def _take_usual_time(self, result: SummaryResult, progress: SearchProgress, most_seconds: float) -> None:
         passed_seconds = max(0.0, (self._now() - progress.started_at).total_seconds())
-        if progress.is_model_asked:
-            self._latency_padding.record(passed_seconds)
-        elif progress.search_id is not None and not isinstance(result, Released):
-            await self._latency_padding.pad(passed_seconds, most_seconds)
+        if progress.search_id is None or (isinstance(result, Released) and not progress.is_model_asked):
+            return
+        # What has failed says nothing of how long a model needs.
+        calls = 1 + progress.rewrites if progress.is_model_asked and not isinstance(result, Failure) else 0
+        await self._latency_padding.pad(passed_seconds, most_seconds, calls)
 
     async def _decide(self, search: SealedSearch, progress: SearchProgress) -> SummaryResult:
         with span_of("safe_summary pre_screen"):
@@ -117,7 +153,7 @@ class SealedRoom:
         )
         if not evidence.chunks:
             return Failure.INSUFFICIENT_EVIDENCE
-        return await self._writer.write(search, evidence, (*evidence.withheld, *found.siblings), progress)
+        return await self._writer.write(search, evidence, found, progress)
 
     async def _find(self, search: SealedSearch, progress: SearchProgress) -> SealedSearchResult | SummaryResult:
         """Return evidence, or the result that the search has without any."""

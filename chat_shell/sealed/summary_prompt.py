@@ -4,9 +4,19 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from chat_shell.sealed.gate.codebook import EXTENSIBLE, Codebook, list_codes
+from chat_shell.sealed.gate.typed import describe_form
 from chat_shell.sealed.protected import ProtectedChunk
 from shared.models.safe_summary import GateCode
-from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT, chunk_text, query_and_evidence, rewrite_request
+from shared.models.values import JsonObject
+from shared.prompts.safe_summary import (
+    REWRITE_PROMPT,
+    SAFE_SUMMARY_PROMPT,
+    chunk_text,
+    query_and_evidence,
+    rewrite_request,
+)
+from shared.prompts.typed_findings import RETRY_PROMPT, build_findings_prompt
 
 _SHOWN_MARKER = "marker"
 """Replaces, in the log, the random token that separates evidence from instructions."""
@@ -57,6 +67,31 @@ class Rewrite:
         return f"[{len(self.phrases)} phrases]" if self.phrases else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """The constant first message, a named block beside query and evidence, and the request for a rewrite.
+
+    `schema` is the JSON schema that the reply is to have, where the model can be held to one.
+    """
+
+    system: str
+    block: tuple[str, str]
+    rewrite: str
+    schema: JsonObject | None = None
+
+
+def write_prose(answer_language: str) -> Instructions:
+    """Return the instructions for a summary in this language."""
+    return Instructions(SAFE_SUMMARY_PROMPT, ("language", answer_language), REWRITE_PROMPT)
+
+
+def choose_codes(book: Codebook, areas: Sequence[str]) -> Instructions:
+    """Return the instructions for findings about these areas, by codes alone."""
+    supports, severities = (", ".join(book.lists[name]) for name in ("supports", "severities"))
+    system = build_findings_prompt(supports, severities, list_codes(book, EXTENSIBLE))
+    return Instructions(system, ("areas", "\n".join(areas)), RETRY_PROMPT, describe_form(book, areas))
+
+
 class SummaryPrompt:
     """The prompt of one search; `new_token` makes its markers and its canaries.
 
@@ -64,14 +99,19 @@ class SummaryPrompt:
     """
 
     def __init__(
-        self, query: str, answer_language: str, chunks: Sequence[ProtectedChunk], new_token: Callable[[], str]
+        self, query: str, instructions: Instructions, chunks: Sequence[ProtectedChunk], new_token: Callable[[], str]
     ):
         self._query = query
-        self._answer_language = answer_language
+        self._instructions = instructions
         self._chunks = tuple(chunks)
         self._marker = new_token()
         self._ends = tuple((new_token(), new_token()) for _ in self._chunks)
         self._rewrite_marker = new_token()
+
+    @property
+    def schema(self) -> JsonObject | None:
+        """Return the JSON schema of a first reply, if it has one."""
+        return self._instructions.schema
 
     def canaries(self) -> tuple[str, ...]:
         """Return every token that no reply may hold: two for each chunk, and those stored with the documents."""
@@ -80,29 +120,32 @@ class SummaryPrompt:
 
     def for_model(self, rewrite: Rewrite | None = None) -> Messages:
         """Return the messages as they are sent, for a first reply or for its rewrite."""
-        asked = self._asked(tuple(map(self._revealed, self._chunks, self._ends)), self._marker)
+        asked = self._build_messages(tuple(map(self._reveal, self._chunks, self._ends)), self._marker)
         if rewrite is None:
             return asked
-        request = rewrite_request(rewrite.codes, rewrite.phrases_for_model(), self._rewrite_marker)
+        request = self._request(rewrite, rewrite.phrases_for_model(), self._rewrite_marker)
         return (*asked, *_again(rewrite.reply_for_model(), request))
 
     def for_operators(self, rewrite: Rewrite | None = None) -> Messages:
         """Return the same messages with notes in place of each chunk, of the blocked reply and of its phrases."""
-        asked = self._asked(tuple(map(_note, self._chunks)), _SHOWN_MARKER)
+        asked = self._build_messages(tuple(map(_note, self._chunks)), _SHOWN_MARKER)
         if rewrite is None:
             return asked
-        request = rewrite_request(rewrite.codes, rewrite.phrases_for_operators(), _SHOWN_MARKER)
+        request = self._request(rewrite, rewrite.phrases_for_operators(), _SHOWN_MARKER)
         return (*asked, *_again(rewrite.reply_for_operators(), request))
 
     @staticmethod
-    def _revealed(chunk: ProtectedChunk, ends: tuple[str, str]) -> str:
+    def _reveal(chunk: ProtectedChunk, ends: tuple[str, str]) -> str:
         headings = (heading.reveal() for heading in chunk.heading_path)
         return chunk_text((*ends, chunk.canary.reveal()), chunk.document.reveal(), headings, chunk.text.reveal())
 
-    def _asked(self, chunks: Sequence[str], marker: str) -> Messages:
+    def _request(self, rewrite: Rewrite, phrases: str, marker: str) -> str:
+        return rewrite_request(self._instructions.rewrite, rewrite.codes, phrases, marker)
+
+    def _build_messages(self, chunks: Sequence[str], marker: str) -> Messages:
         return (
-            {"role": "system", "content": SAFE_SUMMARY_PROMPT},
-            {"role": "user", "content": query_and_evidence(self._query, self._answer_language, chunks, marker)},
+            {"role": "system", "content": self._instructions.system},
+            {"role": "user", "content": query_and_evidence(self._query, self._instructions.block, chunks, marker)},
         )
 
 

@@ -1,22 +1,53 @@
 """Make one summary from evidence: the secondary model writes, the gate judges, and one rewrite is allowed."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
 
 import orjson
 
-from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.exception_guard import failure_for_exceptions
-from chat_shell.sealed.outcome import SealedSearch, SearchProgress, SummaryResult
-from chat_shell.sealed.protected import ProtectedChunk
+from chat_shell.sealed.gate.case import fold_canaries
+from chat_shell.sealed.gate.codebook import Codebook
+from chat_shell.sealed.gate.typed import TypedCase, choose_areas, judge_codes
+from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult, SearchProgress, SummaryResult
 from chat_shell.sealed.question_language import ShownEvidence
-from chat_shell.sealed.released import Released
 from chat_shell.sealed.room_observer import RoomObserver
 from chat_shell.sealed.secondary_model import SecondaryModel
-from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt
-from chat_shell.sealed.verdicts import Blocked, Gate, Judge, Refused, Verdict
+from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, choose_codes, write_prose
+from chat_shell.sealed.verdicts import Blocked, Gate, Judge, Refused, Released, Verdict
+from shared.disclosure.everyday import keep_everyday
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode
+from shared.models.values import JsonObject
 from shared.tracing import SpanKind, span_of
+
+WINDOW = timedelta(hours=1)
+
+
+class CanaryCircuit:
+    """Opens at `limit` replies with canaries within an hour.
+
+    It counts the replies of this process, also those that could not be recorded; the backend counts those of all
+    processes.
+    """
+
+    def __init__(self, limit: int, now: Callable[[], datetime]):
+        self._limit = limit
+        self._now = now
+        self._hits: dict[str, deque[datetime]] = {}
+
+    def record_hit(self, model: str) -> None:
+        """Remember that a reply of this model held canaries."""
+        self._hits.setdefault(model, deque(maxlen=self._limit)).append(self._now())
+
+    def is_open(self, model: str, recorded: int = 0) -> bool:
+        """Whether the model must not be asked now; `recorded` is the backend's count of the last hour."""
+        hits = self._hits.get(model, ())
+        oldest_counted = self._now() - WINDOW
+        return max(recorded, sum(hit > oldest_counted for hit in hits)) >= self._limit
+
 
 BLOCKED = "blocked"
 """What the log calls a reply that the gate blocked."""
@@ -35,14 +66,16 @@ class SummaryWriter:
         circuit: CanaryCircuit,
         observer: RoomObserver,
         new_token: Callable[[], str],
+        codebook: Codebook,
     ):
         self.model_name = model.name
-        self.gate_version = gate.version
+        self.gate_version = gate.version + codebook.version
         self._model = model
         self._gate = gate
         self._circuit = circuit
         self._observer = observer
         self._new_token = new_token
+        self._codebook = codebook
 
     def is_stopped(self, canary_replies: int = 0) -> bool:
         """Whether the model must not be asked now, given the backend's count of its replies with canaries."""
@@ -52,7 +85,7 @@ class SummaryWriter:
         self,
         search: SealedSearch,
         evidence: ShownEvidence,
-        siblings: Sequence[ProtectedChunk],
+        found: SealedSearchResult,
         progress: SearchProgress,
     ) -> SummaryResult:
         """Ask the model, judge its reply, and ask for a rewrite at most once."""
@@ -64,34 +97,65 @@ class SummaryWriter:
             found=progress.chunks_found,
             sent=len(chunks),
         )
-        prompt = SummaryPrompt(search.query, evidence.answer_language, chunks, self._new_token)
+        ask = self._ask_for_prose if found.areas is None else self._ask_for_codes
+        prompt, reply, judge = await ask(search, evidence, found)
+        return await self._settle(prompt, reply, judge, progress)
+
+    async def _ask_for_prose(
+        self, search: SealedSearch, evidence: ShownEvidence, found: SealedSearchResult
+    ) -> tuple[SummaryPrompt, bytes | Failure, Judge]:
+        chunks, siblings = evidence.chunks, (*evidence.withheld, *found.siblings)
+        asked = keep_everyday(search.query)
+        prompt = SummaryPrompt(asked, write_prose(evidence.answer_language), chunks, self._new_token)
         given = chunks, search.user_words, prompt.canaries(), siblings, evidence.language
         async with asyncio.TaskGroup() as group:
             # Runs in a thread while the model writes, because the normal forms of many chunks take long to compute.
             preparing = group.create_task(asyncio.to_thread(self._gate.prepare, *given))
             reply = await self._reply(prompt)
-        judge = preparing.result()
+        return prompt, reply, preparing.result()
+
+    async def _ask_for_codes(
+        self, search: SealedSearch, evidence: ShownEvidence, found: SealedSearchResult
+    ) -> tuple[SummaryPrompt, bytes | Failure, Judge]:
+        chunks, siblings = evidence.chunks, (*evidence.withheld, *found.siblings)
+        named = found.areas or (), search.last_message
+        areas = await asyncio.to_thread(choose_areas, *named, (*chunks, *siblings), evidence.language)
+        asked = keep_everyday(search.query)
+        prompt = SummaryPrompt(asked, choose_codes(self._codebook, areas), chunks, self._new_token)
+        case = TypedCase(self._codebook, areas, fold_canaries(prompt.canaries()), evidence.language)
+        return prompt, await self._reply(prompt, schema=prompt.schema), partial(judge_codes, case=case)
+
+    async def _settle(
+        self, prompt: SummaryPrompt, reply: bytes | Failure, judge: Judge, progress: SearchProgress
+    ) -> SummaryResult:
+        """Judge a reply, and ask once more where it is blocked, or where its provider may not know schemas."""
         verdict = await self._verdict(reply, judge, progress)
         if isinstance(verdict, Blocked) and isinstance(reply, bytes):
-            progress.rewrites += 1
-            again = await self._reply(prompt, Rewrite(reply, verdict.codes, verdict.phrases))
-            verdict = await self._verdict(again, judge, progress)
-        return _result_of(verdict)
+            rewrite = Rewrite(reply, verdict.codes, verdict.phrases)
+            again = partial(self._reply, prompt, rewrite, prompt.schema)
+        elif prompt.schema is not None and verdict is Failure.MODEL_UNAVAILABLE:
+            again = partial(self._reply, prompt)
+        else:
+            return _result_of(verdict)
+        progress.rewrites += 1
+        return _result_of(await self._verdict(await again(), judge, progress))
 
-    async def _reply(self, prompt: SummaryPrompt, rewrite: Rewrite | None = None) -> bytes | Failure:
+    async def _reply(
+        self, prompt: SummaryPrompt, rewrite: Rewrite | None = None, schema: JsonObject | None = None
+    ) -> bytes | Failure:
         messages = prompt.for_model(rewrite)
         body_bytes = len(orjson.dumps(messages))
         self._observer.secondary_asked(self.model_name, prompt.for_operators(rewrite), body_bytes)
         stage = "safe_summary rewrite" if rewrite else "safe_summary secondary_model"
         attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": self.model_name}
         with span_of(stage, attributes, SpanKind.CLIENT) as span:
-            reply = await failure_for_exceptions(self._model.reply(messages), Failure.MODEL_UNAVAILABLE)
+            reply = await failure_for_exceptions(self._model.reply(messages, schema), Failure.MODEL_UNAVAILABLE)
             if isinstance(reply, Failure):
                 span.fail(reply.value)
         return reply
 
     async def _verdict(self, reply: bytes | Failure, judge: Judge, progress: SearchProgress) -> Verdict | Failure:
-        verdict = reply if isinstance(reply, Failure) else await _judged(reply, judge)
+        verdict = reply if isinstance(reply, Failure) else await _judge(reply, judge)
         size = 0 if isinstance(reply, Failure) else len(reply)
         self._observer.secondary_answered(self.model_name, size, _decision(verdict))
         if isinstance(verdict, Blocked):
@@ -102,7 +166,7 @@ class SummaryWriter:
         return verdict
 
 
-async def _judged(reply: bytes, judge: Judge) -> Verdict | Failure:
+async def _judge(reply: bytes, judge: Judge) -> Verdict | Failure:
     with span_of("safe_summary gate") as span:
         verdict = await failure_for_exceptions(asyncio.to_thread(judge, reply), Failure.INVALID_OUTPUT)
         span.set({"ballast.safe_summary.decision": _decision(verdict)})

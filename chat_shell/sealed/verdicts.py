@@ -1,13 +1,50 @@
-"""The gate's verdicts on a reply, and the interface of the gate."""
+"""The gate's verdicts on a reply, what it releases, and the interface of the gate."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Annotated, Literal, Protocol, Self, final
 
-from chat_shell.sealed.codes import GateCode, PolicyRefusal
+from pydantic import ValidationError
+
+from chat_shell.sealed.codes import AnswerReason, Confidence, GateCode, PolicyRefusal
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.released import Released
 from shared.disclosure.languages import Language
+from shared.models.safe_summary import UNLESS_EMPTY, CodedFinding
+from shared.models.values import JsonObject, Value
+
+
+@final
+class Released(Value):
+    """A summary that passed every check. Only the gate builds one; `read_back` reads one that the backend kept.
+
+    With `findings` the texts are the sentences for these codes.
+    """
+
+    decision: Literal["answer"] = "answer"
+    reason: AnswerReason
+    summary: str
+    observations: tuple[str, ...]
+    risks: tuple[str, ...]
+    recommended_actions: tuple[str, ...]
+    confidence: Confidence
+    findings: Annotated[tuple[CodedFinding, ...], UNLESS_EMPTY] = ()
+
+    def as_object(self) -> JsonObject:
+        """Return it as a JSON object, with its keys in the order of the secondary model's answer."""
+        return self.model_dump(mode="json")
+
+    def as_json(self) -> str:
+        """Return it as JSON text, not escaped to ASCII."""
+        return json.dumps(self.as_object(), ensure_ascii=False)
+
+    @classmethod
+    def read_back(cls, stored: object) -> Self | None:
+        """Read an earlier release that the backend has kept; return None for anything else."""
+        try:
+            return cls.model_validate(stored)
+        except ValidationError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

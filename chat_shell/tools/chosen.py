@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from chat_shell.tools.domain.server_entry import ServerEntry, WebServer
-from chat_shell.tools.ports.tool_servers import ToolServer
+from chat_shell.tools.ports.tools import ToolServer
 from shared.outgoing import OutgoingProxy
 
 

@@ -6,15 +6,14 @@ from typing import TypedDict, Unpack
 
 import click
 
-from cli.advice import advice_to_analyst
+from cli.advice import ExitCode, advice_to_analyst
 from cli.answers import Answer, text_at
 from cli.api import Api, segment
 from cli.asking import HeardAnswer, fault_of, footnotes_of, kinds_of, request_of
 from cli.bases import resolve_base
-from cli.exit_codes import ExitCode
+from cli.connection import keep_answer, last_answer
 from cli.failures import CommandFailed, RequestRefused
-from cli.last_answer import keep_answer, last_answer
-from cli.running import Run, json_option, run_of
+from cli.running import Run, runs
 
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 0.5
@@ -36,19 +35,13 @@ class AskOptions(TypedDict):
 @click.option("--agent", "--model", "model", metavar="NAME", help="Agent or model that answers.")
 @click.option("--continue", "goes_on", is_flag=True, help="Go on from the last answer that this command has shown.")
 @click.option("--after", metavar="RESPONSE", help="Go on from this response.")
-@json_option
-@click.pass_context
-def ask(context: click.Context, question: str, *, is_json: bool, **options: Unpack[AskOptions]) -> None:
+@runs
+async def ask(run: Run, question: str, **options: Unpack[AskOptions]) -> None:
     """Ask a question and stream the answer; Ctrl-C stops it."""
     if not question.strip():
         raise CommandFailed(
             "The question is empty.", ExitCode.WRONG_USE, "say what you want to know, in quotation marks"
         )
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_ask(run, question, options))
-
-
-async def _ask(run: Run, question: str, options: AskOptions) -> None:
     heard = HeardAnswer()
     async with Api(run.connection) as api:
         bases = await _bases(run, api, options)

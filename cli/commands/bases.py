@@ -2,11 +2,10 @@
 
 import click
 
-from cli.answers import Answer, objects_at
+from cli.answers import Answer, objects_at, passage_name, text_at
 from cli.api import Api, segment
-from cli.bases import BASES, base_id_of
-from cli.listing import call_and_show, list_and_show, show_list, show_one
-from cli.running import Run, json_option, make_sure, run_of, yes_option
+from cli.bases import BASES, GRADES, base_id_of
+from cli.running import Run, Work, call_and_show, list_and_show, make_sure, runs, show_list, show_one, yes_option
 
 _COLUMNS = ("id", "name", "role", "chunks", "summary")
 _HIT_COLUMNS = ("score", "document", "heading_path", "text")
@@ -18,85 +17,80 @@ def bases() -> None:
 
 
 @bases.command("list")
-@json_option
-@click.pass_context
-def list_bases(context: click.Context, *, is_json: bool) -> None:
+@runs
+def list_bases(run: Run) -> Work:
     """Show the bases that your key may use."""
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(list_and_show(run, BASES, _COLUMNS))
+    return list_and_show(run, BASES, _COLUMNS)
 
 
 @bases.command("create")
 @click.argument("name")
 @click.option("--summary", default="", help="What is in it; models read this.")
-@json_option
-@click.pass_context
-def create_base(context: click.Context, name: str, summary: str, *, is_json: bool) -> None:
+@click.option("--grade", type=click.Choice(GRADES), help="What may leave it for restricted members: prose, or codes.")
+@runs
+def create_base(run: Run, name: str, summary: str, grade: str | None) -> Work:
     """Create a base, which you own."""
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(call_and_show(run, "POST", BASES, {"name": name, "summary": summary}))
+    chosen: Answer = {} if grade is None else {"restricted_grade": grade}
+    return call_and_show(run, "POST", BASES, {"name": name, "summary": summary, **chosen})
 
 
 @bases.command("show")
 @click.argument("name")
-@json_option
-@click.pass_context
-def show_base(context: click.Context, name: str, *, is_json: bool) -> None:
+@runs
+def show_base(run: Run, name: str) -> Work:
     """Show a base."""
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_call(run, "GET", name))
+    return _call(run, "GET", name)
+
+
+@bases.command("grade")
+@click.argument("name")
+@click.argument("grade", type=click.Choice(GRADES))
+@runs
+def choose_grade(run: Run, name: str, grade: str) -> Work:
+    """Choose what may leave a base for its restricted members: prose that passes the gate, or coded findings."""
+    return _call(run, "PATCH", name, {"restricted_grade": grade})
 
 
 @bases.command("delete")
 @click.argument("name")
 @yes_option
-@json_option
-@click.pass_context
-def delete_base(context: click.Context, name: str, *, yes: bool, is_json: bool) -> None:
+@runs
+def delete_base(run: Run, name: str, *, yes: bool) -> Work:
     """Delete a base with its documents."""
-    run = run_of(context, is_json=is_json)
     make_sure(f'Delete the base "{name}" with all its documents?', yes=yes)
-    run.to_its_end(_call(run, "DELETE", name))
+    return _call(run, "DELETE", name)
 
 
 @bases.command()
 @click.argument("name")
-@json_option
-@click.pass_context
-def documents(context: click.Context, name: str, *, is_json: bool) -> None:
+@runs
+async def documents(run: Run, name: str) -> None:
     """Show the documents of a base."""
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_documents(run, name))
-
-
-@bases.command()
-@click.argument("name")
-@click.argument("query")
-@json_option
-@click.pass_context
-def search(context: click.Context, name: str, query: str, *, is_json: bool) -> None:
-    """Show what a search of a base finds, best first."""
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_search(run, name, query))
-
-
-async def _call(run: Run, method: str, name: str) -> None:
-    async with Api(run.connection) as api:
-        show_one(run, await api.call(method, f"{BASES}/{segment(await base_id_of(api, name))}"))
-
-
-async def _documents(run: Run, name: str) -> None:
     async with Api(run.connection) as api:
         path = f"{BASES}/{segment(await base_id_of(api, name))}/documents"
         await show_list(run, api.items(path), ("name", "media_type", "bytes", "chunks"))
 
 
-async def _search(run: Run, name: str, query: str) -> None:
+@bases.command()
+@click.argument("name")
+@click.argument("query")
+@runs
+async def search(run: Run, name: str, query: str) -> None:
+    """Show what a search of a base finds, best first."""
     async with Api(run.connection) as api:
         body: Answer = {"query": query}
         found = await api.call("POST", f"{BASES}/{segment(await base_id_of(api, name))}/search", body)
     if run.terminal.is_json:
         run.terminal.json(found)
     else:
-        hits = [{**hit, "text": " ".join(str(hit.get("text")).split())[:200]} for hit in objects_at(found, "data")]
-        run.terminal.table(hits, _HIT_COLUMNS)
+        run.terminal.table([_shorten(hit) for hit in objects_at(found, "data")], _HIT_COLUMNS)
+
+
+def _shorten(hit: Answer) -> Answer:
+    document, text = passage_name(hit, "document"), " ".join(text_at(hit, "text").split())
+    return {**hit, "document": document, "text": text[:200]}
+
+
+async def _call(run: Run, method: str, name: str, body: Answer | None = None) -> None:
+    async with Api(run.connection) as api:
+        show_one(run, await api.call(method, f"{BASES}/{segment(await base_id_of(api, name))}", body))

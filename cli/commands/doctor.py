@@ -1,41 +1,41 @@
 """`ballast doctor`: find what is broken, and say what mends it."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
 
 import click
 
+from cli.advice import ExitCode
 from cli.api import Api
-from cli.beside import parts_beside, services_beside
 from cli.diagnosis import Diagnosis
-from cli.exit_codes import ExitCode
 from cli.failures import CommandFailed
-from cli.running import Run, json_option, run_of
-from shared.checked_parts import CheckedPart
+from cli.running import Run, runs
+from cli.terminal import say_count
+from shared.checked_parts import CheckedPart, read_checked_part
 from shared.clock import SystemClock
+from shared.setting_names import OF_CALLERS
 
 
 @click.command()
 @click.option("--no-model", is_flag=True, help="Do not ask the model, which may cost a little.")
-@json_option
-@click.pass_context
-def doctor(context: click.Context, *, no_model: bool, is_json: bool) -> None:
+@runs
+async def doctor(run: Run, *, no_model: bool) -> None:
     """Look at everything that an answer needs, and say what is broken and what to do.
 
     The backend is looked at from outside. Where variables that begin with BACKEND_ or CHAT_SHELL_ are set, the settings
     of these services are looked at, too, with the database, Redis and all else that they name.
     """
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_examine(run, asks_model=not no_model))
-
-
-async def _examine(run: Run, *, asks_model: bool) -> None:
     faults = 0
-    async for part in _parts(run, asks_model=asks_model):
+    async for part in _parts(run, asks_model=not no_model):
         faults += not part.is_well
         _show(run, part)
     if faults:
-        raise CommandFailed(f"{faults} found that is not as it has to be.", ExitCode.PARTLY_FAILED)
+        message = f"{say_count(faults, 'part is', 'parts are')} broken."
+        raise CommandFailed(message, ExitCode.PARTLY_FAILED)
 
 
 async def _parts(run: Run, *, asks_model: bool) -> AsyncGenerator[CheckedPart]:
@@ -55,3 +55,43 @@ def _show(run: Run, part: CheckedPart) -> None:
     else:
         run.terminal.line(f"broken  {part.part}: {part.found}", "red")
         run.terminal.line(f"        What to do: {part.mend}")
+
+
+_PREFIXES: Mapping[str, str] = {"backend": "BACKEND_", "chat_shell": "CHAT_SHELL_"}
+_SECONDS = 60.0
+_ROOT = str(Path(__file__).resolve().parents[1])
+
+
+def services_beside(environ: Mapping[str, str]) -> list[str]:
+    """Return the services that are installed here and for which there are settings."""
+    return [
+        service
+        for service, prefix in _PREFIXES.items()
+        if any(name.startswith(prefix) for name in environ.keys() - OF_CALLERS) and find_spec(service) is not None
+    ]
+
+
+async def parts_beside(service: str, environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]:
+    """Yield what a service finds out about itself, in a child that ends with this."""
+    paths = ":".join(path for path in (_ROOT, environ.get("PYTHONPATH", "")) if path)
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", service, "check",
+        env={**environ, "PYTHONPATH": paths},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(_SECONDS):
+            out, err = await child.communicate()
+    except TimeoutError:
+        yield CheckedPart(service, False, f"Its check takes longer than {_SECONDS:.0f} s.", "see its addresses")
+        return
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    found = [part for line in out.decode(errors="replace").splitlines() if (part := read_checked_part(line))]
+    for part in found:
+        yield part
+    if not found:
+        last = (err.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
+        yield CheckedPart(service, False, f"Its check ended: {last}", "install it anew")

@@ -1,15 +1,22 @@
 """`ballast members`: who may use a base, and how."""
 
+import sys
 from collections.abc import Sequence
 
 import click
 
 from cli.api import Api, segment
-from cli.bases import BASES, base_id_of
-from cli.listing import show_list, show_one
-from cli.running import Run, json_option, make_sure, run_of, yes_option
+from cli.bases import BASES, GRADES, base_id_of
+from cli.running import Run, Work, make_sure, runs, show_list, show_one, yes_option
 
 ROLES = ("owner", "editor", "reader", "restricted_analyst")
+_RESTRICTED = "restricted_analyst"
+_GRADES_BY_EXAMPLE = """\
+What may leave this base for its restricted members?
+  open    prose that the gate lets out, such as: "Too much rests on one person at night; share the duty."
+          General sense of the documents may leave; names, figures and wording stay.
+  strict  findings of closed lists, such as: "Night shift: too much depends on one person (serious)."
+          Nothing leaves but the chosen codes, at most 71 bits an answer."""
 _BASE_OPTION = "--base"
 
 
@@ -34,61 +41,62 @@ def members() -> None:
 
 @members.command("list", cls=_WithBase)
 @click.argument("base")
-@json_option
-@click.pass_context
-def list_members(context: click.Context, base: str, *, is_json: bool) -> None:
+@runs
+async def list_members(run: Run, base: str) -> None:
     """Show the members of a base with their roles."""
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_list(run, base))
+    async with Api(run.connection) as api:
+        path = f"{BASES}/{segment(await base_id_of(api, base))}/members"
+        await show_list(run, api.items(path), ("user_id", "role"))
 
 
 @members.command("set", cls=_WithBase)
 @click.argument("base")
 @click.argument("user")
 @click.argument("role", type=click.Choice(ROLES))
-@json_option
-@click.pass_context
-def set_member(context: click.Context, base: str, user: str, role: str, *, is_json: bool) -> None:
-    """Add a member, or change their role."""
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_call(run, "PUT", (base, user), role))
+@click.option("--grade", type=click.Choice(GRADES), help="What may leave the base for its restricted members.")
+@runs
+async def set_member(run: Run, base: str, user: str, role: str, grade: str | None) -> None:
+    """Add a member, or change their role; with the first restricted member you are asked for the grade of the base."""
+    async with Api(run.connection) as api:
+        path = f"{BASES}/{segment(await base_id_of(api, base))}"
+        chosen = grade or (await _ask_for_grade(api, path) if role == _RESTRICTED else None)
+        if chosen is not None:
+            await api.call("PATCH", path, {"restricted_grade": chosen})
+        show_one(run, await api.call("PUT", f"{path}/members/{segment(user)}", {"role": role}))
 
 
 @members.command("show", cls=_WithBase)
 @click.argument("base")
 @click.argument("user")
-@json_option
-@click.pass_context
-def show_member(context: click.Context, base: str, user: str, *, is_json: bool) -> None:
+@runs
+def show_member(run: Run, base: str, user: str) -> Work:
     """Show the role of a member."""
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_call(run, "GET", (base, user)))
+    return _call(run, "GET", (base, user))
 
 
 @members.command("delete", cls=_WithBase)
 @click.argument("base")
 @click.argument("user")
 @yes_option
-@json_option
-@click.pass_context
-def delete_member(context: click.Context, base: str, user: str, *, yes: bool, is_json: bool) -> None:
+@runs
+def delete_member(run: Run, base: str, user: str, *, yes: bool) -> Work:
     """Take a base from a member."""
-    run = run_of(context, is_json=is_json)
     make_sure(f'Take the base "{base}" from {user}?', yes=yes)
-    run.to_its_end(_call(run, "DELETE", (base, user)))
+    return _call(run, "DELETE", (base, user))
 
 
-async def _list(run: Run, base: str) -> None:
-    async with Api(run.connection) as api:
-        path = f"{BASES}/{segment(await base_id_of(api, base))}/members"
-        await show_list(run, api.items(path), ("user_id", "role"))
-
-
-async def _call(run: Run, method: str, place: tuple[str, str], role: str | None = None) -> None:
+async def _call(run: Run, method: str, place: tuple[str, str]) -> None:
     base, user = place
     async with Api(run.connection) as api:
-        path = f"{BASES}/{segment(await base_id_of(api, base))}/members/{segment(user)}"
-        show_one(run, await api.call(method, path, {"role": role} if role is not None else None))
+        show_one(run, await api.call(method, f"{BASES}/{segment(await base_id_of(api, base))}/members/{segment(user)}"))
+
+
+async def _ask_for_grade(api: Api, path: str) -> str | None:
+    """Ask the owner as long as no member is restricted; None where nobody can be asked, or where one is."""
+    if not sys.stdin.isatty() or _RESTRICTED in [member["role"] async for member in api.items(f"{path}/members")]:
+        return None
+    click.echo(_GRADES_BY_EXAMPLE, err=True)
+    return click.prompt("Grade", type=click.Choice(GRADES), err=True)
 
 
 def _base_first(args: Sequence[str]) -> list[str]:

@@ -1,15 +1,13 @@
 """`ballast prompts`: what the model was sent for a response, and what of it had been sent before."""
 
-import json
-
 import click
 
-from cli.answers import Answer, number_at, objects_at, text_at
+from cli.advice import ExitCode
+from cli.answers import Answer, number_at, objects_at, text_at, text_of_message
 from cli.api import Api, segment
-from cli.exit_codes import ExitCode
+from cli.connection import last_answer
 from cli.failures import CommandFailed
-from cli.last_answer import last_answer
-from cli.running import Run, json_option, run_of
+from cli.running import Run, runs
 from cli.terminal import Terminal
 
 _SHOWN_CHARACTERS = 400
@@ -18,20 +16,17 @@ _SHOWN_CHARACTERS = 400
 @click.command()
 @click.argument("response", required=False)
 @click.option("--whole", is_flag=True, help="Show long messages whole.")
-@json_option
-@click.pass_context
-def prompts(context: click.Context, response: str | None, *, whole: bool, is_json: bool) -> None:
+@click.option("--layouts", is_flag=True, help="Tell what each call would have cost in other layouts.")
+@runs
+async def prompts(run: Run, response: str | None, *, whole: bool, layouts: bool) -> None:
     """Show each model call of a response; without one named, of the last answer of `ballast ask`.
 
     A bar marks what the call before had sent already, byte for byte: a provider's cache can serve that part.
     """
-    run = run_of(context, is_json=is_json)
-    run.to_its_end(_prompts(run, response or last_answer(run.connection), whole=whole))
-
-
-async def _prompts(run: Run, response: str, *, whole: bool) -> None:
+    named = response or last_answer(run.connection)
     async with Api(run.connection) as api:
-        found = await api.call("GET", f"/v1/responses/{segment(response)}/prompts")
+        query = {"layouts": "true"} if layouts else {}
+        found = await api.call("GET", f"/v1/responses/{segment(named)}/prompts", parameters=query)
     if run.terminal.is_json:
         run.terminal.json(found)
         return
@@ -52,21 +47,24 @@ def _show(terminal: Terminal, call: Answer, *, whole: bool) -> None:
     reason = f", which began by {call['epoch_reason']}" if call.get("epoch_reason") else ""
     terminal.line(f"Call {text_at(call, 'call')}, epoch {text_at(call, 'epoch')}{reason}", "bold")
     terminal.line(f"{tokens} tokens of messages, {reused} of them sent before; {told}")
+    if call.get("shortfall") == "policy":
+        moved = f"{number_at(call, 'rewritten_tokens')} tokens that the call before had sent elsewhere"
+        terminal.line(f"moved by the placement {text_at(call, 'placement')} or the context policy: {moved}", "red")
+    if call.get("cache_miss"):
+        says = f"; the provider says: {call['cache_diagnosis']}" if call.get("cache_diagnosis") else ""
+        terminal.line(f"missed: {text_at(call, 'cache_miss')}{says}", "red")
     for message in messages:
         terminal.line(f"{'│' if message.get('reused') else ' '} {text_at(message, 'kind')} ({_size(message)})", "bold")
-        text = _content(message)
+        text = text_of_message(message)
         is_cut = len(text) > _SHOWN_CHARACTERS and not whole
         for line in (text[:_SHOWN_CHARACTERS] + " …" if is_cut else text).splitlines():
             terminal.line(f"{'│' if message.get('reused') else ' '}   {line}", "dim" if message.get("reused") else "")
+    for layout in objects_at(call, "layouts"):
+        sent, cached, cost = (number_at(layout, f"{name}_tokens") for name in ("sent", "cached", "cost"))
+        name = text_at(layout, "layout").replace("_", " ")
+        terminal.line(f"{name}: {sent} tokens, {cached} of them from a cache, cost as much as {cost}")
     terminal.line()
 
 
 def _size(message: Answer) -> str:
     return f"{text_at(message, 'role')}, {number_at(message, 'tokens')} tokens"
-
-
-def _content(message: Answer) -> str:
-    content = message.get("content")
-    parts = [content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)] if content else []
-    calls = objects_at(message, "tool_calls")
-    return "\n".join([*parts, *(json.dumps(call, ensure_ascii=False) for call in calls)])

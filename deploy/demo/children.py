@@ -70,12 +70,12 @@ class Child:
     @property
     def pid(self) -> int:
         """The operating system's number of it."""
-        return self._started().pid
+        return self._start().pid
 
     @property
     def exit_code(self) -> int | None:
         """None while it runs; negative when a signal ended it."""
-        return self._started().poll()
+        return self._start().poll()
 
     @property
     def ending(self) -> str:
@@ -93,9 +93,9 @@ class Child:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("a child dies with the thread that starts it: start it in the main thread")
         self.spec.log_path.parent.mkdir(parents=True, exist_ok=True)
-        self._popen = self._spawned()
+        self._popen = self._spawn()
 
-    def _spawned(self) -> Started:
+    def _spawn(self) -> Started:
         """Spawn the command, tied to this process, in a session of its own."""
         user = "-" if self.spec.user_id is None else str(self.spec.user_id)
         wrapper = [sys.executable, "-I", "-S", str(DIE_WITH_PARENT), str(os.getpid()), user, self.spec.mechanism]
@@ -126,7 +126,7 @@ class Child:
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to it; no effect when it has ended."""
-        self._started().send_signal(number)
+        self._start().send_signal(number)
 
     def stop(self, timeout_seconds: float = 10, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end, kill it when it has not in time, and return its exit code; repeatable."""
@@ -135,19 +135,19 @@ class Child:
 
     def wait_or_kill(self, timeout_seconds: float) -> int:
         """Wait for its end, kill it when time is over, and return its exit code; repeatable."""
-        popen = self._started()
+        popen = self._start()
         try:
             popen.wait(timeout_seconds)
         except subprocess.TimeoutExpired:
             self.kill()
-        return self._reaped(popen)
+        return self._reap(popen)
 
     def kill(self) -> None:
         """Kill it and its group at once, and reap it; repeatable."""
-        popen = self._started()
+        popen = self._start()
         if popen.poll() is None:
             os.killpg(popen.pid, signal.SIGKILL)
-        self._reaped(popen)
+        self._reap(popen)
 
     def log(self) -> str:
         """All that it has printed so far, over all its starts."""
@@ -160,13 +160,13 @@ class Child:
         line_end = log.find("\n", earliest - 1, len(log) - 1) if earliest else -1
         return log[max(earliest, line_end + 1) :]
 
-    def _started(self) -> Started:
+    def _start(self) -> Started:
         if self._popen is None:
             raise RuntimeError(f"{self.spec.name} was never started")
         return self._popen
 
     @staticmethod
-    def _reaped(popen: Started) -> int:
+    def _reap(popen: Started) -> int:
         code = popen.wait()
         if popen.stdin is not None:
             popen.stdin.close()

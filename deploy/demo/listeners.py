@@ -31,11 +31,11 @@ def check_ports_are_free(listeners: Sequence[Listener]) -> None:
     Raises:
         PortsTaken: somebody does.
     """
-    taken = [f"{one.address} ({one.setting})" for one in listeners if _is_taken(one)]
+    taken = [one for one in listeners if _is_taken(one)]
     if taken:
-        raise PortsTaken(
-            f"another program listens at {', '.join(taken)}; stop it, or choose another port with the setting behind it"
-        )
+        moved = " ".join(f"{one.setting}=…" for one in taken)
+        addresses = ", ".join(one.address for one in taken)
+        raise PortsTaken(f"another program listens at {addresses}; stop it, or choose other ports: {moved} make run")
 
 
 def _is_taken(listener: Listener) -> bool:

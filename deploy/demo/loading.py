@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from deploy.demo.bases import BASES, CONTRACTS, HANDBOOK, HANDBOOK_ZH, DemoBase
 from deploy.demo.local_secrets import read_or_create
-from deploy.demo.public_api import Answer, quoted
+from deploy.demo.public_api import Answer, quote
 
 USER_ID = "demo-user"
 ANALYST_ID = "demo-analyst"
@@ -90,7 +90,7 @@ def _bases_by_name(owner: Caller) -> dict[str, str]:
 def _base(owner: Caller, known: dict[str, str], base: DemoBase) -> str:
     base_id = known.get(base.name) or str(owner.call("POST", "/v1/knowledge_bases", base.description())["id"])
     for document in base.documents:
-        path = f"/v1/knowledge_bases/{base_id}/documents/{quoted(document.name)}"
+        path = f"/v1/knowledge_bases/{base_id}/documents/{quote(document.name)}"
         owner.call("PUT", path, document.read_bytes())
     owner.call("PUT", f"/v1/knowledge_bases/{base_id}/members/{ANALYST_ID}", {"role": base.analyst_role})
     return base_id

@@ -44,7 +44,7 @@ async def _models(request: web.Request) -> web.Response:
 
 
 async def _complete(request: web.Request) -> web.StreamResponse:
-    body = _parsed(await request.read())
+    body = _parse(await request.read())
     if body is None:
         return _error(400, "the body must be a JSON object with a list of messages", "messages")
     if body.get("model") != MODEL_NAME:
@@ -62,7 +62,7 @@ async def _complete(request: web.Request) -> web.StreamResponse:
     return response
 
 
-def _parsed(raw: bytes) -> Json | None:
+def _parse(raw: bytes) -> Json | None:
     try:
         body = json.loads(raw)
     except ValueError:

@@ -62,7 +62,7 @@ class PublicApi:
         return True
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return a name as one segment of a path."""
     return urllib.parse.quote(name, safe="")
 

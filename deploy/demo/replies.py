@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from deploy.demo.sentences import Passage, best_quotes, is_chinese
-from deploy.demo.shaped import fitting
+from deploy.demo.shaped import fit
 from deploy.demo.summaries import safe_summary
 
 OWN_TOOLS = "knowledge_base_"
@@ -91,7 +91,7 @@ class DemoReply:
 
 def reply_to(request: Mapping[str, Any]) -> DemoReply:
     """Answer a chat-completions request."""
-    messages = _without_reminder(cast(list[Json], request.get("messages") or []))
+    messages = _without_reminders(cast(list[Json], request.get("messages") or []))
     summary = safe_summary([text_of(message) for message in messages])
     if summary is not None:
         return DemoReply(text=summary)
@@ -107,7 +107,7 @@ def _reply(request: Mapping[str, Any], messages: Sequence[Json]) -> DemoReply:
         functions = _functions_called(messages[turn_start + 1 :])
         return DemoReply(text=_from_tools(question, results, functions, _files_of_agent(messages[:turn_start])))
     searches = bool(bases_in_scope(messages[:turn_start])) or _searches_files(messages[:turn_start])
-    forced = _forced_tool(request, searches=searches)
+    forced = _find_forced_tool(request, searches=searches)
     if forced is not None:
         return _call(request, forced, question)
     files = _files_in(messages[: turn_start + 1])
@@ -119,9 +119,9 @@ def _reply(request: Mapping[str, Any], messages: Sequence[Json]) -> DemoReply:
     return DemoReply(text=_from_files(question, files, shown) if files or shown else _say("no_base", question))
 
 
-def _without_reminder(messages: list[Json]) -> list[Json]:
-    """Leave out the last message where it is the application's: it is no question."""
-    return messages[:-1] if messages and text_of(messages[-1]).startswith(_REMINDER) else messages
+def _without_reminders(messages: list[Json]) -> list[Json]:
+    """Leave out the messages that are the application's: they are no questions."""
+    return [message for message in messages if not text_of(message).startswith(_REMINDER)]
 
 
 def text_of(message: Json) -> str:
@@ -157,7 +157,7 @@ def _from_files(question: str, files: Sequence[Passage], shown: Sequence[Passage
     """Quote the attached files, or those of an agent, with their numbers, where the attached ones hold nothing."""
     quotes = best_quotes(question, files)
     if not quotes and best_quotes(question, shown):
-        return _say("found_in_agent", question) + _cited(question, shown)
+        return _say("found_in_agent", question) + _cite(question, shown)
     if not quotes:
         return _say("nothing_in_file", question)
     gap = "" if is_chinese(question) else " "
@@ -183,7 +183,7 @@ def _may_search(request: Mapping[str, Any]) -> bool:
     return request.get("tool_choice") != "none" and SEARCH_TOOL in _tool_names(request)
 
 
-def _forced_tool(request: Mapping[str, Any], *, searches: bool) -> str | None:
+def _find_forced_tool(request: Mapping[str, Any], *, searches: bool) -> str | None:
     """Return the tool that must be called; one with nothing to search is called where there is no other."""
     choice, names = request.get("tool_choice"), _tool_names(request)
     if isinstance(choice, dict):
@@ -202,7 +202,7 @@ def _call(request: Mapping[str, Any], tool: str, question: str) -> DemoReply:
     offered = [cast(Json, each.get("function") or {}) for each in cast(list[Json], request.get("tools") or [])]
     schemas = [cast(Json, each.get("parameters") or {}) for each in offered if each.get("name") == tool]
     words = question[:MAX_QUERY_CHARACTERS]
-    arguments = {"query": words} if tool == SEARCH_TOOL else fitting({"type": "object", **(schemas or [{}])[0]}, words)
+    arguments = {"query": words} if tool == SEARCH_TOOL else fit({"type": "object", **(schemas or [{}])[0]}, words)
     return DemoReply(tool_name=tool, arguments=json.dumps(arguments, ensure_ascii=False))
 
 
@@ -211,7 +211,7 @@ def _in_form(request: Mapping[str, Any], text: str) -> str:
     wanted = cast(Json, request.get("response_format") or {})
     if wanted.get("type") == "json_schema":
         schema = cast(Json, cast(Json, wanted.get("json_schema") or {}).get("schema") or {})
-        return json.dumps(fitting({"type": "object", **schema}, text), ensure_ascii=False)
+        return json.dumps(fit({"type": "object", **schema}, text), ensure_ascii=False)
     return json.dumps({"text": text}, ensure_ascii=False) if wanted.get("type") == "json_object" else text
 
 
@@ -238,20 +238,20 @@ def _from_results(question: str, results: Sequence[str], shown: Sequence[Passage
     """Quote what searches found; the files of an agent only where that has no words of the question."""
     passages = [passage for result in results for passage in _passages(result)]
     if not best_quotes(question, passages) and best_quotes(question, shown):
-        return _say("found_in_agent", question) + _cited(question, shown)
-    summaries = [summary for result in results if (summary := _released(result))]
+        return _say("found_in_agent", question) + _cite(question, shown)
+    summaries = [summary for result in results if (summary := _read_released(result))]
     if not passages and summaries:
         return _say("summarised", question) + ("" if is_chinese(question) else " ").join(summaries)
     if not passages:
         refused = any(result.startswith(CANNOT_ANSWER) for result in results)
         return _say("restricted" if refused else "nothing", question)
-    quoted = _cited(question, passages)
+    quoted = _cite(question, passages)
     if not quoted:
         return _say("other_words", question)
     return _say("found", question) + quoted
 
 
-def _cited(question: str, passages: Sequence[Passage]) -> str:
+def _cite(question: str, passages: Sequence[Passage]) -> str:
     """Return the best sentences with the numbers of their documents; "" where none fits."""
     gap = "" if is_chinese(question) else " "
     return gap.join(f"{_MARKER.sub('', quote.text)}{gap}[{quote.number}]" for quote in best_quotes(question, passages))
@@ -266,7 +266,7 @@ def _object_in(result: str) -> Json:
     return cast(Json, decoded) if isinstance(decoded, dict) else {}
 
 
-def _released(result: str) -> str:
+def _read_released(result: str) -> str:
     """Return the sentences of a released summary; none where the result is something else."""
     given = _object_in(result)
     if given.get("decision") != "answer":

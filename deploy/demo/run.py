@@ -72,6 +72,9 @@ def _run(var: Path) -> int:
         _tell_how_searches_rank(planned, kept, PublicApi(planned.backend_url, demo.user_key))
         _tell_page(planned, demo)
         return watch(children, kept)
+    except KeyboardInterrupt:
+        print("\nStopping …", flush=True)
+        raise
     finally:
         for number in _STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
@@ -200,7 +203,7 @@ def _announce(planned: Plan, demo: Demo) -> None:
         f"{demo.contracts_id} {_RESTRICTED_QUESTION_ZH}",
         "",
         "In another terminal, here: ask, add a folder of your own, and ask about it:",
-        *first_steps(exported(planned.backend_url, planned.metrics_url, demo)),
+        *first_steps(export_variables(planned.backend_url, planned.metrics_url, demo)),
         sep="\n",
         flush=True,
     )
@@ -213,7 +216,7 @@ def _tell_page(planned: Plan, demo: Demo) -> None:
         print(f"\nOpen {planned.backend_url}/#{keys}", flush=True)
 
 
-def exported(backend_url: str, metrics_url: str, demo: Demo) -> dict[str, str]:
+def export_variables(backend_url: str, metrics_url: str, demo: Demo) -> dict[str, str]:
     """Return the variables that a visitor is given: those of the command `ballast`, and those of the guides."""
     return {
         "BALLAST_URL": backend_url,

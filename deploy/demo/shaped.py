@@ -14,7 +14,7 @@ _MAX_VALUES = 1000
 _MAX_CHARACTERS, _MAX_ITEMS = 2000, 20
 
 
-def fitting(schema: Mapping[str, Any], words: str) -> Any:
+def fit(schema: Mapping[str, Any], words: str) -> Any:
     """Return a value for a schema in which every string is `words`; null where the schema leads nowhere."""
     return _Example(dict(schema), words).of(dict(schema), _MAX_DEPTH)
 
@@ -27,7 +27,7 @@ class _Example:
 
     def of(self, schema: Json, depth: int) -> Any:
         """Return a value for a part of the schema."""
-        schema = self._chosen(schema)
+        schema = self._choose(schema)
         self._left -= 1
         if depth == 0 or self._left < 0:
             return None
@@ -44,19 +44,19 @@ class _Example:
             return [item] * min(int(_number(schema, "minItems", 1)), _MAX_ITEMS)
         return _plain_value(kind, schema, self._words)
 
-    def _chosen(self, schema: Json) -> Json:
+    def _choose(self, schema: Json) -> Json:
         """Follow references, and take the first alternative."""
         for _ in range(_MAX_DEPTH):
             alternatives = [each for name in ("anyOf", "oneOf", "allOf") for each in _list(schema, name)]
             if isinstance(reference := schema.get("$ref"), str):
-                schema = self._referenced(reference)
+                schema = self._follow(reference)
             elif alternatives:
                 schema = _object(alternatives[0])
             else:
                 break
         return schema
 
-    def _referenced(self, reference: str) -> Json:
+    def _follow(self, reference: str) -> Json:
         found = self._root
         for step in reference.removeprefix("#").split("/"):
             found = _object(found.get(step)) if step else found

@@ -14,7 +14,7 @@ from typing import Any
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions
 from backend.routes import METRICS_ROUTERS, ROUTERS
-from deploy.site.pages import CONFIGURATION, REFERENCE, written_pages
+from deploy.site.pages import CONFIGURATION, REFERENCE, list_written_pages
 from deploy.site.reference import reference_pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def main() -> None:
     if done.returncode:
         sys.exit(done.returncode)
     built = _SOURCE / "site"
-    foreign = sorted(set(fetched_from_elsewhere(built)))
+    foreign = sorted(set(find_fetched_from_elsewhere(built)))
     if foreign:
         raise WrongSite(f"pages fetch from elsewhere: {', '.join(foreign)}")
     shutil.rmtree(_SITE, ignore_errors=True)
@@ -50,7 +50,7 @@ def lay_out(folder: Path) -> None:
     """Put all pages, and what they show, into a folder; the API reference is written from the OpenAPI document."""
     shutil.copytree(ROOT / "docs", folder / "docs")
     shutil.copy(CONFIGURATION.with_name("site.css"), folder)
-    for name in written_pages():
+    for name in list_written_pages():
         if "/" not in name:
             shutil.copy(ROOT / name, folder)
     (folder / REFERENCE).mkdir()
@@ -63,7 +63,7 @@ def api_document() -> dict[str, Any]:
     return create_app((*ROUTERS, *METRICS_ROUTERS), (), HttpOptions(service_token="")).openapi()
 
 
-def fetched_from_elsewhere(site: Path) -> Iterator[str]:
+def find_fetched_from_elsewhere(site: Path) -> Iterator[str]:
     """Return the addresses on other hosts from which pages would fetch something."""
     for page in site.rglob("*.html"):
         for source, link in _FETCHED.findall(page.read_text(encoding="utf-8")):

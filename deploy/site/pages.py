@@ -11,12 +11,12 @@ REFERENCE = "docs/reference"
 """Where the pages of the API reference stand, which are written at each build."""
 
 
-def written_pages() -> list[str]:
+def list_written_pages() -> list[str]:
     """Return the pages that somebody has written, as they are named from the root, in the order of the navigation."""
     return [name for name in _navigation() if not name.startswith(f"{REFERENCE}/")]
 
 
-def named_reference_pages() -> list[str]:
+def list_named_reference_pages() -> list[str]:
     """Return the file names of the pages of the API reference that the navigation names."""
     return [name.removeprefix(f"{REFERENCE}/") for name in _navigation() if name.startswith(f"{REFERENCE}/")]
 

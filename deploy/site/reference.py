@@ -45,7 +45,7 @@ def _operation(address: str, operation: Object, schemas: Mapping[str, Object]) -
     yield operation.get("description", "")
     parameters: Sequence[Object] = operation.get("parameters", ())
     if parameters:
-        rows = ((f"`{each['name']}`", each["in"], _kind(each["schema"]), _meaning(each)) for each in parameters)
+        rows = ((f"`{each['name']}`", each["in"], _kind(each["schema"]), _explain(each)) for each in parameters)
         yield _table(("parameter", "in", "type", "meaning"), rows)
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         yield f"**Body**, `{kind}`: {_kind(content['schema'])}"
@@ -73,13 +73,13 @@ def _fields(schema: Object) -> Iterator[str]:
     fields: Mapping[str, Object] = schema.get("properties", {})
     if fields:
         rows = (
-            (f"`{name}`" + (" *" if name in required else ""), _kind(field), _meaning(field))
+            (f"`{name}`" + (" *" if name in required else ""), _kind(field), _explain(field))
             for name, field in fields.items()
         )
         yield _table(("field (* required)", "type", "meaning"), rows)
 
 
-def _meaning(described: Object) -> str:
+def _explain(described: Object) -> str:
     limits = [form.format(described[name]) for name, form in _LIMITS.items() if described.get(name) not in (None, "")]
     return " ".join([described.get("description", ""), f"({', '.join(limits)})" if limits else ""]).strip()
 

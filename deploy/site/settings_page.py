@@ -43,7 +43,7 @@ def rewritten(page: str) -> str:
     return _ROW.sub(lambda found: f"{rows[found[1]]} {found[2]} |" if found[1] in rows else found[0], page)
 
 
-def named_settings(page: str) -> list[str]:
+def list_named_settings(page: str) -> list[str]:
     """Return the settings that have a row, in the order of the page."""
     return [name for name, _ in _ROW.findall(page)]
 

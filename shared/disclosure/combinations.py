@@ -11,7 +11,7 @@ from shared.disclosure import chinese, english
 from shared.disclosure.alignment import group_by_key, positions_of
 from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, all_of, telling_stems, words_of, written_of
+from shared.disclosure.source import SourceReading, Term, all_of, find_telling_stems, list_written, words_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -94,7 +94,7 @@ class Combinations:
         kept = {
             term: slack
             for term, slack in (*labels, *introduced)
-            if len(term.content) > 1 and not all(_is_of_user(word, own) for word in term.content)
+            if len(term.content) > 1 and not all(own.holds_content(word) for word in term.content)
         }
         sentences = [_weigh(sentence, own) for reading in readings for sentence in reading.sentences]
         bare = [_without_withheld(sentence) for sentence in sentences]
@@ -121,18 +121,18 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
     Of two words with such a verb between them, which says itself that they are a name, the others may be missing.
     """
     said_pieces = pieces(field)
-    written = tuple(written_of(said_pieces))
+    written = tuple(list_written(said_pieces))
     unnamed = tuple(word for word in written if word[0] not in _list_naming())
     for said in {written: None, unnamed: None}:
         yield from _terms_in(said, field, known, own)
-    stems = [stem for stem in telling_stems(said_pieces) if stem not in _list_naming()]
+    stems = [stem for stem in find_telling_stems(said_pieces) if stem not in _list_naming()]
     for two in (frozenset(neighbours) for neighbours in pairwise(stems)):
-        if two in known.frequent and not all(_is_of_user(stem, own) for stem in two):
+        if two in known.frequent and not all(own.holds_content(stem) for stem in two):
             yield Finding(GateCode.IDENTIFIERS, " ".join(sorted(two)))
     for before, verb, behind in zip(written, written[1:], written[2:], strict=False):
         two = {before[0], behind[0]} if verb[0] in _list_naming() else set[str]()
         is_named = len(two) > 1 and any(two.issubset(term.content) for term, _ in known.terms)
-        if is_named and not all(_is_of_user(word, own) for word in two):
+        if is_named and not all(own.holds_content(word) for word in two):
             yield Finding(GateCode.IDENTIFIERS, f"{before[1]} {verb[1]} {behind[1]}")
 
 
@@ -146,7 +146,9 @@ def _terms_in(said: Sequence[tuple[str, str]], field: str, known: Combinations, 
         needed = length if length <= WHOLE_TERM else math.ceil(TERM_SHARE * length)
         found = sorted((place, word) for word in present for place in places[word]) if len(present) >= needed else []
         unusual = [word for word in present if rareness(word) > SCATTERED_SHARE]
-        is_scattered = length == len(unusual) and sum(not _is_of_user(word, own) for word in unusual) >= SCATTERED_WORDS
+        is_scattered = (
+            length == len(unusual) and sum(not own.holds_content(word) for word in unusual) >= SCATTERED_WORDS
+        )
         is_rare_pair = slack > 0 and length == len(present) == 2 and min(map(rareness, present)) > RARE_PAIR_SHARE
         window = length + (TERM_SLACK if length > 2 else slack)
         if (
@@ -161,7 +163,7 @@ def _terms_in(said: Sequence[tuple[str, str]], field: str, known: Combinations, 
 
 def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield sentences and chunks of which an answer holds most, in whatever order."""
-    said = dict(written_of(pieces(answer)))
+    said = dict(list_written(pieces(answer)))
     for sentence in known.sentences:
         shared = said.keys() & sentence.keys()
         if len(shared) < CONTAINED[-1][1]:
@@ -179,7 +181,7 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
 def find_retellings(fields: Iterable[Sequence[Piece]], known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield what of a sentence of an answer is most of what a sentence of the source says, in any order."""
     for part in (part for field in fields for part in parts_of(field, SENTENCES)):
-        written = dict(written_of(part))
+        written = dict(list_written(part))
         bag = _bag_of(written, own)
         shared = Counter(source for content in bag for source in known.holders.get(content, ()))
         retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
@@ -215,7 +217,7 @@ def _find_reordered(
     said: Sequence[Piece], contents: Iterable[str], known: Combinations, own: OwnWords
 ) -> Iterator[frozenset[str]]:
     """Yield the sentences of the source that a sentence is in another order, unless all its content is the user's."""
-    if not all(_is_of_user(content, own) for content in contents):
+    if not all(own.holds_content(content) for content in contents):
         words = frozenset(all_of(said))
         yield from (whole for whole in known.wholes if len(words & whole) >= WHOLE * max(len(words), len(whole)))
 
@@ -247,7 +249,7 @@ def _is_retold(source: frozenset[str], shared: int, said: int) -> bool:
 
 def _bag_of(contents: Iterable[str], own: OwnWords) -> frozenset[str]:
     """Return the stems and Chinese characters of content that are not the user's; none of a part that is too short."""
-    bag = frozenset(chain.from_iterable(_atoms(content) for content in contents if not _is_of_user(content, own)))
+    bag = frozenset(chain.from_iterable(_atoms(content) for content in contents if not own.holds_content(content)))
     return bag if len(bag) >= SHORTEST_RETOLD[all(map(str.isascii, bag))] else frozenset()
 
 
@@ -263,12 +265,8 @@ def alike_findings(fields: Sequence[Sequence[Piece]]) -> Iterator[Finding]:
             yield Finding(GateCode.DECODERS, " ".join(sorted(first & second)))
 
 
-def _is_of_user(content: str, own: OwnWords) -> bool:
-    return content in own.stems or own.holds_han(content)
-
-
 def _weigh(words: Iterable[str], own: OwnWords) -> dict[str, float]:
-    return {word: _weight(word) for word in words if not _is_of_user(word, own)}
+    return {word: _weight(word) for word in words if not own.holds_content(word)}
 
 
 @lru_cache(maxsize=32_768)

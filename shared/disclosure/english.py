@@ -107,7 +107,7 @@ def is_measuring(word: str) -> bool:
     return word in members("english_measuring")
 
 
-def recurring_stems(span: str, before: str) -> frozenset[str]:
+def find_recurring_stems(span: str, before: str) -> frozenset[str]:
     """Return the stems of what says the same as a span of time that comes again: of "every day" those of day and daily.
 
     There are none where the word before the span does not say that it comes again, and none of a year: what comes each

@@ -44,6 +44,10 @@ class OwnWords:
         """Whether an English word or a form of it is the user's."""
         return word in self.words or (word.isalpha() and not self.bases.isdisjoint(find_bases_of(word)))
 
+    def holds_content(self, content: str) -> bool:
+        """Whether a word of content is the user's: the stem of an English one, or a Chinese one."""
+        return content in self.stems or self.holds_han(content)
+
     def holds_han(self, word: str) -> bool:
         """Whether a Chinese word is the user's; a single character only where it was a word by itself."""
         return word in self.han_words or (len(word) > 1 and word in self.han)

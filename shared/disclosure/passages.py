@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from shared.disclosure.alignment import Positions, are_aligned, character_pairs, matches_of_pairs, positions_of
 from shared.disclosure.english import is_function_word, stem_of
 from shared.disclosure.folding import han_only, letters_only
-from shared.plain_text.normal_form import spaced_and_cjk, split_words
+from shared.plain_text.normal_form import split_by_script, split_words
 from shared.plain_text.runs import RunIndex, longest_foreign_run, runs_of
 
 RUN_WORDS = 7
@@ -117,11 +117,11 @@ def shares_run(folded: str, known: Passages) -> bool:
     words, characters = _find_spaced(folded), han_only(folded)
     return (
         longest_foreign_run(words, known.words, known.own_words) >= RUN_WORDS
-        or bool(known.words.shared(words[::-1]))
+        or bool(known.words.find_shared(words[::-1]))
         or longest_foreign_run(characters, known.characters, known.own_characters) >= RUN_CHARACTERS
         or known.letters.are_shared(letters_only(folded))
-        or any(known.spread_words.shared(words[start::step]) for step, start in _STRIDES)
-        or any(known.spread_characters.shared(characters[start::step]) for step, start in _STRIDES)
+        or any(known.spread_words.find_shared(words[start::step]) for step, start in _STRIDES)
+        or any(known.spread_characters.find_shared(characters[start::step]) for step, start in _STRIDES)
     )
 
 
@@ -158,11 +158,11 @@ def _places_of(words: Iterable[str]) -> Positions:
 
 
 def _find_covered(words: Sequence[str], own: RunIndex) -> frozenset[int]:
-    return frozenset(place for span in own.shared(words) for place in range(*span))
+    return frozenset(place for span in own.find_shared(words) for place in range(*span))
 
 
 def _find_spaced(folded: str) -> list[str]:
-    return spaced_and_cjk(split_words(folded))[0]
+    return split_by_script(split_words(folded))[0]
 
 
 def _slices(text: str, length: int) -> Iterable[str]:

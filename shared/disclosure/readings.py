@@ -16,7 +16,7 @@ from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading
 from shared.disclosure.word_lists import syllables
-from shared.disclosure.words import telling_terms
+from shared.disclosure.words import find_telling_terms
 
 OF_MANY, AT_A_START, OF_FEW = 7, 6, 5
 """Letters of a word that count: in a reading of many letters, at the beginning of one, and in a reading of few."""
@@ -69,7 +69,7 @@ class HiddenTerms:
     ) -> "HiddenTerms":
         """Collect what several chunks and their siblings name and introduce, and the chunks' words; not the user's."""
         both = (*readings, *siblings)
-        terms = telling_terms(both)
+        terms = find_telling_terms(both)
         untold = ("".join(word for word in term.content if not own.holds(word)) for term in terms)
         joined = {term.letters for term in terms}.union(untold)
         names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in both))

@@ -40,6 +40,12 @@ def load_simplified() -> Mapping[int, str]:
 
 
 @cache
+def mainland_words() -> Mapping[str, str]:
+    """Return the mainland's word for each of Taiwan's, where they differ, both in simplified characters."""
+    return dict(line.split("\t") for line in lines("taiwanese"))
+
+
+@cache
 def syllables() -> Mapping[str, str]:
     """Return the reading of each Chinese character in pinyin without tones; of several, the most frequent."""
     return dict(_syllables())

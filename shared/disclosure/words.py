@@ -79,7 +79,7 @@ class ProtectedWords:
         plain = frozenset(english.stem_of(word) for reading in both for word in reading.names.plain)
         stems = {word: english.stem_of(word) for reading in both for word in reading.names.capital}
         capital = (word for word, stem in stems.items() if stem not in plain and rareness(stem) > PLAIN_CAPITAL_SHARE)
-        terms = telling_terms(both)
+        terms = find_telling_terms(both)
         joined = {term.letters for term in terms}.difference(*(reading.words for reading in both))
         persons = [name for reading in both for name in reading.persons if not own.holds_han(name)]
         unnamed = "\n".join(reading.unnamed for reading in both)
@@ -147,7 +147,7 @@ def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords) -> 
     if not english.is_span(of[place].text) or not place:
         return False
     before = [piece.text for piece in of[max(0, place - 2) : place]]
-    again = english.recurring_stems(of[place].text, before[-1])
+    again = english.find_recurring_stems(of[place].text, before[-1])
     if again and again.isdisjoint(protected.stems):
         return False
     return english.is_measuring(before[-1]) or (before[-1] == "the" and english.is_measuring(before[0]))
@@ -300,7 +300,7 @@ def _find_telling_parts(name: str, unnamed: str, own: OwnWords) -> Iterator[str]
             yield part
 
 
-def telling_terms(readings: Sequence[SourceReading]) -> list[Term]:
+def find_telling_terms(readings: Sequence[SourceReading]) -> list[Term]:
     """Return the terms of a source but single words that stay everyday though they are labels, or set off in a text."""
     labels = (term for each in readings for term in each.labels if not _is_plain(term, _LABEL_SHARE))
     introduced = (term for each in readings for term in each.introduced if not _is_plain(term, PLAIN_SHARE))

@@ -92,6 +92,41 @@ class ConnectionRules:
         self.discards = discards or DiscardPace(monotonic)
 
 
+class JoinedWrites:
+    """A transport that hands on what is written in one step of the event loop as one piece: each costs a system call.
+
+    What is written on and on without a pause is handed on as it fills a piece, so that the transport can hold it up.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._pieces: list[bytes] = []
+        self._length = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Write behind what was written before."""
+        if not self._pieces:
+            self._loop.call_soon(self._hand_on)
+        self._pieces.append(data)
+        self._length += len(data)
+        if self._length >= HIGH_WATER_LIMIT:
+            self._hand_on()
+
+    def close(self) -> None:
+        """Close the transport behind all that was written."""
+        self._hand_on()
+        self._transport.close()
+
+    def _hand_on(self) -> None:
+        if self._pieces:
+            joined, self._pieces, self._length = b"".join(self._pieces), [], 0
+            self._transport.write(joined)
+
+
 class TimedProtocol(HttpToolsProtocol):
     """One connection, whose requests must arrive in time; what is late is answered 408, and the connection closed."""
 
@@ -113,7 +148,7 @@ class TimedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Expect the headers of the first request, and note whether the client has shown a certificate."""
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
         # there is one only where it was checked against the authority
         if transport.get_extra_info("peercert"):
             self.app_state = {**self.app_state, HAS_CERTIFICATE: True}
@@ -121,7 +156,8 @@ class TimedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection; all of its requests are told that the client has left, and not the last one alone."""
-        self._stop_timer()
+        self._heads.discard(self)
+        self._clock.close()
         self._client_left.set()
         for cycle in self._unanswered:
             cycle.disconnected = True

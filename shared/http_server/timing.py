@@ -80,6 +80,11 @@ class RequestClock:
             self._timer.cancel()
             self._timer = None
 
+    def close(self) -> None:
+        """Wait for nothing any more, and let go of who was to be called."""
+        self.stop()
+        self._on_late, self._is_paused = _call_nobody, bool
+
     def _start(self, at_end: Callable[[], None]) -> None:
         self.stop()
         self._began_at = self._loop.time()
@@ -92,6 +97,10 @@ class RequestClock:
             self._timer = self._loop.call_later(left, self._check_body)
         else:
             self._on_late()
+
+
+def _call_nobody() -> None:
+    """Do nothing: the connection is gone."""
 
 
 def raw_refusal(status: HTTPStatus, message: str, code: str, more: Mapping[str, str] = MappingProxyType({})) -> bytes:

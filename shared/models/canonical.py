@@ -75,7 +75,7 @@ def message_json(message: Message) -> JsonObject:
     return {"role": message.role, "content": _content(message.content)}
 
 
-def reasoning_in(members: Mapping[str, str]) -> ProviderReasoning | None:
+def read_reasoning(members: Mapping[str, str]) -> ProviderReasoning | None:
     """Return reasoning by the names of the members of a message in which it stands; None where there is none."""
     item = OpaqueItem(content=orjson.dumps(members).decode())
     return ProviderReasoning(api=CHAT_COMPLETIONS, items=(item,)) if members else None

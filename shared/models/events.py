@@ -11,16 +11,50 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shared.models.messages import AddedMessage, is_none
-from shared.models.values import AttributeValue, Value
+from shared.models.values import AttributeValue, Place, Value
 
 REMINDERS_HEADER = "ballast-reminders"
 """Sent over HTTP by a backend that knows `ModelCallStarted.reminder`: one of the release before refuses the field."""
+
+REMINDERS_STAY = "stay"
+"""The value of that header where the turn keeps its reminders; in the request the release before would refuse it."""
 
 NEWER_EVENTS_HEADER = "ballast-events"
 """Sent by a backend that knows `FunctionCallDelta`, and `ModelCallFinished.left_out` over HTTP.
 
 One of the release before ends a turn in which an event of a new kind comes, and over HTTP at a new field, too.
 """
+
+
+NEWER_EVENTS = "2"
+"""The value of that header by a backend that knows `ModelCallFinished.cache_diagnosis` and places of passages, too."""
+
+CACHE_CHANGES = frozenset(
+    {
+        "model_changed",
+        "system_changed",
+        "tools_changed",
+        "messages_changed",
+        "input_changed",
+        "context_compacted",
+        "prompt_cache_key_changed",
+        "text_format_changed",
+        "reasoning_effort_changed",
+        "verbosity_changed",
+        "service_tier_changed",
+    }
+)
+"""What a provider finds otherwise than in the request before, in its own words."""
+CACHE_DIAGNOSES = CACHE_CHANGES | {
+    "unchanged",
+    "pending",
+    "cache_hit",
+    "previous_message_not_found",
+    "comparison_response_not_found",
+    "unavailable",
+    "other",
+}
+"""All that a provider says of a miss of its cache; `unchanged` and `pending` stand for a null of Anthropic's API."""
 
 
 class FinishReason(StrEnum):
@@ -44,13 +78,7 @@ class Usage(Value):
 
 def add_usage(total: Usage, call: Usage) -> Usage:
     """Add up what is known; a figure that no call reported stays unknown."""
-    return Usage(
-        input_tokens=_sum(total.input_tokens, call.input_tokens),
-        cached_tokens=_sum(total.cached_tokens, call.cached_tokens),
-        cache_write_tokens=_sum(total.cache_write_tokens, call.cache_write_tokens),
-        output_tokens=_sum(total.output_tokens, call.output_tokens),
-        reasoning_tokens=_sum(total.reasoning_tokens, call.reasoning_tokens),
-    )
+    return Usage(**{name: _sum(known, getattr(call, name)) for name, known in vars(total).items()})
 
 
 def _sum(total: int | None, more: int | None) -> int | None:
@@ -86,7 +114,7 @@ class ErrorReport(Value):
 class SearchResult(Value):
     """One passage that a search in an unrestricted turn found; citations refer to its `number`.
 
-    `attributes` are those of its document; the release before knows none.
+    `attributes` are those of its document; the release before knows none, nor a place.
     """
 
     number: int
@@ -96,18 +124,21 @@ class SearchResult(Value):
     text: str
     # Left out where there are none, because the release before refuses a field that it does not know.
     attributes: dict[str, AttributeValue] = Field(default={}, exclude_if=not_)
+    place: Place | None = Field(default=None, exclude_if=is_none)
 
 
 class ModelCallStarted(Value):
     """The request of model call `call` (counted from 1) is about to be sent.
 
-    `reminder` is the text of its last message, which stands in no log; "" where it has none.
+    `reminder` is the text of its last message where that is a reminder; "" where it is not. One that `reminder_stays`
+    is a message of the log, which later requests send where it stands; any other stands in none.
     """
 
     type: Literal["model_call_started"] = "model_call_started"
     call: int
-    # Left out where it is empty, because the release before refuses a field that it does not know.
+    # Left out where they are empty, because the release before refuses a field that it does not know.
     reminder: str = Field(default="", exclude_if=not_)
+    reminder_stays: bool = Field(default=False, exclude_if=not_)
 
 
 class TextDelta(Value):
@@ -143,20 +174,25 @@ class RefusalDelta(Value):
 
 
 class CitationAdded(Value):
-    """A citation `[n]` in the text of this model call; `index` is its position in that text, in characters."""
+    """A citation `[n]` in the text of this model call; `index` is its position in that text, in characters.
+
+    `place` is where in its file the cited passage stands, where that is known.
+    """
 
     type: Literal["citation_added"] = "citation_added"
     number: int
     file_id: str
     filename: str
     index: int
+    place: Place | None = Field(default=None, exclude_if=is_none)
 
 
 class ModelCallFinished(Value):
     """Model call `call` has ended; `usage` and `cost` are those of this call alone.
 
     `cost` is None where the operator has given no prices, or the provider no numbers of tokens. `left_out` says in
-    words what the answer held that no value can hold, or more of than counts.
+    words what the answer held that no value can hold, or more of than counts. `cache_diagnosis` is one of
+    `CACHE_DIAGNOSES`, "" where the provider was not asked or says nothing.
     """
 
     type: Literal["model_call_finished"] = "model_call_finished"
@@ -165,6 +201,7 @@ class ModelCallFinished(Value):
     usage: Usage
     cost: Cost | None = Field(default=None, exclude_if=is_none)
     left_out: tuple[str, ...] = Field(default=(), exclude_if=not_)
+    cache_diagnosis: str = Field(default="", exclude_if=not_)
 
 
 class SearchStarted(Value):
@@ -291,13 +328,34 @@ MARGIN_PERCENT = 5
 """Percent of a model's window, kept free because tokens are estimated."""
 
 
+class CacheRule(Value):
+    """How the cache of a model's provider works.
+
+    A prefix of less than `minimum_tokens` is not kept, nor one unused for longer than `ttl_seconds`. A token costs
+    `write_factor` times what it costs uncached where it is written, `read_factor` times where it is read.
+    """
+
+    kind: str
+    minimum_tokens: int
+    write_factor: float
+    read_factor: float
+    ttl_seconds: int = 300
+
+
 class ModelCard(Value):
-    """A model that chat_shell offers; `extra_parameters` are what it takes beside the fields of `ModelParameters`."""
+    """A model that chat_shell offers; `extra_parameters` are what it takes beside the fields of `ModelParameters`.
+
+    The two of its cache are those of its `CacheRule`, 0 where they are not known. Between turns a conversation is
+    shortened where it has more than `compact_from_tokens`; 0 where its window alone says so.
+    """
 
     name: str
     context_window_tokens: int
     max_output_tokens: int
     extra_parameters: tuple[str, ...] = ()
+    cache_minimum_tokens: int = 0
+    cache_ttl_seconds: int = 0
+    compact_from_tokens: int = 0
 
     @property
     def input_budget_tokens(self) -> int:

@@ -171,8 +171,9 @@ class ExecutionRequest(Value):
     message of the user without its date suffix; it is None where no message of the user is the last: the turn continues
     from tool results, or the model goes on. `added` holds
     what the turn has behind it, which is nothing unless it was begun before: complete exchanges with tools, and
-    messages of the user that entered meanwhile. `reminder` is a text of an agent that stands at the end of each request
-    and in no log. `reads_files` says that the tool is offered which reads attached files. Where the purpose is a
+    messages of the user that entered meanwhile. `reminder` is a text of an agent that each request reminds of. With
+    `keeps_reminders` reminders stay where they were first sent; otherwise the one of each request is its last message,
+    and stands in no log. `reads_files` says that the tool is offered which reads attached files. Where the purpose is a
     summary, `prompt` is an instruction and gets no date suffix. `served_tools` are offered beside the knowledge tools
     and `tools`, which the client runs itself.
     """
@@ -202,6 +203,7 @@ class ExecutionRequest(Value):
     purpose: Purpose = Purpose.ANSWER
     # Left out where it is empty, because the release before refuses a field that it does not know.
     served_tools: tuple[ServedTool, ...] = Field(default=(), exclude_if=not_)
+    keeps_reminders: bool = Field(default=False, exclude_if=not_)
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -226,6 +228,6 @@ class ExecutionRequest(Value):
         return self
 
 
-def remaining_seconds(deadline: datetime, now: datetime) -> float:
+def count_seconds_left(deadline: datetime, now: datetime) -> float:
     """Return the seconds until the deadline; 0.0 when it has passed."""
     return max(0.0, (deadline - now).total_seconds())

@@ -110,7 +110,7 @@ class JsonScanner:
             raise self._too_many()
         ends_in_string = self._in_string ^ (len(parts) % 2 == 0)
         if not is_last:
-            self._kept = self._kept_of(parts[-1], ends_in_string=ends_in_string)
+            self._kept = self._keep_tail(parts[-1], ends_in_string=ends_in_string)
             if self._kept:
                 parts[-1] = parts[-1][: -len(self._kept)]
                 masked = masked[: -len(self._kept)]
@@ -123,7 +123,7 @@ class JsonScanner:
         self._position += len(masked)
         self._count(b" ".join(outside))
 
-    def _kept_of(self, tail: bytes, *, ends_in_string: bool) -> bytes:
+    def _keep_tail(self, tail: bytes, *, ends_in_string: bool) -> bytes:
         """Return the end of a slice that only the next slice explains: part of an escape, or of a number."""
         if ends_in_string:
             start = tail.find(b"\\", max(0, len(tail) - _LONGEST_ESCAPE + 1))

@@ -4,6 +4,7 @@ A request holds no unknown field and converts nothing; of an answer unknown fiel
 """
 
 from collections.abc import Sequence
+from operator import not_
 from typing import Annotated, cast
 
 import orjson
@@ -20,7 +21,7 @@ from shared.models.safe_summary import (
     ReleasedSummary,
     SummaryVersions,
 )
-from shared.models.values import AttributeValue, Value
+from shared.models.values import AttributeValue, Place, Value
 
 KNOWLEDGE_PATH = "/internal/v1/knowledge"
 MAX_HITS = 100
@@ -109,6 +110,7 @@ class KnowledgeChunk(Value):
     text: str
     score: float
     attributes: dict[str, AttributeValue] = Field(default={})
+    place: Place | None = Field(default=None, exclude_if=not_)
 
 
 class SearchAnswer(BaseModel):
@@ -136,6 +138,18 @@ def _ids_or_none(given: object) -> Sequence[object]:
     return ids if all(isinstance(one, str) for one in ids) else ()
 
 
+class StrictPart(BaseModel):
+    """The chunks and siblings of a search that a base with the grade `strict` takes part in.
+
+    `areas` are the owners' keywords, as far as their restricted members are shown them. Nothing of this stands where
+    prose is made from chunks: a chat_shell that does not know the grade finds none.
+    """
+
+    areas: tuple[str, ...]
+    chunks: tuple[ProtectedChunkShape, ...]
+    siblings: tuple[ProtectedChunkShape, ...]
+
+
 class SealedPart(BaseModel):
     """A refusal, or the earlier released result, or chunks and how often their model repeated canaries of late.
 
@@ -151,6 +165,7 @@ class SealedPart(BaseModel):
     siblings: tuple[ProtectedChunkShape, ...] = ()
     canary_replies: int
     restricted_translation: Annotated[tuple[str, ...], BeforeValidator(_ids_or_none)] = ()
+    strict: StrictPart | None = None
 
 
 class SealedSearchAnswer(SearchAnswer):

@@ -4,6 +4,7 @@ Both services use them: as labels of metrics, as codes in the audit log, and as 
 """
 
 from enum import StrEnum
+from operator import not_
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -13,6 +14,16 @@ from shared.models.values import Value
 MAX_SUMMARY_CHARACTERS = 400
 MAX_LIST_ITEMS = 4
 MAX_LIST_ITEM_CHARACTERS = 140
+MAX_FINDINGS = 4
+MAX_AREAS = 24
+MAX_AREA_CHARACTERS = 48
+
+
+class RestrictedGrade(StrEnum):
+    """What may leave a base for its restricted members: coded findings alone, or prose under the gate's rules."""
+
+    OPEN = "open"
+    STRICT = "strict"
 
 
 class Decision(StrEnum):
@@ -126,8 +137,35 @@ _Items = Annotated[
 ]
 
 
+Area = Annotated[str, Field(min_length=1, max_length=MAX_AREA_CHARACTERS)]
+_Code = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,47}$")]
+
+
+UNLESS_EMPTY = Field(exclude_if=not_)
+"""A field that is not written where it is empty, so that a release that does not know it reads the rest."""
+
+
+class CodedFinding(Value):
+    """What was found in an area, as codes of closed lists: a weakness, a strength, an effect or a relation.
+
+    A weakness has its severity and an action, a relation the `other` area.
+    """
+
+    area: Area
+    weakness: Annotated[_Code | None, UNLESS_EMPTY] = None
+    severity: Annotated[_Code | None, UNLESS_EMPTY] = None
+    action: Annotated[_Code | None, UNLESS_EMPTY] = None
+    strength: Annotated[_Code | None, UNLESS_EMPTY] = None
+    effect: Annotated[_Code | None, UNLESS_EMPTY] = None
+    relation: Annotated[_Code | None, UNLESS_EMPTY] = None
+    other: Annotated[Area | None, UNLESS_EMPTY] = None
+
+
 class ReleasedSummary(Value):
-    """A summary that the gate released, as it is sent and stored; validating one checks its form only."""
+    """A summary that the gate released, as it is sent and stored; validating one checks its form only.
+
+    Of a base with the grade `strict` it has `findings`, and its texts are the sentences for these.
+    """
 
     decision: Literal["answer"]
     reason: AnswerReason
@@ -136,6 +174,7 @@ class ReleasedSummary(Value):
     risks: _Items
     recommended_actions: _Items
     confidence: Confidence
+    findings: Annotated[tuple[CodedFinding, ...], Field(max_length=MAX_FINDINGS), UNLESS_EMPTY] = ()
 
 
 def name_gate_block(code: GateCode) -> str:

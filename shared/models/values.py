@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import not_
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
@@ -43,3 +44,27 @@ class Value(BaseModel):
     """An immutable value; an unknown field is an error, and so is a number that is infinite or NaN."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Place(Value):
+    """Where in its file a passage stands, as far as its format has places; rows count from 1, with the header.
+
+    `last_page` is the page on which it ends, if that is another one. What is not known is left out.
+    """
+
+    page: int | None = Field(default=None, exclude_if=not_)
+    last_page: int | None = Field(default=None, exclude_if=not_)
+    slide: int | None = Field(default=None, exclude_if=not_)
+    sheet: str | None = Field(default=None, exclude_if=not_)
+    rows: tuple[int, int] | None = Field(default=None, exclude_if=not_)
+
+    def __str__(self) -> str:
+        """Write it as it stands behind the name of a file: `p. 7`, `slide 3`, `Q1, rows 2-9`."""
+        pages = _span("p. ", "pp. ", (self.page, self.last_page or self.page)) if self.page else ""
+        rows = _span("row ", "rows ", self.rows) if self.rows else ""
+        return ", ".join(filter(None, (pages, f"slide {self.slide}" if self.slide else "", self.sheet, rows)))
+
+
+def _span(of_one: str, of_many: str, span: tuple[int, int]) -> str:
+    first, last = span
+    return f"{of_one}{first}" if first == last else f"{of_many}{first}-{last}"

@@ -52,7 +52,7 @@ def split_words(normal: str) -> list[str]:
     return normal.translate(_PARTED).split()
 
 
-def spaced_and_cjk(found: list[str]) -> tuple[list[str], list[str]]:
+def split_by_script(found: list[str]) -> tuple[list[str], list[str]]:
     """Separate words into those of spaced scripts and CJK characters, each in order.
 
     Runs are counted in each by itself, so that a sprinkling of one script does not break a run of the other.

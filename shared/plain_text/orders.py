@@ -59,7 +59,15 @@ _PATTERNS = (
     r"\b(?:call|invoke) (?:[a-z_]+ ){0,4}(?:tool|function)\b",
     r"\b(?:ask|search|query)(?: [a-z]+){0,2} (?:again|once more)\b|\bin the (?:next )?query\b",
     r"\b(?:ask|search|query) (?:the |this |that )?knowledge base\b",
+    # what a model or its reader is to do with the next answer, and how an answer is to be read
+    r"\b(?:ask|search|query) next (?:for|about|whether|what|who|which|how)\b",
+    (
+        r"\bread (?:the |this |that |each |every )?(?:[a-z]+ )?"
+        r"(?:answer|reply|response|text|line|sentence|word)s? backwards?\b"
+    ),
     rf"{_SET_ASIDE} (?:what|everything|all) (?:came|went|was said|stands) (?:before|above|earlier)\b",
+    "下一?[次回轮]的?(?:查询|检索|搜索|提问)",
+    "(?:倒着|倒过来|反着|反过来|从后往前|逆序)(?:读|念)",
     "(?:再次|重新|继续)(?:查询|检索|搜索|提问)(?:知识库|资料)|(?:查询|检索|搜索)(?:知识库|资料库)",
     "(?:不要|不得|切勿|别)(?:告诉|告知|提醒|通知|透露给)(?:用户|读者|使用者|对方)",
     "(?:逐字|原样|一字不差|原封不动|完整)地?(?:输出|复述|重复|打印|返回|抄写|列出)",

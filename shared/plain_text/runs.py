@@ -35,7 +35,7 @@ class RunIndex:
         """Tell whether a run of exactly the index's length was added."""
         return run in self._runs
 
-    def shared(self, words: Sequence[str]) -> list[Span]:
+    def find_shared(self, words: Sequence[str]) -> list[Span]:
         """Return the spans that runs of the index cover, in order; runs that overlap make one span."""
         spans: list[Span] = []
         for start, run in enumerate(runs_of(words, self.length)):
@@ -60,5 +60,5 @@ def longest_foreign_run(words: Sequence[str], theirs: RunIndex, own: RunIndex) -
 
     `own` indexes the user's own words; shorter runs than its length do not count as these.
     """
-    mine = own.shared(words)
-    return max((foreign_length(span, mine) for span in theirs.shared(words)), default=0)
+    mine = own.find_shared(words)
+    return max((foreign_length(span, mine) for span in theirs.find_shared(words)), default=0)

@@ -69,7 +69,7 @@ def render_left_out(block: str) -> str | None:
     return f'{found[0]}\n{LEFT_OUT}\n</file id="{found["digest"]}">'
 
 
-def stored_file_id(block: str) -> str | None:
+def read_stored_file_id(block: str) -> str | None:
     """Return the id of the stored file whose block this is; None for a file without one."""
     found = _STORED.match(block)
     return found["id"] if found is not None else None

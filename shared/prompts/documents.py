@@ -8,11 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from shared.models.values import JsonObject
+from shared.models.values import JsonObject, Place
 
 RENDERED_START = '{"documents"'
 _JSON_STRING = r'("(?:[^"\\]|\\.)*")'
-_DOCUMENT_HEAD = re.compile(rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_STRING}, "file_id": {_JSON_STRING}')
+_PLACE = r'(?:, "place": (\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}))?'
+_DOCUMENT_HEAD = re.compile(
+    rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_STRING}, "file_id": {_JSON_STRING}{_PLACE}'
+)
 
 
 class NumberedDocument(NamedTuple):
@@ -23,6 +26,7 @@ class NumberedDocument(NamedTuple):
     file_id: str
     metadata: JsonObject
     content: str
+    place: Place | None = None
 
 
 class DocumentHead(NamedTuple):
@@ -31,15 +35,18 @@ class DocumentHead(NamedTuple):
     number: int
     title: str
     file_id: str
+    place: Place | None = None
 
 
-def rendered_documents(documents: Iterable[NumberedDocument]) -> str:
+def encode_documents(documents: Iterable[NumberedDocument]) -> str:
     """Render documents as JSON text: the number first, the content last, the same bytes for the same values."""
-    shown = [
-        {"document": one.number, "title": one.title, "file_id": one.file_id, **one.metadata, "content": one.content}
-        for one in documents
-    ]
-    return json.dumps({"documents": shown}, ensure_ascii=False)
+    return json.dumps({"documents": list(map(_show, documents))}, ensure_ascii=False)
+
+
+def _show(one: NumberedDocument) -> JsonObject:
+    place: JsonObject = {} if one.place is None else {"place": one.place.model_dump()}
+    head: JsonObject = {"document": one.number, "title": one.title, "file_id": one.file_id}
+    return {**head, **place, **one.metadata, "content": one.content}
 
 
 def document_heads(text: str) -> Iterator[DocumentHead]:
@@ -48,9 +55,10 @@ def document_heads(text: str) -> Iterator[DocumentHead]:
     Inside a JSON string every quotation mark is escaped, so the head of a document is found nowhere else.
     """
     for head in _DOCUMENT_HEAD.finditer(text):
-        number, title, file_id = head.groups()
+        number, title, file_id, place = head.groups()
         try:
-            yield DocumentHead(int(number), _decode(title), _decode(file_id))
+            where = Place.model_validate_json(place) if place else None
+            yield DocumentHead(int(number), _decode(title), _decode(file_id), where)
         except ValueError:
             continue
 

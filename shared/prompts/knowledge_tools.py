@@ -36,7 +36,7 @@ def is_in_restricted_turns(definition: ToolDefinition) -> bool:
     return definition in _IN_RESTRICTED_TURNS
 
 
-def offered_tools(
+def list_offered_tools(
     functions: Sequence[ToolDefinition], access_mode: AccessMode, *, reads_files: bool = False
 ) -> tuple[ToolDefinition, ...]:
     """Return the knowledge tools of a turn together with its other functions, sorted by name.
@@ -57,15 +57,15 @@ def can_read_files(functions: Sequence[ToolDefinition]) -> bool:
 def tools_of_request(request: ExecutionRequest) -> tuple[ToolDefinition, ...]:
     """Return all tools that a turn offers to its model, sorted by name."""
     mode = request.knowledge.access_mode
-    return offered_tools(functions_of_request(request), mode, reads_files=request.reads_files)
+    return list_offered_tools(functions_of_request(request), mode, reads_files=request.reads_files)
 
 
 def functions_of_request(request: ExecutionRequest) -> tuple[ToolDefinition, ...]:
     """Return the tools that a request brings with it: those of tool servers, then the client's."""
-    return (*served_in(request.served_tools, request.knowledge.access_mode), *request.tools)
+    return (*select_served(request.served_tools, request.knowledge.access_mode), *request.tools)
 
 
-def served_in(served: Sequence[ServedTool], access_mode: AccessMode) -> tuple[ToolDefinition, ...]:
+def select_served(served: Sequence[ServedTool], access_mode: AccessMode) -> tuple[ToolDefinition, ...]:
     """Return the definitions of those tools of tool servers that are offered in turns of this access mode."""
     full = access_mode is AccessMode.FULL
     return tuple(tool.definition for tool in served if full or tool.accepts_restricted)

@@ -5,6 +5,7 @@ chat_shell sends this order; the backend measures, shows and compares it.
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shared.errors import InvalidRequest
@@ -85,6 +86,7 @@ def without_time_suffix(content: Content, sent_at: datetime, time_zone: str) -> 
     return content[:-1] if content and content[-1] == TextPart(text=suffix) else content
 
 
+@lru_cache(maxsize=256)
 def _suffix(sent_at: datetime, time_zone: str) -> str:
     local = sent_at.astimezone(ZoneInfo(time_zone))
     return f"\n\n<time>{local:%Y-%m-%d %H:%M} {time_zone}</time>"
@@ -100,3 +102,47 @@ def _current(request: ExecutionRequest) -> UserMessage | None:
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # a directory's name is an OSError
         raise InvalidRequest("not the name of a time zone", param="time_zone") from error
     return UserMessage(content=content)
+
+
+INSTRUCTIONS_REPLACED = "The following custom instructions replace all that earlier messages gave:"
+INSTRUCTIONS_GONE = "The custom instructions of earlier messages no longer apply."
+FILES_REPLACED = "The following project files replace all that earlier messages showed:"
+FILES_GONE = "The project files of earlier messages are no longer part of this conversation."
+
+INSTRUCTIONS_STAND = "The custom instructions further above in this conversation still apply."
+FILES_STAND = "The project files further above in this conversation are still part of it."
+BOTH_STAND = "The custom instructions and the project files further above in this conversation still apply."
+
+TOOL_RESULT_ELIDED = "[The result of this call was left out; the same call gives it again.]"
+"""Stands in the place of a tool's result; the call and its arguments stay."""
+
+
+LAST_CALL = (
+    "No further tool call is possible in this turn. Answer from what has been found, and name what could not be found."
+)
+"""Ends the last model call of a turn that has called tools."""
+
+CITATIONS = (
+    "Statements that rest on a document of the results carry its number in square brackets directly behind them, such "
+    "as [3], or [3][7] for two documents. Only numbers that stand in results are cited."
+)
+"""Ends each model call of a turn from the first result with numbered documents to the turn's end."""
+
+SUPERSEDED = "Reminders of earlier messages no longer apply."
+"""Begins a reminder that stays, where one before it says what no longer holds."""
+
+_BEGIN, _END = "<system-reminder>\n", "\n</system-reminder>"
+
+
+def reminder_text(parts: Iterable[str]) -> str:
+    """Return the text of the reminder with its parts in their order; "" where all of them are empty or blank."""
+    text = join_blocks(parts)
+    return f"{_BEGIN}{text}{_END}" if text else ""
+
+
+def read_reminder(message: Message) -> str | None:
+    """Return what a reminder says; None for any other message, as those of users end with their time."""
+    content = message.content if message.role == "user" else None
+    if not isinstance(content, str) or not (content.startswith(_BEGIN) and content.endswith(_END)):
+        return None
+    return content[len(_BEGIN) : -len(_END)]

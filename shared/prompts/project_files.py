@@ -4,9 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from shared.prompts.documents import DocumentHead, NumberedDocument, document_heads, rendered_documents
-from shared.prompts.message_order import BLOCK_SEPARATOR
-from shared.prompts.placed_texts import FILES_REPLACED
+from shared.prompts.documents import DocumentHead, NumberedDocument, document_heads, encode_documents
+from shared.prompts.message_order import BLOCK_SEPARATOR, FILES_REPLACED
 
 _OPENING = "These files belong to the assistant that the user has chosen."
 SHOWN = (
@@ -32,7 +31,7 @@ class ListedFile(NamedTuple):
 
 def render_whole_files(documents: Sequence[NumberedDocument], others: Sequence[ListedFile]) -> str:
     """Return the message that shows files whole, with those that have no text behind them."""
-    parts = [SHOWN, rendered_documents(documents)] if documents else [WITHOUT_TEXT]
+    parts = [SHOWN, encode_documents(documents)] if documents else [WITHOUT_TEXT]
     return "\n".join([*parts, *_list(others)])
 
 

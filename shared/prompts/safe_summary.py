@@ -74,16 +74,16 @@ WITHHELD_PROMPT = (
 )
 
 
-def query_and_evidence(query: str, language: str, chunks: Sequence[str], token: str) -> str:
-    """Enclose the query, the language of the answer and the chunks, all unchanged, in markers that end in `token`."""
+def query_and_evidence(query: str, block: tuple[str, str], chunks: Sequence[str], token: str) -> str:
+    """Enclose the query, a further named block and the chunks, all unchanged, in markers that end in `token`."""
     marked = "\n".join(_block("chunk", token, chunk) for chunk in chunks)
-    blocks = ("query", query), ("language", language), ("evidence", marked)
+    blocks = ("query", query), block, ("evidence", marked)
     return "\n\n".join(_block(name, token, inside) for name, inside in blocks)
 
 
-def rewrite_request(codes: Iterable[str], withheld: str, token: str) -> str:
+def rewrite_request(prompt: str, codes: Iterable[str], withheld: str, token: str) -> str:
     """Ask for another answer; `withheld`, where it is not empty, is what of the first one may not leave."""
-    request = REWRITE_PROMPT.format(codes=", ".join(codes))
+    request = prompt.format(codes=", ".join(codes))
     return f"{request} {WITHHELD_PROMPT}\n\n{_block('withheld', token, withheld)}" if withheld else request
 
 

@@ -4,6 +4,8 @@ A turn sends thousands of deltas, so both conversions of events handle deltas fi
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any, cast, get_args
 
 from pydantic import ValidationError
 
@@ -31,24 +33,28 @@ from shared.models.events import (
     ServedCallStarted,
     TextDelta,
     TextLogprobs,
-    TurnEnd,
     TurnFailed,
     TurnFinished,
     TurnHandedBack,
     Usage,
 )
 from shared.models.invalid_fields import refusal_of
+from shared.models.values import Place, Value
 from shared.wire.messages import added_from_proto, write_messages
-from shared.wire.values import known, object_from_proto, object_to_proto, optional, require, scalar_fields, unwritable
+from shared.wire.values import look_up, object_from_proto, object_to_proto, optional, require, scalar_fields, unwritable
 
 REASON_TO_PROTO = {reason: pb.FinishReason.Value(f"FINISH_REASON_{reason.name}") for reason in FinishReason}
 REASON_FROM_PROTO = {number: reason for reason, number in REASON_TO_PROTO.items()}
 
-
-ServedEvent = ServedCallStarted | ServedCallFinished
-FunctionCall = FunctionCallDelta | FunctionCallRequested
-ToolEvent = CitationAdded | SearchStarted | SearchFinished | FunctionCall | ServedEvent
-Milestone = ModelCallStarted | ModelCallFinished | MessagesAdded | TurnEnd | ToolEvent
+PlainEvent = (
+    ModelCallStarted
+    | SearchStarted
+    | FunctionCallDelta
+    | FunctionCallRequested
+    | ServedCallStarted
+    | ServedCallFinished
+)
+"""Events whose fields are those of their messages, one by one."""
 
 
 def event_to_proto(event: ExecutionEvent) -> pb.ExecutionEvent:
@@ -121,74 +127,53 @@ def card_to_proto(card: ModelCard) -> models_pb.ModelCard:
 
 def card_from_proto(card: models_pb.ModelCard) -> ModelCard:
     """Read the card of a model."""
-    return ModelCard.model_validate(scalar_fields(card) | {"extra_parameters": tuple(card.extra_parameters)})
+    return ModelCard.model_validate(scalar_fields(card))
 
 
-def _milestone_to_proto(event: Milestone) -> pb.ExecutionEvent:
-    match event:
-        case ModelCallStarted():
-            return pb.ExecutionEvent(model_call_started=pb.ModelCallStarted(call=event.call, reminder=event.reminder))
-        case ModelCallFinished():
-            reason, usage = REASON_TO_PROTO[event.finish_reason], pb.Usage(**dict(event.usage))
-            cost = None if event.cost is None else pb.Cost(**dict(event.cost))
-            finished = pb.ModelCallFinished(
-                call=event.call, finish_reason=reason, usage=usage, cost=cost, left_out=event.left_out
-            )
-            return pb.ExecutionEvent(model_call_finished=finished)
-        case MessagesAdded():
-            added = pb.ExecutionEvent(messages_added=pb.MessagesAdded())
-            write_messages(event.messages, added.messages_added.messages.add)
-            return added
-        case TurnFinished() | TurnHandedBack() | TurnFailed():
-            return _end_to_proto(event)
+def _milestone_to_proto(event: ExecutionEvent) -> pb.ExecutionEvent:
+    if isinstance(event, MessagesAdded):
+        added = pb.ExecutionEvent(messages_added=pb.MessagesAdded())
+        write_messages(event.messages, added.messages_added.messages.add)
+        return added
+    fields: dict[str, Any] = {name: _field_to_proto(value) for name, value in vars(event).items() if name != "type"}
+    kinds: dict[str, Any] = {event.type: fields}
+    return pb.ExecutionEvent(**kinds)
+
+
+def _field_to_proto(value: object) -> object:
+    match value:
+        case FinishReason():
+            return REASON_TO_PROTO[value]
+        case SearchResult():
+            return _result_to_proto(value)
+        case Place():
+            return value.model_dump_json()
+        case Value():
+            return {name: _field_to_proto(each) for name, each in vars(value).items()}
+        case tuple():
+            return list(map(_field_to_proto, cast("tuple[object, ...]", value)))
         case _:
-            return _tool_event_to_proto(event)
-
-
-def _end_to_proto(event: TurnEnd) -> pb.ExecutionEvent:
-    usage = pb.Usage(**dict(event.usage))
-    match event:
-        case TurnFinished():
-            reason = REASON_TO_PROTO[event.finish_reason]
-            return pb.ExecutionEvent(turn_finished=pb.TurnFinished(finish_reason=reason, usage=usage))
-        case TurnHandedBack():
-            handed = pb.TurnHandedBack(prompt_tokens=event.prompt_tokens, usage=usage)
-            return pb.ExecutionEvent(turn_handed_back=handed)
-        case TurnFailed():
-            return pb.ExecutionEvent(turn_failed=pb.TurnFailed(error=report_to_proto(event.error), usage=usage))
-
-
-def _tool_event_to_proto(event: ToolEvent) -> pb.ExecutionEvent:
-    match event:
-        case CitationAdded():
-            return pb.ExecutionEvent(citation_added=pb.CitationAdded(**event.model_dump(exclude={"type"})))
-        case SearchStarted():
-            return pb.ExecutionEvent(search_started=pb.SearchStarted(**event.model_dump(exclude={"type"})))
-        case SearchFinished():
-            results = [_result_to_proto(result) for result in event.results]
-            finished = pb.SearchFinished(call_id=event.call_id, failed=event.failed, results=results)
-            return pb.ExecutionEvent(search_finished=finished)
-        case FunctionCallDelta():
-            return pb.ExecutionEvent(function_call_delta=pb.FunctionCallDelta(**event.model_dump(exclude={"type"})))
-        case FunctionCallRequested():
-            return pb.ExecutionEvent(
-                function_call_requested=pb.FunctionCallRequested(**event.model_dump(exclude={"type"}))
-            )
-        case ServedCallStarted():
-            return pb.ExecutionEvent(served_call_started=pb.ServedCallStarted(**event.model_dump(exclude={"type"})))
-        case ServedCallFinished():
-            return pb.ExecutionEvent(served_call_finished=pb.ServedCallFinished(**event.model_dump(exclude={"type"})))
+            return value
 
 
 def _result_to_proto(result: SearchResult) -> pb.SearchResult:
     attributes = object_to_proto({**result.attributes} or None, "results.attributes")
-    plain = {name: value for name, value in result if name != "attributes"}
+    plain: dict[str, Any] = {name: _field_to_proto(value) for name, value in result if name != "attributes"}
     return pb.SearchResult(**plain, attributes=attributes)
 
 
 def _read_result(result: pb.SearchResult) -> SearchResult:
     attributes = object_from_proto(optional(result, "attributes"), "results.attributes")
-    return SearchResult.model_validate({**scalar_fields(result), "attributes": attributes or {}})
+    return SearchResult.model_validate({**_read_with_place(result), "attributes": attributes or {}})
+
+
+def _read_citation(event: pb.ExecutionEvent) -> CitationAdded:
+    return CitationAdded.model_validate(_read_with_place(event.citation_added))
+
+
+def _read_with_place(message: pb.SearchResult | pb.CitationAdded) -> dict[str, object]:
+    """Read the fields of a message with a place."""
+    return {**scalar_fields(message), "place": object_from_proto(optional(message, "place"), "place")}
 
 
 def _usage_from_proto(usage: pb.Usage) -> Usage:
@@ -199,10 +184,11 @@ def _read_call_finished(event: pb.ExecutionEvent) -> ModelCallFinished:
     finished = event.model_call_finished
     return ModelCallFinished(
         call=finished.call,
-        finish_reason=known(REASON_FROM_PROTO, finished.finish_reason, "model_call_finished.finish_reason"),
+        finish_reason=look_up(REASON_FROM_PROTO, finished.finish_reason, "model_call_finished.finish_reason"),
         usage=_usage_from_proto(finished.usage),
         cost=Cost.model_validate(scalar_fields(finished.cost)) if finished.HasField("cost") else None,
         left_out=tuple(finished.left_out),
+        cache_diagnosis=finished.cache_diagnosis,
     )
 
 
@@ -219,7 +205,7 @@ def _read_messages_added(event: pb.ExecutionEvent) -> MessagesAdded:
 def _read_turn_finished(event: pb.ExecutionEvent) -> TurnFinished:
     finished = event.turn_finished
     return TurnFinished(
-        finish_reason=known(REASON_FROM_PROTO, finished.finish_reason, "turn_finished.finish_reason"),
+        finish_reason=look_up(REASON_FROM_PROTO, finished.finish_reason, "turn_finished.finish_reason"),
         usage=_usage_from_proto(finished.usage),
     )
 
@@ -235,25 +221,20 @@ def _read_turn_failed(event: pb.ExecutionEvent) -> TurnFailed:
     return TurnFailed(error=report_from_proto(failed.error), usage=_usage_from_proto(failed.usage))
 
 
+def _read_plain(kind: type[PlainEvent], event: pb.ExecutionEvent) -> PlainEvent:
+    return kind.model_validate(scalar_fields(getattr(event, kind.model_fields["type"].default)))
+
+
 READERS: dict[str, Callable[[pb.ExecutionEvent], ExecutionEvent]] = {
     "reasoning_delta": lambda event: ReasoningDelta(text=event.reasoning_delta),
     "refusal_delta": lambda event: RefusalDelta(text=event.refusal_delta),
     "text_logprobs": lambda event: TextLogprobs(tokens=event.text_logprobs),
-    "model_call_started": lambda event: ModelCallStarted.model_validate(scalar_fields(event.model_call_started)),
-    "citation_added": lambda event: CitationAdded.model_validate(scalar_fields(event.citation_added)),
     "model_call_finished": _read_call_finished,
-    "search_started": lambda event: SearchStarted(
-        call_id=event.search_started.call_id, queries=tuple(event.search_started.queries)
-    ),
     "search_finished": _read_search_finished,
-    "function_call_delta": lambda event: FunctionCallDelta.model_validate(scalar_fields(event.function_call_delta)),
-    "function_call_requested": lambda event: FunctionCallRequested.model_validate(
-        scalar_fields(event.function_call_requested)
-    ),
-    "served_call_started": lambda event: ServedCallStarted.model_validate(scalar_fields(event.served_call_started)),
-    "served_call_finished": lambda event: ServedCallFinished.model_validate(scalar_fields(event.served_call_finished)),
+    "citation_added": _read_citation,
     "messages_added": _read_messages_added,
     "turn_finished": _read_turn_finished,
     "turn_handed_back": _read_turn_handed_back,
     "turn_failed": _read_turn_failed,
+    **{kind.model_fields["type"].default: partial(_read_plain, kind) for kind in get_args(PlainEvent)},
 }

@@ -19,7 +19,7 @@ from shared.models.messages import (
     TurnMessage,
     UserMessage,
 )
-from shared.wire.values import known, refusal, require, scalar_fields
+from shared.wire.values import look_up, refusal, require, scalar_fields
 
 DETAIL_TO_PROTO = {detail: pb.ImageDetail.Value(f"IMAGE_DETAIL_{detail.name}") for detail in ImageDetail}
 DETAIL_FROM_PROTO = {number: detail for detail, number in DETAIL_TO_PROTO.items()}
@@ -66,7 +66,9 @@ def _part_from_proto(part: pb.Part, place: str) -> Part:
         case "text":
             return TextPart(text=part.text)
         case "image":
-            return ImagePart(url=part.image.url, detail=known(DETAIL_FROM_PROTO, part.image.detail, f"{place}.detail"))
+            return ImagePart(
+                url=part.image.url, detail=look_up(DETAIL_FROM_PROTO, part.image.detail, f"{place}.detail")
+            )
         case _:
             raise refusal(place, "is neither text nor an image")
 

@@ -1,7 +1,8 @@
 """Helpers of all conversions: instants, JSON objects, absent fields, and errors that name the place in the value."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -49,14 +50,23 @@ def optional(message: Message, field: str) -> Any:
 
 
 def scalar_fields(message: Message) -> dict[str, object]:
-    """Return the fields of a message by their names; an optional field that is absent is None."""
-    return {
-        field.name: optional(message, field.name) if field.has_presence else getattr(message, field.name)
-        for field in message.DESCRIPTOR.fields
-    }
+    """Return the fields of a message by their names; an optional field that is absent is None, a list is a tuple."""
+    return {name: read(message, name) for name, read in _readers_of(message.DESCRIPTOR)}
 
 
-def known(words: Mapping[K, T], word: K, place: str) -> T:
+@cache
+def _readers_of(kind: Any) -> tuple[tuple[str, Callable[[Message, str], object]], ...]:
+    return tuple(
+        (field.name, _list_in if field.is_repeated else optional if field.has_presence else getattr)
+        for field in kind.fields
+    )
+
+
+def _list_in(message: Message, field: str) -> object:
+    return tuple(getattr(message, field))
+
+
+def look_up(words: Mapping[K, T], word: K, place: str) -> T:
     """Return what a table has for a value of an enumeration.
 
     Raises:

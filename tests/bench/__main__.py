@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.bench.agent_building import agent_figures
 from tests.bench.building import building_figures
+from tests.bench.fairness import fairness_figures
 from tests.bench.figures import Figure, render_table, write_json
 from tests.bench.neighbours import neighbour_figures
 from tests.bench.pair import BenchPair, bench_pair
@@ -44,6 +45,7 @@ SECTIONS: dict[str, Callable[[BenchPair, Store], list[Figure]]] = {
     "streams": stream_figures,
     "live": live_figures,
     "paced": paced_figures,
+    "fairness": fairness_figures,
     "cancel": cancel_figures,
     "stop": stop_figures,
     "turns": turn_figures,

@@ -24,11 +24,11 @@ from backend.conversations.domain.responses import (
     OpenedConversation,
 )
 from backend.conversations.sql.codec import Row, conversation_parameters, entry_parameters, to_conversation, to_entries
-from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.kb_meta import render_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.domain.labels import Label
 from backend.prompt.domain.context_policy import plan_context
-from backend.prompt.domain.truncation import PromptBudget, left_out_of_running
+from backend.prompt.domain.truncation import PromptBudget, leave_out_of_running
 from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from chat_shell.models.chat_completions.encoder import encode_call
 from chat_shell.models.ports import ModelCall
@@ -36,7 +36,7 @@ from protos.execution.v1 import request_pb2
 from shared.models.events import ExecutionEvent, ModelCallStarted, ModelCard
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import AssistantMessage, HistoryMessage, ToolCall, ToolMessage, UserMessage
-from shared.prompts.knowledge_tools import offered_tools
+from shared.prompts.knowledge_tools import list_offered_tools
 from shared.prompts.message_order import messages_of_request
 from shared.tokens import estimate_tokens, message_tokens
 from shared.wire import request_from_proto, request_to_proto
@@ -87,9 +87,7 @@ class Rows(FakeConversationStore):
     def __init__(self, rows: LongConversation) -> None:
         self._rows = rows
 
-    async def opened(
-        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
-    ) -> OpenedConversation | None:
+    async def open(self, conversation_id: str, needs_log: Callable[[Conversation], bool]) -> OpenedConversation | None:
         conversation = to_conversation(self._rows.conversation)
         log = to_entries(conversation_id, self._rows.log) if needs_log(conversation) else ()
         return OpenedConversation(conversation=conversation, log=log, next_sequence=0)
@@ -171,7 +169,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
     call = ModelCall(
         model=request.model,
         messages=messages_of_request(request),
-        tools=offered_tools(request.tools, request.knowledge.access_mode),
+        tools=list_offered_tools(request.tools, request.knowledge.access_mode),
         parameters=request.parameters,
         cache_key=request.cache_key,
     )
@@ -183,7 +181,7 @@ def _parts(rows: LongConversation, request: ExecutionRequest) -> dict[str, Measu
         "request to bytes": lambda: request_to_proto(request).SerializeToString(),
         "chat_shell: bytes to request": lambda: request_from_proto(request_pb2.ExecutionRequest.FromString(sent_bytes)),
         "chat_shell: messages and body of a model call": lambda: (messages_of_request(request), encode_call(call)),
-        DECIDING: lambda: left_out_of_running(entries, "resp_none", budget),
+        DECIDING: lambda: leave_out_of_running(entries, "resp_none", budget),
         "beside the model: comparing with the call before": lambda: CallRecorder(start).feed(ModelCallStarted(call=1)),
     }
 
@@ -230,11 +228,11 @@ def _turn_prompt(request: ExecutionRequest, rows: LongConversation) -> FirstProm
     start = FirstPrompt(request, len(rows.log) + 1, epoch_reason=None, last=None)
     calls = CallRecorder(start)
     calls.feed(ModelCallStarted(call=1))
-    return replace(start, last=calls.changed_calls().sent)
+    return replace(start, last=calls.list_changed_calls().sent)
 
 
 def _entries(language: str, count: int) -> Iterator[Entry]:
-    plan = plan_context(None, rendered_bases([Binding(base=BASE, role=MemberRole.OWNER)]), ())
+    plan = plan_context(None, render_bases([Binding(base=BASE, role=MemberRole.OWNER)]), ())
     yield Entry(
         position=0,
         epoch=0,

@@ -28,7 +28,7 @@ _ALL_TOKENS = 10**9
 
 async def coverage_shares(searched: Searched, kept: KeptVectors, sets: Sequence[QuestionSet]) -> list[Share]:
     """Return what is found of the base of both languages by words, and while shares of it have vectors."""
-    everything = await searched.retrieval.everything([searched.base_ids[BASE]], _ALL_TOKENS) or ()
+    everything = await searched.retrieval.read_all([searched.base_ids[BASE]], _ALL_TOKENS) or ()
     shares: list[Share] = []
     for asked in sets:
         if asked.base == BASE:

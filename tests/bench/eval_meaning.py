@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from backend.embeddings.domain import TextKind
-from backend.search.domain.bm25 import shown_score
+from backend.search.domain.bm25 import show_score
 from backend.search.domain.chunks import ChunkHit
-from backend.search.domain.fusion import FUSION_DEPTH, FUSION_K, HALF_SHARE, RERANKED_HITS, Rankings, fuse, reordered
+from backend.search.domain.fusion import FUSION_DEPTH, FUSION_K, HALF_SHARE, RERANKED_HITS, Rankings, fuse, reorder
 from backend.search.domain.tokenizing import tokenize
 from backend.search.ports.index import Retrieval
 from backend.search.ports.vectors import ChunkVectors
@@ -89,20 +89,20 @@ def embed_texts(kept: KeptVectors, sets: Sequence[QuestionSet], chunks: Sequence
     """Give all questions a vector, and the chunks, in their order, as many as the time allows."""
     told = EmbeddingTold()
     kept.provider.make((one.text for asked in sets for one in asked.questions), TextKind.QUERY)
-    missing = kept.provider.missing(chunks, TextKind.PASSAGE)
+    missing = kept.provider.find_missing(chunks, TextKind.PASSAGE)
     told.begin(len(missing), bound_seconds)
     kept.provider.make(missing, TextKind.PASSAGE, time.monotonic() + bound_seconds, told)
 
 
 async def store_vectors(vectors: ChunkVectors, kept: KeptVectors) -> None:
     """Store the kept vectors of all chunks; a text without one is noted as one that the model refuses."""
-    if (lacking := await vectors.missing()) is not None:
+    if (lacking := await vectors.find_missing()) is not None:
         raise RuntimeError(lacking)
     await kept.prepare()
     model = await kept.model()
     await vectors.discover(model)
     while (taken := await vectors.take_unembedded(model, _TEXTS_AT_ONCE, _LEASE)).texts or taken.reused:
-        absent = set(kept.provider.missing([one.text for one in taken.texts], TextKind.PASSAGE))
+        absent = set(kept.provider.find_missing([one.text for one in taken.texts], TextKind.PASSAGE))
         known = [one for one in taken.texts if one.text not in absent]
         made = await kept.embed([one.text for one in known], TextKind.PASSAGE)
         await vectors.put(model, list(zip(known, made, strict=True)))
@@ -120,7 +120,7 @@ async def found_in(
         embedded = await kept.vector_of(question.text)
         by_words = await searched.retrieval.search(base_ids, question.text, FUSION_DEPTH)
         by_meaning = await searched.vectors.nearest(base_ids, embedded, depth) if embedded else ()
-        lacking = await searched.vectors.lacking(by_words, embedded.model) if embedded else frozenset[str]()
+        lacking = await searched.vectors.find_lacking(by_words, embedded.model) if embedded else frozenset[str]()
         found.append(Found(question, by_words, by_meaning, lacking))
     return found
 
@@ -171,13 +171,13 @@ def _fused(one: Found) -> tuple[ChunkHit, ...]:
 
 def _reranked(one: Found) -> tuple[ChunkHit, ...]:
     fused = _fused(one)
-    return reordered(fused, [_stand_in_score(one.question.text, hit) for hit in fused[:RERANKED_HITS]])
+    return reorder(fused, [_stand_in_score(one.question.text, hit) for hit in fused[:RERANKED_HITS]])
 
 
 def _stand_in_score(query: str, hit: ChunkHit) -> float:
     """Prefer a text with more of the words of the question: it stands in for a model, and is no better than that."""
     words = set(tokenize(query))
-    return shown_score(len(words.intersection(tokenize(hit.chunk.text)))) + hit.score
+    return show_score(len(words.intersection(tokenize(hit.chunk.text)))) + hit.score
 
 
 def render(database: str, shares: Sequence[Share]) -> str:

@@ -23,13 +23,14 @@ import orjson
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.sql.chosen import open_database
 from backend.identity.domain import Caller, KeyRole
-from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
 from backend.knowledge.services.knowledge_bases import Description, KnowledgeCatalogue
+from backend.knowledge.services.knowledge_documents import IngestDocument, NewDocument
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver
 from backend.migrations.migrate import migrate
 from backend.search.sql.retrieval import SqlRetrieval
 from backend.search.sql.vectors import SqlChunkVectors
+from shared.models.safe_summary import RestrictedGrade
 from tests.bench.eval_bars import Judgement, judged
 from tests.bench.eval_coverage import BASE, coverage_shares, judged_coverage
 from tests.bench.eval_meaning import (
@@ -137,7 +138,7 @@ async def opened(url: str) -> AsyncGenerator[Opened]:
         descriptions = SafeDescriptions(word_runs(database), retrieval, LoggingDescriptionObserver())
         tidying = asyncio.create_task(store.maintenance.run(is_only_replica=True))
         yield Opened(
-            KnowledgeCatalogue(store, descriptions, FakeClock()),
+            KnowledgeCatalogue(store, descriptions, FakeClock(), RestrictedGrade.OPEN),
             IngestDocument(store, reader, FakeClock()),
             retrieval,
             vectors,
@@ -177,10 +178,10 @@ async def measure_words(retrieval: SqlRetrieval, base_id: str, questions: Sequen
 async def texts_in_order(retrieval: SqlRetrieval, base_ids: Sequence[str], material: Material) -> list[str]:
     """Return what all chunks are embedded by, those first that answer a question."""
     answering = {question.document_name for asked in material.sets for question in asked.questions}
-    everything = [hit for base_id in base_ids for hit in await retrieval.everything([base_id], _ALL_TOKENS) or ()]
+    everything = [hit for base_id in base_ids for hit in await retrieval.read_all([base_id], _ALL_TOKENS) or ()]
     dice = random.Random("distractors")
     wanted = sorted(everything, key=lambda hit: (hit.document_name not in answering, dice.random()))
-    return [hit.chunk.searched_text for hit in wanted]
+    return [hit.chunk.join_headings for hit in wanted]
 
 
 async def evaluate(name: str, url: str, material: Material, questions: Sequence[Question]) -> Measured:

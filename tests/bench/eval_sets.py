@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from backend.knowledge.services.ingest_document import NewDocument
+from backend.knowledge.services.knowledge_documents import NewDocument
 
 ROOT = Path(__file__).parents[2]
 CORPORA = Path(os.environ.get("BALLAST_CORPORA") or ROOT.parent / "shared" / "corpora")

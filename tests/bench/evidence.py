@@ -16,8 +16,8 @@ from pathlib import Path
 import orjson
 
 from backend.embeddings.ports import MeaningPorts
-from backend.embeddings.services.absent import NO_MEANING
-from backend.restricted.domain.evidence import evidence_of, is_weak
+from backend.embeddings.services.question_vectors import NO_MEANING
+from backend.restricted.domain.evidence import evidence_of
 from backend.search.domain.fusion import FUSION_DEPTH
 from backend.search.services.fused_search import FusedSearch
 from shared.models.knowledge_api import MAX_SEALED_CHUNKS
@@ -60,8 +60,9 @@ async def _fill(knowledge: Knowledge, base_id: str, texts: dict[str, str]) -> No
 
 async def _weak(knowledge: Knowledge, base_id: str, questions: Iterable[str]) -> float:
     asked = list(questions)
-    weak = [is_weak(text, await knowledge.retrieval.search((base_id,), text, MAX_SEALED_CHUNKS)) for text in asked]
-    return sum(weak) / len(asked)
+    found = [await knowledge.retrieval.search((base_id,), text, FUSION_DEPTH) for text in asked]
+    evident = [evidence_of(text, hits, (), MAX_SEALED_CHUNKS) for text, hits in zip(asked, found, strict=True)]
+    return evident.count(None) / len(asked)
 
 
 async def _print_cases(knowledge: Knowledge) -> None:

@@ -24,7 +24,7 @@ from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from shared.disclosure.english import is_function_word, stem_of
 from shared.disclosure.folding import fold, han_only
 from shared.disclosure.passages import index_passages, shares_passage
-from shared.plain_text.normal_form import spaced_and_cjk, split_words
+from shared.plain_text.normal_form import split_by_script, split_words
 from tests.bench.figures import Figure, percentile, render_table, write_json
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def chunks_of(text: str) -> Iterator[str]:
 
 
 def spaced(text: str) -> list[str]:
-    return spaced_and_cjk(split_words(fold(text)))[0]
+    return split_by_script(split_words(fold(text)))[0]
 
 
 class Neighbours:

@@ -47,7 +47,7 @@ class ProviderVectors:
         self.make(texts, kind)
         return tuple(found for text in texts if (found := self._find(text, kind)) is not None)
 
-    def missing(self, texts: Iterable[str], kind: TextKind) -> list[str]:
+    def find_missing(self, texts: Iterable[str], kind: TextKind) -> list[str]:
         """Return those of the texts that have no vector, in their order."""
         return [text for text in dict.fromkeys(texts) if self._find(text, kind) is None]
 
@@ -59,7 +59,7 @@ class ProviderVectors:
         tell: Callable[[int, int], None] = ignore,
     ) -> None:
         """Embed what has no vector, in the order of the texts, until a time of the monotonic clock."""
-        missing = self.missing(texts, kind)
+        missing = self.find_missing(texts, kind)
         for start in range(0, len(missing), TEXTS_AT_ONCE):
             if time.monotonic() > until:
                 return

@@ -26,7 +26,7 @@ from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.knowledge import KnowledgeBase
-from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
+from backend.knowledge.services.knowledge_documents import IngestDocument, NewDocument
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from backend.search.sql.retrieval import SqlRetrieval

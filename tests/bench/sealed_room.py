@@ -6,22 +6,21 @@ other chunks, so that nothing of theirs has been read before, and is made again 
 
 import asyncio
 import random
-import secrets
 import sys
 import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from chat_shell.sealed.circuit import CanaryCircuit
 from chat_shell.sealed.gate import CodeGate
-from chat_shell.sealed.latency_padding import LatencyPadding
+from chat_shell.sealed.gate.codebook import read_shipped
 from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.room import RoomTimes, SealedRoom
+from chat_shell.sealed.room import LatencyPadding, RoomTimes, SealedRoom
 from chat_shell.sealed.summary_prompt import Messages, new_token
-from chat_shell.sealed.summary_writer import SummaryWriter
+from chat_shell.sealed.summary_writer import CanaryCircuit, SummaryWriter
 from shared.clock import SystemClock
+from shared.models.values import JsonObject
 from tests.bench.figures import Figure, percentile, render_table, write_json
 from tests.bench.gate import CHUNK_CHARACTERS, CHUNKS, CORPORA, ROOT, chunks_of, protected, reply, rows
 from tests.fakes.sealed_room import FakeSealedBackend, RecordingRoomObserver, sealed_search
@@ -37,9 +36,13 @@ class SlowModel:
 
     name = "slow"
 
-    async def reply(self, messages: Messages) -> bytes:
+    async def reply(self, messages: Messages, schema: JsonObject | None = None) -> bytes:
         await asyncio.sleep(MODEL_SECONDS)
         return reply(SUMMARY)
+
+
+async def wait_for_nothing(_seconds: float) -> None:
+    """Leave out the padding, which is no work."""
 
 
 async def added_ms(chunks: Sequence[ProtectedChunk]) -> float:
@@ -47,8 +50,8 @@ async def added_ms(chunks: Sequence[ProtectedChunk]) -> float:
     clock = SystemClock()
     found = SealedSearchResult("search", chunks=tuple(chunks[:CHUNKS]), siblings=tuple(chunks[CHUNKS:]))
     circuit = CanaryCircuit(3, clock.now)
-    observer, padding = RecordingRoomObserver(), LatencyPadding(asyncio.sleep, secrets.choice)
-    writer = SummaryWriter(SlowModel(), CodeGate(), circuit, observer, new_token)
+    observer, padding = RecordingRoomObserver(), LatencyPadding(wait_for_nothing)
+    writer = SummaryWriter(SlowModel(), CodeGate(), circuit, observer, new_token, read_shipped())
     room = SealedRoom(FakeSealedBackend(found), writer, observer, clock.now, padding, RoomTimes(20))
     started = time.perf_counter()
     await room.summarise(sealed_search(deadline=clock.now() + timedelta(seconds=60)))

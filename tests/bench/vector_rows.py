@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.embeddings.domain import ConfiguredEmbedder, EmbeddedQuery, EmbeddingModel, TextForm, TextKind, Vector
-from backend.embeddings.services.reference_texts import REFERENCE_DIGEST
+from backend.embeddings.services.centred_embedder import REFERENCE_DIGEST
 
 DIMENSION = 384
 HEAPS = 1_500

@@ -10,7 +10,7 @@ import numpy as np
 
 from backend.embeddings.domain import TextKind
 from backend.embeddings.ports import MeaningPorts
-from backend.embeddings.services.absent import NO_MEANING
+from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql.store import SqlKnowledgeStore
@@ -47,10 +47,10 @@ class _Waiting:
     def __init__(self) -> None:
         self.is_done = asyncio.Event()
 
-    def embedded(self, outcome: str, count: int) -> None:
+    def note_embedded(self, outcome: str, count: int) -> None:
         del outcome, count
 
-    def waiting(self, count: int) -> None:
+    def note_waiting(self, count: int) -> None:
         if not count:
             self.is_done.set()
 

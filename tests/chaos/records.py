@@ -71,8 +71,9 @@ class Turn:
         return self.plain is not None or any(reading.last_event for reading in self.readings)
 
     def newest_number(self) -> int:
-        """Return the largest number seen, -1 without any."""
-        return max((event.number for reading in self.readings for event in reading.events), default=-1)
+        """Return the largest number seen, -1 without any; that of an error may be of its connection alone."""
+        events = (event for reading in self.readings for event in reading.events)
+        return max((event.number for event in events if event.type != "error"), default=-1)
 
 
 @dataclass(frozen=True)

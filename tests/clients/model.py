@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import orjson
 
-from deploy.demo.shaped import fitting
+from deploy.demo.shaped import fit
 from tests.fakes.model_server import FakeModelServer, Fault, RecordedRequest, Reply, ScriptedCall
 
 _COMMAND = re.compile(r"\bUse ([\w-]+\(.*\))\.")
@@ -39,8 +39,7 @@ def answer(request: RecordedRequest) -> Reply:
     """Return what the model says to a request in the words of Chat Completions."""
     body: dict[str, Any] = request.json_body
     messages: list[Message] = body["messages"]
-    if _text(messages[-1]).startswith("<system-reminder>"):
-        messages = messages[:-1]
+    messages = [message for message in messages if not _text(message).startswith("<system-reminder>")]
     files = [_text(message) for message in messages if _is_file(message)]
     messages = [message for message in messages if not _is_file(message)]
     newest = max((index for index, message in enumerate(messages) if message["role"] == "user"), default=0)
@@ -112,7 +111,7 @@ def _unasked(choice: Any, tools: dict[str, Any], called: set[str]) -> list[tuple
 
 
 def _filled(schema: Any) -> str:
-    return orjson.dumps(fitting(_all_required(schema), "Ada")).decode()
+    return orjson.dumps(fit(_all_required(schema), "Ada")).decode()
 
 
 def _all_required(schema: Any) -> Any:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.async_api import expect
 
-from deploy.demo.public_api import PublicApi, quoted
+from deploy.demo.public_api import PublicApi, quote
 from tests.console.browsing import Tab, Tabs, answers, ask, wait_ended
 from tests.console.hostile import HOSTILE, nothing_happened
 from tests.e2e.pair import MODEL
@@ -33,7 +33,7 @@ async def test_a_hostile_answer_is_only_text(tabs: Tabs, fake: FakeModelControl)
 async def test_a_hostile_document_is_only_text(tab: Tab):
     api = PublicApi(tab.running.pair.backend_url, tab.running.demo.user_key)
     base_id = api.call("POST", "/v1/knowledge_bases", {"name": '<b>Base</b>"><img src=x>'})["id"]
-    name = quoted('<img src=x onerror="1">.md')
+    name = quote('<img src=x onerror="1">.md')
     text = f"# Zebra\n\nThe zebra eats <script>document.title='taken'</script> grass at noon. {HOSTILE}"
     api.call("PUT", f"/v1/knowledge_bases/{base_id}/documents/{name}", text.encode())
     try:

@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Locator, Route, expect
 
 from deploy.demo.loading import ANALYST_ID
-from deploy.demo.public_api import quoted
+from deploy.demo.public_api import quote
 from tests.console.browsing import Tab, Tabs
 from tests.console.hostile import HOSTILE, nothing_happened
 from tests.console.running import Running
@@ -52,7 +52,7 @@ def names_of_documents(client: httpx2.Client, base_id: str) -> set[str]:
 
 
 def put(client: httpx2.Client, base_id: str, name: str, text: str) -> None:
-    path = f"/v1/knowledge_bases/{base_id}/documents/{quoted(name)}"
+    path = f"/v1/knowledge_bases/{base_id}/documents/{quote(name)}"
     assert client.put(path, content=text.encode()).status_code == 201
 
 
@@ -294,7 +294,12 @@ async def test_members_are_added_changed_and_removed(tab: Tab, owner: httpx2.Cli
     await tab.page.get_by_label("User id").fill("ann")
     await tab.page.get_by_label("Role", exact=True).select_option("Restricted analyst")
     await tab.page.get_by_role("button", name="Add member").click()
+    asked = tab.page.get_by_role("dialog", name="What may leave for restricted members?")
+    await expect(asked).to_contain_text("Night shift: too much depends on one person (serious).")
+    assert await tab.axe() == []
+    await asked.get_by_role("button", name="Choose strict").click()
     await expect(tab.page.get_by_label("Role of ann")).to_have_value("restricted_analyst")
+    assert owner.get(f"/v1/knowledge_bases/{base_id}").json()["restricted_grade"] == "strict"
     await tab.page.get_by_label("Role of ann").select_option("Editor")
     await expect(tab.page.get_by_role("row").filter(has_text="ann")).to_contain_text("may change documents")
     address = f"/v1/knowledge_bases/{base_id}/members/ann"
@@ -321,10 +326,13 @@ async def test_what_is_withheld_is_said_with_its_reason_and_mended(tab: Tab, own
     await translate.check()
     await expect(tab.page.get_by_text("Saved.")).to_be_visible()
     assert owner.get(f"/v1/knowledge_bases/{base_id}").json()["restricted_translation"] is True
+    await tab.page.get_by_label("Grade for restricted members").select_option("Strict")
+    await expect(tab.page.get_by_text("at most 71 bits an answer")).to_be_visible()
+    assert owner.get(f"/v1/knowledge_bases/{base_id}").json()["restricted_grade"] == "strict"
     assert await tab.axe() == []
-    await tab.page.get_by_label("Keywords").fill("trips\nvehicles\na\nb\nc\nd")
+    await tab.page.get_by_label("Keywords").fill("\n".join(f"word {place}" for place in range(25)))
     await tab.page.get_by_role("button", name="Save").click()
-    await expect(tab.page.get_by_role("alert")).to_contain_text("5")
+    await expect(tab.page.get_by_role("alert")).to_contain_text("24")
     await tab.page.get_by_label("Keywords").fill("trips\nvehicles")
     await tab.page.get_by_role("button", name="Save").click()
     await expect(tab.page.locator(".withheld")).to_have_count(0)

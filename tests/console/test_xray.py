@@ -46,6 +46,10 @@ async def test_the_figures_are_those_of_the_api(tab: Tab):
         assert len(parts) == len(call["messages"]) + 1
         old = [int(part.split(", ")[1].removesuffix(" bytes").replace(",", "")) for part in parts if "before" in part]
         assert sum(old) == call["reused_bytes"]
+    layouts = tab.page.get_by_role("table", name="The same words in other layouts").get_by_role("row")
+    costs = [(await row.get_by_role("cell").all_inner_texts())[-1] for row in (await layouts.all())[1:]]
+    as_sent, *_, before_question, _ = (int(cost.replace(",", "")) for cost in costs)
+    assert as_sent < before_question
     saved, amount = (sum(call["cost"][name] for call in calls) for name in ("saved", "amount"))
     assert saved > 0
     figures = tab.page.locator("dl.figures")
@@ -55,6 +59,20 @@ async def test_the_figures_are_those_of_the_api(tab: Tab):
     await expect(figures).to_contain_text("100% of the earlier prompt came again unchanged.")
     assert await tab.axe() == []
     await tab.picture("xray")
+
+
+async def test_the_cause_of_a_miss_is_said(tab: Tab):
+    conversation_id, _ = talk(tab.running)
+
+    async def miss(route: Route) -> None:
+        answered = await route.fetch()
+        told = await answered.json()
+        told["data"][0] |= {"cache_miss": "evicted", "cache_diagnosis": "unchanged"}
+        await route.fulfill(response=answered, json=told)
+
+    await tab.page.route("**/prompts?layouts=true", miss)
+    await tab.open(f"xray/{conversation_id}")
+    await expect(tab.page.locator(".bars")).to_contain_text("probably evicted; it says: unchanged.")
 
 
 async def test_the_newest_chat_is_shown_and_not_a_later_question_as_two_people(tab: Tab):
@@ -100,7 +118,7 @@ async def test_the_share_that_came_again_is_measured_where_calls_follow_each_oth
             call |= {"response_id": f"resp_{call['gauge']['used_tokens']}"} if in_lanes else {}
         await route.fulfill(json=found)
 
-    await tab.page.route("**/prompts", change)
+    await tab.page.route("**/prompts?layouts=true", change)
     await tab.open(f"xray/{conversation_id}")
     share = tab.page.locator("dl.figures").get_by_text("of the earlier prompt came again unchanged.")
     await expect(tab.page.get_by_role("listbox").first).to_be_visible()
@@ -118,7 +136,12 @@ async def test_one_turn_leads_to_a_second_question(tab: Tab):
 
 async def test_what_stands_behind_the_log_says_that_it_is_not_sent_again(tab: Tab):
     with tab.running.pair.http(tab.running.demo.user_key) as client:
-        agent = {"instructions": "Be brief.", "reminder": "Remember to be brief.", "model": DEMO_MODEL}
+        agent = {
+            "instructions": "Be brief.",
+            "reminder": "Remember to be brief.",
+            "model": DEMO_MODEL,
+            "placement": "classic",
+        }
         assert client.put("/v1/agents/brief", json=agent).status_code in (200, 201)
         answer = client.post("/v1/responses", json={"model": "brief", "input": "Hello"}).json()
     await tab.open(f"xray/{answer['conversation']['id']}")

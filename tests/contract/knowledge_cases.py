@@ -13,6 +13,7 @@ from backend.migrations.migrate import migrate
 from backend.search.domain.chunks import CHUNKS_AT_ONCE, Chunk
 from backend.search.ports.index import Retrieval
 from backend.search.sql.retrieval import SqlRetrieval
+from shared.models.values import Place
 from tests.fakes.clock import FakeClock
 from tests.fakes.sql_knowledge import knowledge_store
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -77,6 +78,7 @@ def make_document(
         size_bytes=len(body),
         chunk_count=len(texts),
         created_at=T0,
+        notes=("Page 3 has no text.",),
     )
     chunks = [
         Chunk(
@@ -86,6 +88,7 @@ def make_document(
             heading_path=heading_path,
             text=text,
             tokens=10,
+            place=Place(page=ordinal + 1),
         )
         for ordinal, text in enumerate(texts)
     ]

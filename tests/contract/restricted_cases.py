@@ -25,8 +25,7 @@ from backend.restricted.domain.restricted import (
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger
 from backend.restricted.sql.audit import SqlAuditTrail
-from backend.restricted.sql.ledger import SqlRestrictedLedger
-from backend.restricted.sql.results import forget_results_of
+from backend.restricted.sql.ledger import SqlRestrictedLedger, forget_results_of
 from backend.search.sql.index import SqlSearchIndex
 from shared.models.safe_summary import (
     AnswerReason,
@@ -37,12 +36,14 @@ from shared.models.safe_summary import (
     ReleasedSummary,
     SummaryVersions,
 )
+from shared.receipts import ReceiptSigner
 from tests.contract.knowledge_cases import T0
 from tests.contract.store_cases import database_url, migrated
 from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeRestrictedLedger
 from tests.fakes.store_knowledge import FakeKnowledge
 
+SIGNER = ReceiptSigner("secret")
 LIMITS = RestrictedLimits(conversation=8, day=20, month=60)
 WIDE = RestrictedLimits(conversation=1000, day=1000, month=1000)
 VERSIONS = SummaryVersions(policy_version="1", gate_version="2", prompt_version="3", model="safe-model")
@@ -73,7 +74,7 @@ def fake_restricted() -> Restricted:
 
 def restricted_over(database: Database) -> Restricted:
     knowledge = SqlKnowledgeStore(
-        database, FakeClock(), SqlSearchIndex(database, FakeClock()), base_deletion_hooks=(forget_results_of,)
+        database, FakeClock(), SqlSearchIndex(database, FakeClock()), deletion_hooks=(forget_results_of,)
     )
     return Restricted(SqlRestrictedLedger(database), SqlAuditTrail(database), knowledge)
 
@@ -162,4 +163,5 @@ def settlement(record: AuditRecord, search: SealedSearch | None = None, *, is_re
         user_id=search.user_id if search else "ann",
         cache_key=search.cache_key if search else None,
         released=RELEASED if is_released else None,
+        shown=RELEASED if is_released else None,
     )

@@ -214,7 +214,7 @@ def make_turn(length: int | None = None, response_id: str = "resp_a", conversati
 def make_exchange(*positions: int, **changes: Any) -> Exchange:
     """Entries at these positions of a log; the newest event is number 2."""
     entries = tuple(make_entry(position) for position in positions)
-    return Exchange(entries=entries, output=(), last_event=2).model_copy(update=changes)
+    return Exchange(entries=entries, output=(), last_event=2)._replace(**changes)
 
 
 def make_end(length: int, response_id: str = "resp_a", conversation_id: str = "conv_a") -> FinishedTurn:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, broken_at
+from backend.conversations.domain.conversation_log import Entry, find_break
 from backend.conversations.domain.responses import StoredResponse
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
@@ -99,7 +99,7 @@ async def steered(house: TurnHouse, shell: GatedChatShell, before: StoredRespons
     acknowledged.set()
     await eventually(lambda: running, lambda one: one.boundary.is_set())
     shell.gate.set()
-    await running.ended()
+    await running.wait_until_ended()
 
 
 async def survived(world: World, before: StoredResponse, placement: str) -> tuple[StoredResponse, int]:
@@ -122,7 +122,7 @@ async def survived(world: World, before: StoredResponse, placement: str) -> tupl
         await survivor.ask(input="And now?", conversation=before.conversation_id)
     assert survivor.observer.drifts == []
     log = await world.conversations.log(before.conversation_id, 1_000)
-    assert broken_at(log, len(log)) is None
+    assert find_break(log, len(log)) is None
     count = check_log(log, placement)
     check_prompts(survivor.chat_shell, placement)
     ended = await survivor.turns.find(response_id)
@@ -133,7 +133,7 @@ async def survived(world: World, before: StoredResponse, placement: str) -> tupl
 async def eventually_over(house: TurnHouse, response_id: str) -> None:
     found = await house.turns.find(response_id)
     assert found is not None
-    await house.services.responses.ended(found)
+    await house.services.responses.wait_until_ended(found)
 
 
 def check_log(log: tuple[Entry, ...], placement: str) -> int:

@@ -89,7 +89,7 @@ async def complete(stores: Stores, claim: AttachmentClaim, text: str = "Tea is g
 
 async def ids(stores: Stores, **query: object) -> list[str]:
     asked = {"base_id": "kb_a", "limit": 9, "descending": True, **query}
-    return [one.id for one in await stores.queue.attached(AttachedQuery(**asked))]  # type: ignore[arg-type]
+    return [one.id for one in await stores.queue.list_attached(AttachedQuery(**asked))]  # type: ignore[arg-type]
 
 
 async def test_a_file_waits_and_becomes_a_document(stores: Stores) -> None:

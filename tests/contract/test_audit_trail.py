@@ -10,6 +10,7 @@ from backend.restricted.domain.restricted import AuditQuery
 from shared.errors import NotFound
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
 from tests.contract.restricted_cases import (
+    SIGNER,
     Restricted,
     make_record,
     make_search,
@@ -36,7 +37,7 @@ async def fill(stores: Restricted) -> None:
         make_record("a4", None, Failure.BAD_TICKET, user_hash=""),
         make_record("a5", make_search("s5", tenant="other"), PolicyRefusal.VERBATIM, user_hash="ann"),
     ):
-        await stores.ledger.settle(settlement(record))
+        await stores.ledger.settle(settlement(record), SIGNER)
 
 
 class Wanted(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.conversations.domain.conversation_log import broken_at
+from backend.conversations.domain.conversation_log import find_break
 from backend.conversations.domain.responses import NewTurn, StoredResponse
 from backend.conversations.domain.waiting_turns import WaitingTurn
 from shared.models.execution import ExecutionRequest
@@ -107,7 +107,7 @@ async def recovered(replicas: Replicas, before: StoredResponse) -> tuple[list[st
         for _ in range(3):
             newest = await survivor.turns.find(str(found.latest_response_id))
             if newest is not None:
-                await survivor.services.responses.ended(newest)
+                await survivor.services.responses.wait_until_ended(newest)
             await survivor.services.waiting.step()
             found = await replicas.stores.conversations.find(before.conversation_id)
             assert found is not None
@@ -120,7 +120,7 @@ async def recovered(replicas: Replicas, before: StoredResponse) -> tuple[list[st
 async def check_whole(replicas: Replicas, conversation_id: str) -> list[str]:
     """Check the log and all prompts, and return what users have said in the log."""
     log = await replicas.stores.conversations.log(conversation_id, 1_000)
-    assert broken_at(log, len(log)) is None
+    assert find_break(log, len(log)) is None
     for request in replicas.requests:
         check_pairs(whole_prompt(request))
     said = [entry.message.content for entry in log if isinstance(entry.message, UserMessage)]
@@ -176,6 +176,6 @@ async def test_a_turn_that_was_to_wait_comes_once_or_was_never_there(
         await death.has_come.wait()
         asking.cancel()
         holder.chat_shell.gate.set()
-        await running.ended()
+        await running.wait_until_ended()
     said, _ = await recovered(replicas, before)
     assert said.count(WORDS) == int(is_after)

@@ -83,14 +83,14 @@ async def test_chunks_without_a_vector_of_a_model_are_told_apart(stores: VectorS
     hits = await stores.vectors.nearest(["kb_a", "kb_b"], await asked(first, "one two three"), 10)
     ids = {hit.chunk.text: hit.chunk.id for hit in hits}
     model = await other.model()
-    assert await stores.vectors.lacking(hits, await first.model()) == frozenset()
-    assert await stores.vectors.lacking(hits, model) == {ids["one"], ids["two"], ids["three"]}
+    assert await stores.vectors.find_lacking(hits, await first.model()) == frozenset()
+    assert await stores.vectors.find_lacking(hits, model) == {ids["one"], ids["two"], ids["three"]}
     taken = {text.text: text for _ in range(2) for text in await stores.taken(other)}
     [vector] = await other.embed(["two"], TextKind.PASSAGE)
     await stores.vectors.put(model, [(taken["two"], vector)])
     await stores.vectors.refuse(model, [taken["one"]])
-    assert await stores.vectors.lacking(hits, model) == {ids["one"], ids["three"]}
-    assert await stores.vectors.lacking([], model) == frozenset()
+    assert await stores.vectors.find_lacking(hits, model) == {ids["one"], ids["three"]}
+    assert await stores.vectors.find_lacking([], model) == frozenset()
 
 
 async def test_a_text_is_taken_once_and_again_when_its_lease_is_over(stores: VectorStores) -> None:
@@ -133,12 +133,12 @@ async def test_progress_is_told_for_each_document(stores: VectorStores) -> None:
     await stores.embed(embedder)
     second = await put(stores.store, "b", ["three"])
     model, ids = await embedder.model(), [first.id, second.id]
-    assert (await stores.vectors.embedded_chunks([first.id], model)) == {first.id: 2}
-    assert (await stores.vectors.embedded_chunks(ids, model)).get(second.id, 0) == 0
+    assert (await stores.vectors.count_embedded_chunks([first.id], model)) == {first.id: 2}
+    assert (await stores.vectors.count_embedded_chunks(ids, model)).get(second.id, 0) == 0
     await stores.embed(embedder)
-    assert await stores.vectors.embedded_chunks(ids, model) == {first.id: 2, second.id: 1}
+    assert await stores.vectors.count_embedded_chunks(ids, model) == {first.id: 2, second.id: 1}
     other = model.model_copy(update={"name": "another"})
-    assert not (await stores.vectors.embedded_chunks(ids, other)).get(first.id)
+    assert not (await stores.vectors.count_embedded_chunks(ids, other)).get(first.id)
 
 
 async def test_an_equal_text_of_the_base_that_another_process_has_taken_is_not_taken(stores: VectorStores) -> None:
@@ -167,7 +167,9 @@ async def test_nothing_tells_whether_a_guessed_text_stands_in_a_foreign_base(
     await stores.vectors.discover(model)
     found = await stores.vectors.take_unembedded(model, 64, LEASE)
     assert (sorted(text.text for text in found.texts), found.reused) == (["more", guess], 0)
-    assert await stores.vectors.progress(["kb_a"], model) == {"kb_a": EmbeddingProgress(0, 2, waiting_chunks=2)}
+    assert await stores.vectors.progress(["kb_a"], model) == {
+        "kb_a": EmbeddingProgress(0, 2, waiting_chunks=2, waiting_tokens=6)
+    }
     await stores.vectors.give_back(found.texts)
     await stores.embed(embedder)
     assert sorted(embedder.texts[asked_before:]) == ["more", guess]
@@ -239,7 +241,7 @@ async def test_nothing_of_a_base_without_embedding_is_taken_found_or_kept(stores
     assert await stores.taken(embedder) == []
     assert await stores.found(embedder, "first") == []
     assert await stores.vectors.progress(["kb_a"], model) == {}
-    assert await stores.vectors.waiting(model) == 0
+    assert await stores.vectors.count_waiting(model) == 0
     assert await stores.vectors.sweep(model) == 1
     await stores.store.update_base(make_base())
     assert await stores.found(embedder, "first") == []
@@ -258,7 +260,7 @@ async def test_a_refused_text_is_not_taken_again_and_not_found(stores: VectorSto
     assert embedder.texts == ["good"]
     assert await stores.found(embedder, "bad") == ["good"]
     assert await stores.vectors.progress(["kb_a"], model) == {"kb_a": EmbeddingProgress(1, 2)}
-    assert await stores.vectors.waiting(model) == 0
+    assert await stores.vectors.count_waiting(model) == 0
 
 
 async def test_vectors_of_two_models_are_never_compared(stores: VectorStores) -> None:
@@ -273,7 +275,7 @@ async def test_vectors_of_two_models_are_never_compared(stores: VectorStores) ->
         await new.model(), list(zip(texts, await new.embed([texts[0].text], TextKind.PASSAGE), strict=True))
     )
     assert await stores.found(new, "first") == [texts[0].text]
-    assert await stores.vectors.waiting(await new.model()) == 1
+    assert await stores.vectors.count_waiting(await new.model()) == 1
     await stores.embed(new)
     assert await stores.vectors.sweep(await new.model()) == 2
     assert await stores.found(former, "first") == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.conversations.domain.conversation_log import broken_at
+from backend.conversations.domain.conversation_log import find_break
 from backend.conversations.domain.responses import StoredResponse
 from shared.models.messages import Message
 from shared.models.values import objects_in
@@ -105,7 +105,7 @@ async def killed_and_continued(world: World, when: str, death: Death) -> tuple[S
         await last.ask(input="And now?", conversation=ended.conversation_id)
     assert survivor.observer.drifts + last.observer.drifts == []
     log = await world.conversations.log(ended.conversation_id, 1_000)
-    assert broken_at(log, len(log)) is None
+    assert find_break(log, len(log)) is None
     shown = prompts(last)[-1]
     check_pairs(shown)
     return ended, set(facts_in(shown))

@@ -111,19 +111,19 @@ async def test_a_conversation_is_opened_with_its_log_and_the_place_of_its_next_i
         asked.append(found)
         return found.id != "conv_b"
 
-    assert await store.opened("conv_a", needs_log) == OpenedConversation(
+    assert await store.open("conv_a", needs_log) == OpenedConversation(
         conversation=make_conversation(log_length=2), log=entries, next_sequence=3
     )
-    assert await store.opened("conv_b", needs_log) == OpenedConversation(
+    assert await store.open("conv_b", needs_log) == OpenedConversation(
         conversation=make_conversation("conv_b"), log=(), next_sequence=0
     )
-    assert await store.opened("conv_c", needs_log) is None
+    assert await store.open("conv_c", needs_log) is None
     assert [found.id for found in asked] == ["conv_a", "conv_b"]
 
 
 async def test_a_log_that_is_not_needed_is_not_read(store: ConversationStore) -> None:
     await store.create(make_conversation(log_length=1), (make_entry(0),), ())
-    opened = await store.opened("conv_a", lambda _: False)
+    opened = await store.open("conv_a", lambda _: False)
     assert opened == OpenedConversation(conversation=make_conversation(log_length=1), log=(), next_sequence=0)
 
 
@@ -173,10 +173,10 @@ async def test_an_item_that_is_taken_out_leaves_its_place_empty(store: Conversat
     assert await store.log("conv_a") == (make_entry(0), make_entry(1), *make_removal(2, 2).entries)
     assert await store.find_item("conv_a", "msg_2") is None
     assert await store.items("conv_a", after=None, limit=9, descending=True) == items[1::-1]
-    assert await store.owned_items("acme", "ann", ["msg_2"]) == ()
+    assert await store.find_owned_items("acme", "ann", ["msg_2"]) == ()
     with pytest.raises(NotFound):
         await store.items("conv_a", after="msg_2", limit=9, descending=True)
-    opened = await store.opened("conv_a", lambda _: False)
+    opened = await store.open("conv_a", lambda _: False)
     assert opened is not None
     assert opened.next_sequence == 3
     await store.append("conv_a", 3, (make_entry(3),), (make_item(3),))
@@ -224,15 +224,11 @@ async def begin_lanes(stores: Stores) -> None:
         who = {"user_id": "bob" if place == "conv_c" else "ann"}
         owned = turn.conversation.model_copy(update=who)
         await stores.turns.begin(
-            turn.model_copy(
-                update={"conversation": owned, "response": turn.response.model_copy(update={"body": body, **who})}
-            )
+            turn._replace(conversation=owned, response=turn.response.model_copy(update={"body": body, **who}))
         )
     joined = make_turn(None, "resp_j", "conv_j")
     body = {**joined.response.body, "conversation": {"id": "conv_a"}, "lanes": lanes}
-    await stores.turns.begin(
-        joined.model_copy(update={"response": joined.response.model_copy(update={"body": body}), "items": ()})
-    )
+    await stores.turns.begin(joined._replace(response=joined.response.model_copy(update={"body": body}), items=()))
 
 
 async def end_lane(stores: Stores, place: str, response_id: str) -> None:
@@ -241,7 +237,7 @@ async def end_lane(stores: Stores, place: str, response_id: str) -> None:
     assert found is not None
     kept = {"body": found.body, "user_id": found.user_id}
     ended = end.response.model_copy(update=kept)
-    await stores.turns.finish(end.model_copy(update={"response": ended}))
+    await stores.turns.finish(end._replace(response=ended))
 
 
 _ENDED_FIRST = (
@@ -313,16 +309,16 @@ async def test_the_items_of_a_user_are_found_by_their_ids_each_once(stores: Stor
         await stores.conversations.create(make_conversation(conversation_id), (), items)
     foreign = make_conversation("conv_c", user_id="bob")
     await stores.conversations.create(foreign, (), (make_item(0, item_id="msg_z"),))
-    found = await stores.conversations.owned_items("acme", "ann", ["msg_x", "msg_z", "msg_y", "msg_none"])
+    found = await stores.conversations.find_owned_items("acme", "ann", ["msg_x", "msg_z", "msg_y", "msg_none"])
     assert sorted(each.item.id for each in found) == ["msg_x", "msg_y"]
     assert {each.conversation_id for each in found} <= {"conv_a", "conv_b"}
     assert found[0].item in items
-    assert await stores.conversations.owned_items("elsewhere", "ann", ["msg_x"]) == ()
+    assert await stores.conversations.find_owned_items("elsewhere", "ann", ["msg_x"]) == ()
 
 
 async def _ids(store: ConversationStore, user_id: str, tenant: str = "acme", **page: Any) -> list[str]:
     query: dict[str, Any] = {"after": None, "limit": 10, "descending": True, **page}
-    return [each.id for each in await store.listed(tenant, user_id, **query)]
+    return [each.id for each in await store.list_readable(tenant, user_id, **query)]
 
 
 async def test_a_user_finds_their_conversations_and_those_that_are_shared_with_them(store: ConversationStore) -> None:

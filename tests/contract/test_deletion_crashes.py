@@ -90,7 +90,7 @@ async def test_a_deletion_that_fails_at_once_leaves_the_conversation_whole(datab
     store = SqlConversationStore(database)
     with pytest.raises(Unavailable):
         await SqlConversationStore(cast(Database, Unwritable(database))).delete("conv_a")
-    assert await store.left_of_deleted() == []
+    assert await store.find_left_of_deleted() == []
     assert len(await store.log("conv_a")) == 2 + ENTRIES
     await store.append("conv_a", 2 + ENTRIES, [make_entry(2 + ENTRIES)], [])
 
@@ -113,7 +113,7 @@ async def test_a_process_that_is_killed_meanwhile_leaves_the_rest_to_another(dat
 
 async def is_gone_and_can_be_cleared(database: Database) -> None:
     store, place = SqlConversationStore(database), 2 + ENTRIES
-    assert await store.left_of_deleted() == ["conv_a"]
+    assert await store.find_left_of_deleted() == ["conv_a"]
     found = await store.find("conv_a")
     assert found is not None
     assert found.tenant == ""
@@ -122,7 +122,7 @@ async def is_gone_and_can_be_cleared(database: Database) -> None:
     with failing(1, Unavailable("Away again.")), pytest.raises(Unavailable):
         await store.clear("conv_a")
     await store.delete("conv_a")
-    for each in await store.left_of_deleted():
+    for each in await store.find_left_of_deleted():
         await store.clear(each)
     assert [await count(database, table) for table in (told.conversation, *PARTS)] == [0] * (1 + len(PARTS))
     assert await count(database, told.response) == 1

@@ -80,17 +80,45 @@ async def test_a_reader_that_leaves_disturbs_nobody(replicas: Replicas) -> None:
     assert leaving.cancelled()
 
 
-async def test_behind_a_cut_nothing_is_appended_and_all_readers_end_at_the_same_event(replicas: Replicas) -> None:
+async def test_a_log_without_its_end_is_cut_off_for_all_readers_and_writers(replicas: Replicas) -> None:
     await replicas.here.append("resp_a", make_events(0, 2))
-    await replicas.there.cut_off("resp_a")
+    async with aclosing(reading(replicas.there, "resp_a")) as batches:
+        assert await anext(batches) == make_events(0, 2)
+        assert await replicas.there.cut_off("resp_a")
+        assert [batch async for batch in batches] == []
     with suppress(Conflict):  # the writer learns of it at once, or when it writes
         await replicas.here.append("resp_a", make_events(2, 2))
         await replicas.here.close("resp_a")
     for log in (replicas.here, replicas.there):
+        assert await read_all(log, "resp_a") == []
+
+
+async def test_a_closed_log_is_not_cut_off(replicas: Replicas) -> None:
+    await replicas.here.append("resp_a", make_events(0, 2))
+    await replicas.here.close("resp_a")
+    assert not await replicas.there.cut_off("resp_a")
+    for log in (replicas.here, replicas.there):
         assert await read_all(log, "resp_a") == list(make_events(0, 2))
-    await replicas.there.cut_off("resp_a")
-    await replicas.there.cut_off("resp_unknown")
-    assert not await replicas.here.exists("resp_unknown")
+
+
+@pytest.mark.parametrize("kept", [0, 2])
+async def test_the_next_writer_goes_on_behind_events_that_were_lost(replicas: Replicas, kept: int) -> None:
+    await replicas.here.append("resp_a", make_events(0, kept))
+    replicas.here.leave("resp_a")
+    taken = [event async for batch in replicas.there.take_over("resp_a", 1) for event in batch]
+    assert taken == list(make_events(0, kept))
+    await replicas.there.append("resp_a", make_events(5, 2))
+    with pytest.raises(InternalError):
+        await replicas.there.append("resp_a", make_events(8, 1))
+    assert await read_some(replicas.there, "resp_a", 2, after=4) == list(make_events(5, 2))
+    assert await read_some(replicas.here, "resp_a", kept + 2) == [*make_events(0, kept), *make_events(5, 2)]
+
+
+async def test_a_closed_log_is_not_taken_over(replicas: Replicas) -> None:
+    await replicas.here.append("resp_a", make_events(0, 2))
+    await replicas.here.close("resp_a")
+    with pytest.raises(Conflict):
+        await anext(aiter(replicas.there.take_over("resp_a", 1)))
 
 
 async def test_logs_do_not_mix(replicas: Replicas) -> None:

@@ -19,9 +19,8 @@ from backend.knowledge.sql.attachments import SqlAttachmentStore
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.migrations.migrate import migrate
 from backend.turns.ports.files_by_id import FilesById, FilesOfAgents
-from backend.vector_stores.services.file_indexes import FileIndexes
+from backend.vector_stores.services.file_indexes import FileIndexes, UploadsById
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms
-from backend.vector_stores.services.uploads_by_id import UploadsById
 from shared.errors import NotFound
 from tests.fakes.attached_files import FakeAgentFiles, FakeAttachedFiles, FakeText, NotingReader
 from tests.fakes.clock import FakeClock

@@ -10,7 +10,7 @@ import pytest
 
 from backend.conversations.domain.responses import NewTurn
 from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim
-from backend.foundation.ports.idempotency import ClaimStore
+from backend.foundation.ports.readiness import ClaimStore
 from backend.foundation.sql.idempotency import SqlClaimStore
 from shared.errors import KeyHeld, TurnRunning
 from tests.contract.store_cases import (
@@ -50,7 +50,7 @@ def make_claim(created: str = "resp_a", name: str = "a", claimed_at: datetime = 
 
 
 def claiming(turn: NewTurn, claim: KeyClaim) -> NewTurn:
-    return turn.model_copy(update={"claim": claim})
+    return turn._replace(claim=claim)
 
 
 async def test_a_turn_is_stored_with_its_claim(opened: Opened) -> None:

@@ -9,6 +9,7 @@ import pytest
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from shared.errors import Conflict, NotFound
+from shared.models.safe_summary import RestrictedGrade
 from tests.contract.knowledge_cases import fake_knowledge, indexed, make_base, make_document, put, sql_knowledge
 
 
@@ -55,6 +56,15 @@ async def test_the_version_grows_where_translation_is_allowed_or_forbidden(store
         await store.update_base(make_base().model_copy(update={"restricted_translation": is_allowed}))
         (binding,) = await store.bindings("acme", "ann", None)
         assert (binding.base.restricted_translation, binding.base.version) == (is_allowed, version)
+
+
+async def test_the_version_grows_where_another_grade_is_chosen(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    open_, strict = RestrictedGrade
+    for grade, version in ((open_, 1), (strict, 2), (strict, 2), (None, 3)):
+        await store.update_base(make_base().model_copy(update={"restricted_grade": grade}))
+        (binding,) = await store.bindings("acme", "ann", None)
+        assert (binding.base.restricted_grade, binding.base.version) == (grade, version)
 
 
 async def test_a_base_that_allows_translation_comes_back_so(store: KnowledgeStore) -> None:
@@ -139,6 +149,31 @@ async def test_a_namesake_is_replaced_whole_and_keeps_its_id(store: KnowledgeSto
     assert await store.documents_from(["doc_newer"]) == ()
     assert await store.document_body(newer.id) == body
     assert await store.chunks(newer.id) == (chunks[0].model_copy(update={"document_id": "doc_kb_a_a"}),)
+
+
+async def test_a_document_replaces_the_one_that_is_meant_and_no_later_one(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    await put(store, "a.md", ["Old."])
+    found = await store.find_document("kb_a", "a.md")
+    assert found is not None
+    again, body, chunks = make_document("a.md", ["Old.", "Read better."])
+    stored, is_new = await store.put_document(again, body, indexed(chunks), instead_of=found)
+    assert (stored.chunk_count, is_new) == (2, False)
+    with pytest.raises(Conflict):
+        await store.put_document(again, body, indexed(chunks), instead_of=found.model_copy(update={"sha256": "1" * 64}))
+    assert await store.delete_document("kb_a", "a.md")
+    with pytest.raises(Conflict):
+        await store.put_document(again, body, indexed(chunks), instead_of=found)
+    assert await store.find_document("kb_a", "a.md") is None
+
+
+async def test_outdated_are_the_documents_that_an_earlier_reader_has_read(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    for name, version in (("a", None), ("b", 1), ("c", 2), ("d", 3)):
+        document, body, chunks = make_document(name, ["Text."])
+        await store.put_document(document.model_copy(update={"reader_version": version}), body, indexed(chunks))
+    assert await store.find_outdated({"text/plain": 2, "text/csv": 9}) == ("doc_kb_a_a", "doc_kb_a_b")
+    assert await store.find_outdated({"text/plain": 0}) == ()
 
 
 async def test_one_new_name_put_at_once_is_one_document(store: KnowledgeStore) -> None:

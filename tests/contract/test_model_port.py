@@ -7,14 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from chat_shell.models.anthropic_messages.encoder import MessagesForm
-from chat_shell.models.anthropic_messages.model import AnthropicMessagesApi
-from chat_shell.models.chat_completions.model import ChatCompletionsApi
+from chat_shell.models.anthropic_messages.encoder import AnthropicMessagesApi, MessagesForm
+from chat_shell.models.chat_completions.encoder import ChatCompletionsApi
 from chat_shell.models.configured.llm_log import log_answer, log_request
 from chat_shell.models.ports import Model, ModelAnswerEnd, ModelFragment, TextFragment
 from chat_shell.models.responses.model import ResponsesApi
-from chat_shell.models.transport.session import open_session
-from chat_shell.models.transport.streaming import Endpoint, ProviderApi, StreamedModel
+from chat_shell.models.transport.streaming import Endpoint, ProviderApi, StreamedModel, open_session
 from shared.errors import (
     BallastError,
     ModelError,

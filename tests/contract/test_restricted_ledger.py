@@ -6,18 +6,22 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 
+import orjson
 import pytest
 
 from backend.foundation.sql.chosen import open_database
+from backend.restricted.domain.receipts import ReceiptQuery, write_end
 from backend.restricted.domain.restricted import AuditQuery, Candidate, SealedSearch, SearchAdmission
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import RestrictedLedger
 from shared.errors import NotFound, PermissionDenied
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
+from shared.receipts import verify_chain
 from tests.contract.knowledge_cases import T0, make_base, put
 from tests.contract.restricted_cases import (
     LIMITS,
     RELEASED,
+    SIGNER,
     VERSIONS,
     WIDE,
     Restricted,
@@ -83,7 +87,7 @@ async def test_a_charged_search_comes_back_with_what_became_of_it(stores: Restri
     assert kept is not None
     assert (kept.search, kept.admission, kept.ruling) == (search, admission, None)
     settled = settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True)
-    assert await stores.ledger.settle(settled) is None
+    assert await stores.ledger.settle(settled, SIGNER) is None
     kept = await stores.ledger.find_search("s1")
     assert kept is not None
     assert kept.ruling == settled.ruling
@@ -103,7 +107,7 @@ async def test_an_equal_search_of_a_turn_that_runs_again_is_charged_once(stores:
     )
     for search in others:
         assert (await stores.ledger.charge(search, [], LIMITS)).search == search
-    await stores.ledger.settle(settlement(make_record("a1", first, GateBlock.OVERLAP), first))
+    await stores.ledger.settle(settlement(make_record("a1", first, GateBlock.OVERLAP), first), SIGNER)
     ruled = await stores.ledger.charge(again, [], LIMITS)
     assert (ruled.search, ruled.admission.budget_after[0].conversation) == (again, LIMITS.conversation - 4)
 
@@ -179,7 +183,7 @@ async def test_a_base_that_is_gone_cannot_be_charged(stores: Restricted) -> None
 async def refuse(stores: Restricted, name: str, reason: Reason, minutes: float, *base_ids: str) -> None:
     search = make_search("", *base_ids, at=T0 + timedelta(minutes=minutes))
     record = make_record(name, search, reason, search_id=None)
-    await stores.ledger.settle(settlement(record, search))
+    await stores.ledger.settle(settlement(record, search), SIGNER)
 
 
 async def paused(stores: Restricted, minutes: float, *base_ids: str, user_id: str = "ann") -> bool:
@@ -203,7 +207,7 @@ async def test_five_refusals_in_ten_minutes_pause_for_fifteen(stores: Restricted
 async def test_open_asks_are_recorded_and_pause_nobody(stores: Restricted) -> None:
     for number in range(6):
         record = make_record(f"a{number}", make_search(""), PolicyRefusal.ENUMERATION, search_id=None)
-        await stores.ledger.settle(settlement(record).model_copy(update={"is_open_ask": True}))
+        await stores.ledger.settle(settlement(record).model_copy(update={"is_open_ask": True}), SIGNER)
     assert not await paused(stores, 0)
 
 
@@ -225,8 +229,11 @@ async def test_what_was_released_is_kept_with_its_record_and_once(stores: Restri
     search = make_search("s1")
     await charged(stores.ledger, search, [], LIMITS)
     first = settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True)
-    assert await stores.ledger.settle(first) is None
-    assert await stores.ledger.settle(settlement(make_record("a2", search, Failure.TIMEOUT), search)) == first.ruling
+    assert await stores.ledger.settle(first, SIGNER) is None
+    assert (
+        await stores.ledger.settle(settlement(make_record("a2", search, Failure.TIMEOUT), search), SIGNER)
+        == first.ruling
+    )
     assert await stores.ledger.find_released("key-s1") == RELEASED
     assert await stores.ledger.find_released("key-s2") is None
     assert [record.id for record in await page(stores)] == ["a1"]
@@ -237,14 +244,16 @@ async def test_a_later_release_takes_the_place_of_the_one_before(stores: Restric
         search = make_search(name, cache_key="key", turn_id=f"resp_{name}")
         await charged(stores.ledger, search, [], LIMITS)
         record = make_record(f"a-{name}", search, AnswerReason.RISK)
-        await stores.ledger.settle(settlement(record, search, is_released=True))
+        await stores.ledger.settle(settlement(record, search, is_released=True), SIGNER)
     assert await stores.ledger.find_released("key") == RELEASED
 
 
 async def test_a_result_goes_with_each_base_that_it_was_made_of(stores: Restricted) -> None:
     search = make_search("s1", "kb_a", "kb_b")
     await charged(stores.ledger, search, [], LIMITS)
-    await stores.ledger.settle(settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True))
+    await stores.ledger.settle(
+        settlement(make_record("a1", search, AnswerReason.RISK), search, is_released=True), SIGNER
+    )
     await stores.knowledge.delete_base("kb_b")
     assert await stores.ledger.find_released("key-s1") is None
     assert [record.id for record in await page(stores)] == ["a1"]
@@ -262,12 +271,14 @@ async def test_what_has_no_outcome_can_be_found_and_is_not_forgotten(stores: Res
     for name, days in (("s1", 1), ("s2", 0), ("s3", 2), ("s4", 0)):
         await charged(stores.ledger, make_search(name, days=days), [], LIMITS)
     settled = make_search("s4")
-    await stores.ledger.settle(settlement(make_record("a4", settled, AnswerReason.RISK), settled, is_released=True))
+    await stores.ledger.settle(
+        settlement(make_record("a4", settled, AnswerReason.RISK), settled, is_released=True), SIGNER
+    )
     before = T0 + timedelta(days=1)
-    assert await stores.ledger.unreported(before, 1) == ("s2",)
-    assert await stores.ledger.unreported(before, 5) == ("s2", "s1")
+    assert await stores.ledger.find_unreported(before, 1) == ("s2",)
+    assert await stores.ledger.find_unreported(before, 5) == ("s2", "s1")
     await stores.ledger.remove_old(before)
-    assert await stores.ledger.unreported(before, 5) == ("s2", "s1")
+    assert await stores.ledger.find_unreported(before, 5) == ("s2", "s1")
     assert await stores.ledger.find_search("s4") is None
 
 
@@ -276,7 +287,7 @@ async def test_old_searches_and_results_are_forgotten_and_records_stay(stores: R
         search = make_search(name, days=days)
         await charged(stores.ledger, search, candidates("doc_kb_a_a", [days]), LIMITS)
         record = make_record(f"a-{name}", search, AnswerReason.RISK)
-        await stores.ledger.settle(settlement(record, search, is_released=True))
+        await stores.ledger.settle(settlement(record, search, is_released=True), SIGNER)
     await stores.ledger.remove_old(T0)
     assert await stores.ledger.find_search("s1") is None
     assert await stores.ledger.find_search("s2") is not None
@@ -297,7 +308,7 @@ async def test_records_come_back_as_written_by_time_tenant_and_page(stores: Rest
         make_record("b0", make_search("s4", tenant="other"), Failure.TIMEOUT),
     ]
     for record in records:
-        await stores.ledger.settle(settlement(record))
+        await stores.ledger.settle(settlement(record), SIGNER)
     a2, a1, a0, a3, b0 = records
     assert await page(stores) == (a1, a2, a3, a0)
     assert await page(stores, "other") == (a3, b0)
@@ -318,7 +329,7 @@ async def test_replies_with_canaries_are_counted_by_model_and_time(stores: Restr
     ):
         search = make_search(f"s{number}", tenant=tenant)
         record = make_record(f"a{number}", search, GateBlock.CANARY, canary_hits=hits, versions=versions)
-        await stores.ledger.settle(settlement(record))
+        await stores.ledger.settle(settlement(record), SIGNER)
     assert await stores.ledger.count_canary_replies(VERSIONS.model, T0 - timedelta(seconds=1)) == 2
     assert await stores.ledger.count_canary_replies(VERSIONS.model, T0) == 0
 
@@ -364,7 +375,7 @@ async def test_of_many_outcomes_of_a_search_one_is_written(replicas: list[Restri
 
     async def settle(number: int) -> bool:
         record = make_record(f"a{number}", search, AnswerReason.RISK)
-        return await replicas[number % 5].ledger.settle(settlement(record, search, is_released=True)) is None
+        return await replicas[number % 5].ledger.settle(settlement(record, search, is_released=True), SIGNER) is None
 
     assert sum(await asyncio.gather(*map(settle, range(20)))) == 1
     assert len(await page(replicas[0])) == 1
@@ -380,11 +391,15 @@ async def test_equal_searches_that_are_settled_at_once_all_keep_their_records(re
     async def release(number: int) -> None:
         search = searches[number]
         record = make_record(f"a{number:02}", search, AnswerReason.RISK)
-        assert await replicas[number % 5].ledger.settle(settlement(record, search, is_released=True)) is None
+        assert await replicas[number % 5].ledger.settle(settlement(record, search, is_released=True), SIGNER) is None
 
     await asyncio.gather(*map(release, range(12)))
     assert [record.id for record in await page(replicas[0], limit=13)] == [f"a{number:02}" for number in range(12)]
     assert await replicas[0].ledger.find_released("key") == RELEASED
+    receipts = await replicas[0].trail.receipts("acme", ReceiptQuery())
+    end = write_end("acme", await replicas[0].trail.end_of_receipts("acme"), SIGNER)
+    assert len(receipts) == 12
+    assert verify_chain([sealed.line for sealed in (*receipts, end)], SIGNER.public_key) == 12
     await replicas[0].knowledge.delete_base("kb_b")
     assert await replicas[0].ledger.find_released("key") is None
 
@@ -396,3 +411,26 @@ async def test_refusals_are_counted_exactly_under_parallel_calls(replicas: list[
     assert not await paused(replicas[0], 0)
     await refuse(replicas[0], "a4", PolicyRefusal.VERBATIM, 0, "kb_b", "kb_a")
     assert [await paused(replicas[0], 0, base_id) for base_id in ("kb_a", "kb_b")] == [True, True]
+
+
+async def test_a_receipt_tells_on_which_documents_an_answer_rests_and_so_does_that_of_a_repeat(
+    stores: Restricted,
+) -> None:
+    search = make_search("s1")
+    await charged(stores.ledger, search, candidates("doc_kb_a_a", range(2)), WIDE)
+    record = make_record("a1", search, AnswerReason.RISK, is_cached=False)
+    await stores.ledger.settle(settlement(record, search, is_released=True), SIGNER)
+    again = make_record("a2", search, AnswerReason.RISK, search_id=None, is_cached=True)
+    repeat = settlement(again, search).model_copy(update={"shown": RELEASED})
+    await stores.ledger.settle(repeat, SIGNER)
+    other = make_search("s2")
+    await charged(stores.ledger, other, [], WIDE)
+    await stores.ledger.settle(settlement(make_record("a3", other, Failure.TIMEOUT), other), SIGNER)
+    found = await stores.trail.receipts("acme", ReceiptQuery("doc_kb_a_a"))
+    bodies = [orjson.loads(sealed.body) for sealed in found]
+    assert [(body["audit_id"], body["number"]) for body in bodies] == [("a1", 1), ("a2", 2)]
+    assert {document["document_id"] for body in bodies for document in body["documents"]} == {"doc_kb_a_a"}
+    assert RELEASED.summary not in str(bodies)
+    assert await stores.trail.receipts("acme", ReceiptQuery(after=1, limit=1)) == found[1:]
+    assert await stores.trail.receipts("acme", ReceiptQuery("doc_other")) == []
+    assert await stores.trail.receipts("other", ReceiptQuery()) == []

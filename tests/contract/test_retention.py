@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import Connection, func, insert, select, text, update
 
 from backend.conversations.sql import tables as told
 from backend.conversations.sql.deletion import withdraw
@@ -15,16 +15,20 @@ from backend.files.sql.files import SqlFileStore
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.row_steps import ROWS_AT_ONCE
 from backend.knowledge.domain.file_indexes import file_index_of_agent, file_index_of_user
+from backend.knowledge.domain.labels import Label, may_read
 from backend.knowledge.sql.tables import attachment
+from backend.restricted.sql import tables as restricted
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.retention.domain import Kept, Person, PersonalRows, RetentionTerms
 from backend.retention.services.sweeping import Retention
 from backend.retention.sql.expiry import SqlExpiryStore
 from backend.retention.sql.people import SqlPersonStore
+from backend.retention.sql.withholding import withhold_answers
 from shared.errors import NotFound
+from shared.models.execution import AccessMode
 from shared.models.safe_summary import AnswerReason
 from tests.contract.knowledge_cases import make_base
-from tests.contract.restricted_cases import make_record, settlement
+from tests.contract.restricted_cases import SIGNER, make_record, settlement
 from tests.contract.store_cases import (
     T0,
     Stores,
@@ -248,7 +252,7 @@ async def test_a_file_goes_unless_it_is_used_or_was_touched(kit: Kit) -> None:
 async def test_audit_records_have_a_time_of_their_own(kit: Kit) -> None:
     ledger = SqlRestrictedLedger(kit.database)
     record = make_record("audit_a", None, next(iter(AnswerReason)))
-    await ledger.settle(settlement(record))
+    await ledger.settle(settlement(record), SIGNER)
     kit.clock.advance(40 * DAY)
     assert Kept.AUDIT_RECORDS not in await kit.sweep(days=1)
     assert await kit.sweep(days=None, audit=60) == {Kept.AUDIT_RECORDS: 0}
@@ -278,5 +282,61 @@ async def test_a_conversation_in_which_a_turn_runs_is_left_and_named(kit: Kit) -
     people, ann = SqlPersonStore(kit.database, kit.stores.conversations, kit.clock), Person("acme", "ann")
     assert await people.delete_conversations(ann) == 0
     assert await people.delete_rows(PersonalRows.RESPONSES, ann) == 0
-    assert {each async for each in people.running(ann)} == {"resp_a"}
-    assert [each async for each in people.running(Person("acme", "bob"))] == []
+    assert {each async for each in people.find_running(ann)} == {"resp_a"}
+    assert [each async for each in people.find_running(Person("acme", "bob"))] == []
+
+
+async def rest_on(kit: Kit, turn_id: str, document_id: str) -> None:
+    rests = {"tenant": "acme", "number": 1}
+    receipt = {"recorded_at": T0, "turn_id": turn_id, "cache_key": "key", "body": "{}", "signature": ""}
+
+    def store(connection: Connection) -> None:
+        connection.execute(insert(restricted.receipt).values(**rests, **receipt))
+        connection.execute(insert(restricted.receipt_document).values(**rests, document_id=document_id, sha256=""))
+
+    await kit.database.write(store)
+
+
+async def test_what_rests_on_a_deleted_document_is_withheld_in_its_turn_and_behind_it(kit: Kit) -> None:
+    label = (Label("kb_a", AccessMode.RESTRICTED),)
+    for conversation_id, turn_id in (("conv_a", "resp_a"), ("conv_b", "resp_b")):
+        begun = make_turn(None, turn_id, conversation_id)
+        labelled = begun.response.model_copy(update={"label": label})
+        await kit.stores.turns.begin(begun._replace(response=labelled))
+        end = make_end(1, turn_id, conversation_id)
+        entries = tuple(entry.model_copy(update={"label": label}) for entry in end.entries)
+        response = end.response.model_copy(update={"label": label})
+        await kit.stores.turns.finish(end._replace(response=response, entries=entries))
+    before, after = (make_entry(place, turn_id="resp_later") for place in (2, 3))
+    later = [before, after.model_copy(update={"label": label})]
+    await kit.stores.conversations.append("conv_a", 2, later, [make_item(2), make_item(3)])
+    await rest_on(kit, "resp_a", "doc_x")
+    await kit.database.write(lambda connection: withhold_answers(connection, "doc_other"))
+    assert await kit.stores.conversations.labels("conv_a") == {"resp_a": label, "resp_later": label}
+    await kit.database.write(lambda connection: withhold_answers(connection, "doc_x"))
+    labels = await kit.stores.conversations.labels("conv_a")
+    assert set(labels) == {"resp_a", "resp_later"}
+    everything = {"kb_a": AccessMode.FULL}
+    assert not any(may_read(everything, each) for each in labels.values())
+    stored = [await kit.stores.turns.find(name) for name in ("resp_a", "resp_b")]
+    assert [each is not None and may_read(everything, each.label) for each in stored] == [False, True]
+    assert await kit.stores.conversations.labels("conv_b") == {"resp_b": label}
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_what_rests_on_a_document_that_is_deleted_while_the_turn_runs_is_withheld_at_its_end(
+    kit: Kit, is_deleted: bool
+) -> None:
+    label = (Label("kb_a", AccessMode.RESTRICTED),)
+    begun = make_turn(None, "resp_a", "conv_a")
+    await kit.stores.turns.begin(begun._replace(response=begun.response.model_copy(update={"label": label})))
+    await rest_on(kit, "resp_a", "doc_x")
+    await kit.database.write(lambda connection: withhold_answers(connection, "doc_x"))
+    if is_deleted:
+        await kit.stores.turns.delete("resp_a")
+    end = make_end(1, "resp_a", "conv_a")
+    entries = tuple(entry.model_copy(update={"label": label}) for entry in end.entries)
+    response = end.response.model_copy(update={"label": label})
+    await kit.stores.turns.finish(end._replace(response=response, entries=entries))
+    labels = await kit.stores.conversations.labels("conv_a")
+    assert labels["resp_a"] == (*label, Label("doc_x", AccessMode.FULL))

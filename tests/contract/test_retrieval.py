@@ -48,6 +48,39 @@ async def test_chinese_and_mixed_text_is_found(knowledge: Knowledge) -> None:
     assert (await _found(knowledge, "kubernetes部署"))[0] == texts[2]
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("resume pret", "Le résumé est prêt."),
+        ("résumé prêt", "The resume is pret."),
+        ("Mueller", "Frau Müller unterschreibt."),
+        ("Müller", "Frau Mueller unterschreibt."),
+        ("Muller", "Frau Müller unterschreibt."),
+        ("软件", "這個軟體需要授權"),
+        ("軟體", "这个软件需要授权"),
+        ("软件许可", "軟件許可"),
+        ("NOR0707-60", "Order NOR070760 in boxes."),
+        ("NOR070760", "Order NOR0707-60 in boxes."),
+        ("NOR0707-60", "Order NOR 0707 60 in boxes."),
+        ("NOR 0707 60", "Order NOR-0707/60 in boxes."),
+        ("12500", "It costs 12,500 a year."),
+        ("12.500", "It costs 12\u202f500 a year."),
+    ],
+)
+async def test_words_are_found_in_other_spellings(knowledge: Knowledge, query: str, text: str) -> None:
+    await put(knowledge.store, "a", ["The river is cold.", text, "河水很冷", "Three boxes of 60 or 70."])
+    (first, *_) = await knowledge.retrieval.search(["kb_a"], query, 10)
+    assert first.chunk.text == text
+
+
+async def test_a_word_in_two_spellings_counts_once(knowledge: Knowledge) -> None:
+    """A question in accents has the whole of its words where they are written without, and in a chunk of both."""
+    await put(knowledge.store, "a", ["Müller", "Mueller", "Muller", "Müller Mueller"])
+    hits = await knowledge.retrieval.search(["kb_a"], "Müller", 10)
+    assert {hit.chunk.text for hit in hits} == {"Müller", "Mueller", "Muller", "Müller Mueller"}
+    assert len({hit.share_of_words for hit in hits if hit.chunk.text != "Müller Mueller"}) == 1
+
+
 async def test_headings_are_searched_too(knowledge: Knowledge) -> None:
     await put(knowledge.store, "a", ["nothing here"])
     assert await _found(knowledge, "guide") == ["nothing here"]
@@ -172,11 +205,11 @@ async def test_small_bases_come_whole_in_document_order(knowledge: Knowledge) ->
     await put(knowledge.store, "b", ["b0", "b1"])
     await put(knowledge.store, "a", ["a0"])
     await put(knowledge.store, "a", ["z0"], base_id="kb_b")
-    whole = await knowledge.retrieval.everything(["kb_b", "kb_a"], 40)
+    whole = await knowledge.retrieval.read_all(["kb_b", "kb_a"], 40)
     assert whole is not None
     assert [hit.chunk.text for hit in whole] == ["a0", "b0", "b1", "z0"]
-    assert await knowledge.retrieval.everything(["kb_b", "kb_a"], 39) is None
-    assert await knowledge.retrieval.everything([], 0) == ()
+    assert await knowledge.retrieval.read_all(["kb_b", "kb_a"], 39) is None
+    assert await knowledge.retrieval.read_all([], 0) == ()
 
 
 async def test_the_first_chunks_of_documents_come_in_the_order_asked_for(knowledge: Knowledge) -> None:

@@ -1,20 +1,25 @@
 """One contract for every `SearchIndex`: it follows the documents, whatever it is and wherever a process ends."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from sqlalchemy import delete, update
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.reindex import reindex_database
 from backend.search.domain.chunks import Chunk, Range
 from backend.search.domain.filters import Comparison
 from backend.search.ports.index import IndexProgress, SearchIndex, Steps
+from backend.search.sql import tables
 from backend.search.sql.index import SqlSearchIndex
+from backend.settings import DatabaseSettings
+from shared.environment import read_settings
 from shared.errors import Unavailable
 from tests.contract.knowledge_cases import indexed, make_base, make_document
 from tests.contract.store_cases import database_url, migrated
@@ -49,6 +54,10 @@ class Room(ABC):
     def start_anew(self) -> None:
         """Go on with the index of another process."""
 
+    @abstractmethod
+    async def damage(self, damage: str) -> None:
+        """Lose the index and keep the documents, or spoil it so that it finds nothing."""
+
     async def found(self, query: str, base_ids: Sequence[str] = ("kb_a",)) -> list[str]:
         return [hit.chunk.text for hit in await self.index.search(base_ids, query, 10)]
 
@@ -75,6 +84,18 @@ class BuiltIn(Room):
 
     async def run(self, steps: Steps[Any]) -> None:
         await run_in_short_transactions(self._database, steps)
+
+    async def damage(self, damage: str) -> None:
+        changes = {
+            "lost": (delete(tables.index_page), delete(tables.index_segment)),
+            "in parts": (
+                delete(tables.index_segment).where(tables.index_segment.c.first_number == 0),
+                delete(tables.index_page).where(tables.index_page.c.id < 2 << tables.PAGE_BITS),
+            ),
+            "spoilt": (update(tables.index_page).values(postings=bytes(12)),),
+        }
+        for change in changes[damage]:
+            await self._database.write(lambda connection, change=change: connection.execute(change))
 
     def start_anew(self) -> None:
         self.index = SqlSearchIndex(self._database, FakeClock())
@@ -118,6 +139,10 @@ class OfItsOwn(Room):
     async def run(self, steps: Steps[Changes]) -> None:
         self._write(steps)
         self._engine.note_change("kb_a")
+
+    async def damage(self, damage: str) -> None:
+        for held in self._held.values():
+            held.clear()
 
     def start_anew(self) -> None:
         self._engine = self.index = FakeSearchIndex(self._knowledge, self._written, self._held)
@@ -217,3 +242,86 @@ async def test_a_document_that_breaks_off_is_in_no_search(room: Room) -> None:
         await room.documents.put_document(document, body, breaking_off())
     assert await room.found("wine") == []
     assert await room.index.progress(["kb_a"]) == {"kb_a": IndexProgress(0, 0)}
+
+
+@pytest.mark.parametrize("damage", ["lost", "in parts", "spoilt"])
+async def test_what_is_damaged_is_indexed_anew_from_the_documents(room: Room, damage: str) -> None:
+    await room.open("kb_a")
+    await room.put("a", ["red wine", "red ink"])
+    await room.put("b", ["white wine"])
+    await room.put("c", ["wine of rice", "…"])
+    await room.delete("b")
+    await room.index.tidy()
+    before = await room.index.search(["kb_a"], "wine", 10)
+    await room.damage(damage)
+    room.start_anew()
+    assert await room.index.search(["kb_a"], "wine", 10) != before
+    steps = [step async for step in room.index.reindex()]
+    assert steps[-1] == IndexProgress(4, 4)
+    assert await room.index.search(["kb_a"], "wine", 10) == before
+    await room.delete("a")
+    await room.index.tidy()
+    assert await room.found("wine") == ["wine of rice"]
+
+
+async def test_searches_and_changes_go_on_while_all_is_indexed_anew(room: Room) -> None:
+    await room.open("kb_a")
+    for name in ("a", "b", "c"):
+        await room.put(name, [f"red wine {name}"] * 70)
+    await room.index.tidy()
+    before = await room.index.search(["kb_a"], "wine", 10)
+    changed = False
+    async for _ in room.index.reindex():
+        if not changed:
+            assert await room.index.search(["kb_a"], "wine", 10) == before
+            await room.delete("a")
+            await room.put("d", ["white wine"])
+            changed = True
+        assert len(await room.found("wine")) == 10
+        assert await room.found("a") == []
+        assert await room.found("white") == ["white wine"]
+    assert changed
+    assert await room.index.progress(["kb_a"]) == {"kb_a": IndexProgress(141, 141)}
+
+
+async def test_what_an_ended_process_has_not_indexed_anew_is_found_and_goes_on(room: Room) -> None:
+    await room.open("kb_a")
+    await room.put("a", ["red wine", "red ink"])
+    before = await room.index.search(["kb_a"], "red", 10)
+    steps = room.index.reindex()
+    await anext(steps)
+    await cast(AsyncGenerator[IndexProgress], steps).aclose()
+    room.start_anew()
+    assert await room.index.search(["kb_a"], "red", 10) == before
+    await room.index.sweep(is_only_replica=True)
+    await room.index.tidy()
+    assert await room.index.search(["kb_a"], "red", 10) == before
+
+
+async def test_a_full_disk_stops_changes_and_no_search(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    async with migrated(database_url("sqlite", request, tmp_path)) as database:
+        room = BuiltIn(database)
+        await room.open("kb_a")
+        await room.put("a", ["red wine", "red ink"])
+        before = await room.index.search(["kb_a"], "red", 10)
+        await database.write(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 1").all())
+        with pytest.raises(Unavailable):
+            await room.put("b", ["red " + "wine " * 50_000])
+        assert await room.index.search(["kb_a"], "red", 10) == before
+        await database.write(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 1000000").all())
+        await room.put("b", ["red herring"])
+        assert len(await room.found("red")) == 3
+
+
+async def test_the_command_indexes_anew_and_tells_how_far_it_is(
+    tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = database_url("sqlite", request, tmp_path)
+    async with migrated(url) as database:
+        room = BuiltIn(database)
+        await room.open("kb_a")
+        await room.put("a", ["red wine", "red ink"])
+        await room.damage("lost")
+        await reindex_database(read_settings(DatabaseSettings, {"BACKEND_DATABASE_URL": url}))
+        assert capsys.readouterr().out.splitlines()[-1] == "2 of 2 chunks indexed"
+        assert len(await room.found("red")) == 2

@@ -17,7 +17,7 @@ from chat_shell.tools.domain.server_entry import LocalServer, ServerEntry, WebSe
 from chat_shell.tools.mcp.child_streams import start_child
 from chat_shell.tools.mcp.local_server import LocalToolServer
 from chat_shell.tools.mcp.web_server import WebToolServer
-from chat_shell.tools.ports.tool_servers import CallFailure, ToolServer, ToolServerFailed
+from chat_shell.tools.ports.tools import CallFailure, ToolServer, ToolServerFailed
 from tests.examples import first_of
 from tests.fakes.tool_servers import FakeToolServer
 from tests.patience import PATIENCE_SECONDS

@@ -52,7 +52,7 @@ async def test_a_first_turn_makes_its_conversation(stores: Stores) -> None:
 async def test_a_conversation_keeps_the_tools_that_it_has_fixed(stores: Stores) -> None:
     turn = make_turn()
     conversation = turn.conversation.model_copy(update={"served": FIXED_TOOLS})
-    await stores.turns.begin(turn.model_copy(update={"conversation": conversation}))
+    await stores.turns.begin(turn._replace(conversation=conversation))
     assert await stores.conversations.find("conv_a") == conversation
 
 
@@ -60,7 +60,7 @@ async def test_a_conversation_keeps_the_filters_of_its_newest_turn(stores: Store
     turn = make_turn()
     filters = Comparison(type="eq", key="kind", value="tea")
     conversation = turn.conversation.model_copy(update={"search": SearchOptions(max_results=3, filters=filters)})
-    await stores.turns.begin(turn.model_copy(update={"conversation": conversation}))
+    await stores.turns.begin(turn._replace(conversation=conversation))
     assert await stores.conversations.find("conv_a") == conversation
     assert await stores.turns.finish(make_end(1))
     await stores.turns.begin(make_turn(2, "resp_b"))
@@ -90,7 +90,7 @@ async def test_a_turn_ends_once(stores: Stores) -> None:
 
 async def test_an_end_without_words_frees_the_conversation_too(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
-    end = make_end(1).model_copy(update={"entries": (), "items": ()})
+    end = make_end(1)._replace(entries=(), items=())
     assert await stores.turns.finish(end)
     conversation = await stores.conversations.find("conv_a")
     assert conversation == make_conversation(log_length=1, latest_response_id="resp_a")
@@ -104,7 +104,7 @@ async def test_the_next_turn_changes_what_it_may_and_no_more(stores: Stores) -> 
     changed = turn.conversation.model_copy(
         update={"instructions": "Be long.", "functions": (), "epoch": 1, "model": "model-b", "knowledge_base_ids": ()}
     )
-    await stores.turns.begin(turn.model_copy(update={"conversation": changed}))
+    await stores.turns.begin(turn._replace(conversation=changed))
     found = await stores.conversations.find("conv_a")
     assert found == changed.model_copy(update={"metadata": {"late": "1"}})
 
@@ -257,7 +257,7 @@ async def test_responses_outlive_their_conversation(stores: Stores) -> None:
 
 
 def held_by(taken: TakenTurn, end: FinishedTurn) -> FinishedTurn:
-    return end.model_copy(update={"response": end.response.model_copy(update={"fence": taken.response.fence})})
+    return end._replace(response=end.response.model_copy(update={"fence": taken.response.fence}))
 
 
 async def begun_by(stores: Stores, *replicas: str) -> None:
@@ -266,7 +266,7 @@ async def begun_by(stores: Stores, *replicas: str) -> None:
         turn = make_turn(None, f"resp_{name}", f"conv_{name}")
         response = make_response(f"resp_{name}", f"conv_{name}", replica=name)
         stored = {"response": response, "plan": f"plan of {name}", "context_parts": f"parts of {name}"}
-        await stores.turns.begin(turn.model_copy(update=stored))
+        await stores.turns.begin(turn._replace(**stored))
 
 
 async def taken_by(stores: Stores, replica: str, limit: int = 9) -> list[str]:
@@ -339,14 +339,14 @@ async def test_a_replica_takes_turns_of_its_own_again(stores: Stores) -> None:
     """A turn that was begun by a call whose answer was lost is taken from whoever might still write it."""
     await begun_by(stores, "other", "own")
     await stores.turns.begin(make_turn(None, "resp_ended", "conv_ended"))
-    assert await stores.turns.running_ids("own") == {"resp_own"}
+    assert await stores.turns.find_running_ids("own") == {"resp_own"}
     assert await stores.turns.take_again("own", ["resp_other", "resp_unheard"]) == ()
     (taken,) = await stores.turns.take_again("own", ["resp_other", "resp_own"])
     assert (taken.response.id, taken.response.fence, taken.response.replica) == ("resp_own", 1, "own")
     assert (taken.plan, taken.settled_event) == ("plan of own", make_response().last_event)
     assert await stores.turns.checkpoint_many([Checkpoint(make_response("resp_own", "conv_own").hold, (), 9)])
     await stores.turns.finish(make_end(1, "resp_ended", "conv_ended"))
-    assert await stores.turns.running_ids("replica-a") == frozenset()
+    assert await stores.turns.find_running_ids("replica-a") == frozenset()
     assert await stores.turns.take_again("replica-a", ["resp_ended"]) == ()
 
 
@@ -372,8 +372,8 @@ async def test_of_checkpoints_together_those_of_lost_turns_are_refused(stores: S
     await stores.turns.finish(make_end(1, "resp_b", "conv_b"))
     await stores.turns.take_all("replica-b")
     holds = [make_response(f"resp_{name}", f"conv_{name}").hold for name in names]
-    taken = [*holds[:2], *(hold.model_copy(update={"fence": 1}) for hold in holds[2:])]
-    calls = made(make_call(1)).model_copy(update={"response_id": "resp_d", "conversation_id": "conv_d"})
+    taken = [*holds[:2], *(hold._replace(fence=1) for hold in holds[2:])]
+    calls = made(make_call(1))._replace(response_id="resp_d", conversation_id="conv_d")
     together = [Checkpoint(hold, ({"n": place},), 7) for place, hold in enumerate(taken[:3])]
     refused = await stores.turns.checkpoint_many([*together, Checkpoint(taken[3], ({"n": 3},), 7, calls)])
     assert refused == {"resp_a", "resp_b"}
@@ -410,7 +410,7 @@ async def test_a_checkpoint_that_arrives_late_takes_nothing_back(stores: Stores)
 async def test_a_fork_may_repeat_the_ids_of_items(stores: Stores) -> None:
     await stores.turns.begin(make_turn())
     fork = make_turn(None, "resp_b", "conv_b")
-    await stores.turns.begin(fork.model_copy(update={"items": make_turn().items}))
+    await stores.turns.begin(fork._replace(items=make_turn().items))
     assert await stores.conversations.find_item("conv_b", "msg_0") == make_item(0)
 
 
@@ -430,7 +430,7 @@ async def seen_turn(
     end = make_end((length or 0) + 1, response_id, conversation_id)
     response = end.response.model_copy(update={"seen": digest})
     ended = response.model_copy(update={"ran_with": ran_with})
-    assert await stores.turns.finish(end.model_copy(update={"response": ended}))
+    assert await stores.turns.finish(end._replace(response=ended))
     found = await stores.turns.find(response_id)
     assert found is not None
     assert found.model_copy(update={"ran_with": None}) == response
@@ -463,7 +463,7 @@ async def test_of_equal_chains_that_with_the_wanted_settings_is_found(stores: St
 
 async def test_an_opened_conversation_tells_what_was_seen_at_the_end_of_its_newest_response(stores: Stores) -> None:
     async def seen(conversation_id: str) -> tuple[str, int] | None:
-        opened = await stores.conversations.opened(conversation_id, lambda _: False)
+        opened = await stores.conversations.open(conversation_id, lambda _: False)
         assert opened is not None
         return (opened.seen.digest, opened.seen.log_end) if opened.seen is not None else None
 
@@ -480,5 +480,5 @@ async def test_a_response_that_was_deleted_while_it_ran_leaves_no_chain(stores: 
     await stores.turns.delete("resp_a")
     end = make_end(1)
     response = end.response.model_copy(update={"seen": "11"})
-    assert await stores.turns.finish(end.model_copy(update={"response": response}))
+    assert await stores.turns.finish(end._replace(response=response))
     assert await stores.turns.newest_seen(["11"], WANTED) == {}

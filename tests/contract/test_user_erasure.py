@@ -44,6 +44,9 @@ STAY = {
     "edition_vectors": "vectors of a deleted base, which the sweep of vectors deletes",
     "idempotency_key": "keyed hashes of requests, which expire within a day",
     "index_page": "pages are numbered by their segment, and go with it",
+    "receipt": "what was released of a restricted base, in a chain; it has no word of anybody",
+    "receipt_chain": "the newest record of each tenant's chain",
+    "receipt_document": "on which documents a released answer rests",
     "replica": "the leases of processes",
     "safe_summary_audit": "who was told what of a restricted base: a keyed hash stands in place of the user",
     "vector_space": "vectors of a deleted base, which the sweep of vectors deletes",
@@ -123,7 +126,8 @@ async def kit(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[K
         agents = AgentCatalogue(SqlAgentStore(database), knowledge, models, tools, agent_files, clock)
         conversations = SqlConversationStore(database)
         people = SqlPersonStore(database, conversations, clock)
-        leaving = UserErasure(people, conversations, knowledge, agents, house.services.responses)
+        forget_keys = house.state.known_keys.change
+        leaving = UserErasure(people, conversations, knowledge, agents, house.services.responses, forget_keys)
         clearing = FileClearing(store, clock, (knowledge.withdraw_file,), make_supervisor(RecordingFailures()))
         yield Kit(database, leaving, clearing)
 
@@ -136,7 +140,8 @@ def value_of(column: Column[Any], whose: int) -> Any:
     if column.name in ("user_id", "user_hash"):
         return user_id
     if column.name == "tenant":
-        return TENANT
+        is_alone = len(column.table.primary_key) == 1 and column.primary_key
+        return f"{TENANT}-{whose}" if is_alone and whose == HIS else TENANT
     if column.name in ("file_id", "cache_key"):
         table = "uploaded_file" if column.name == "file_id" else "released_result"
         return f"{table}-{whose}"

@@ -49,7 +49,7 @@ def make_waiting(response_id: str, how: IfRunning = IfRunning.QUEUE) -> WaitingT
 
 
 def waited(length: int, response_id: str) -> NewTurn:
-    return make_turn(length, response_id).model_copy(update={"has_waited": True})
+    return make_turn(length, response_id)._replace(has_waited=True)
 
 
 def ended(waiting: WaitingTurn) -> StoredResponse:
@@ -201,21 +201,21 @@ async def test_messages_enter_the_turn_of_their_user_with_the_entries_that_hold_
         await stores.waiting.add(waiting, MOST)
     running = make_response()
     assert list(await stores.waiting.to_be_steered()) == ["resp_a"]
-    assert await stores.waiting.steering(running) == (first, second)
+    assert await stores.waiting.find_steering(running) == (first, second)
     exchange = make_exchange(1, 2, output=({"type": "message"},), steered_by=("resp_b", "resp_c"))
     for _ in range(2):
         await stores.turns.append(HOLD, 1, exchange)
-    entered = [(each.response_id, each.output_count) for each in await stores.waiting.entered("resp_a")]
+    entered = [(each.response_id, each.output_count) for each in await stores.waiting.find_entered("resp_a")]
     assert entered == [("resp_a", 1), ("resp_a", 1)]
-    assert (await stores.waiting.entered("resp_a"))[0].items == first.response.input_items
-    assert (await stores.waiting.steering(running), list(await stores.waiting.to_be_steered())) == ((), [])
+    assert (await stores.waiting.find_entered("resp_a"))[0].items == first.response.input_items
+    assert (await stores.waiting.find_steering(running), list(await stores.waiting.to_be_steered())) == ((), [])
     found = await stores.turns.find("resp_b")
     assert found is not None
     assert found.id == "resp_a"
     assert not await stores.waiting.withdraw(ended(first))
     await stores.turns.finish(make_end(3))
     assert await stores.waiting.startable(9) == ("resp_d",)
-    assert (await stores.waiting.find("resp_b"), await stores.waiting.steering(running)) == (None, ())
+    assert (await stores.waiting.find("resp_b"), await stores.waiting.find_steering(running)) == (None, ())
 
 
 async def test_what_was_withdrawn_keeps_its_entries_from_being_written(stores: Stores) -> None:
@@ -226,7 +226,7 @@ async def test_what_was_withdrawn_keeps_its_entries_from_being_written(stores: S
     with pytest.raises(NoLongerWaiting):
         await stores.turns.append(HOLD, 1, make_exchange(1, 2, steered_by=("resp_b", "resp_c")))
     assert len(await stores.conversations.log("conv_a")) == 1
-    assert [each.response.id for each in await stores.waiting.steering(make_response())] == ["resp_b"]
+    assert [each.response.id for each in await stores.waiting.find_steering(make_response())] == ["resp_b"]
 
 
 async def test_with_the_response_that_they_entered_their_ids_are_forgotten(stores: Stores) -> None:

@@ -11,7 +11,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from protos.execution.v1 import chat_shell_pb2, chat_shell_pb2_grpc, events_pb2
-from shared.models.events import NEWER_EVENTS_HEADER, REMINDERS_HEADER, ExecutionEvent
+from shared.models.events import NEWER_EVENTS, NEWER_EVENTS_HEADER, REMINDERS_HEADER, ExecutionEvent
 from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, KnowledgeBaseRef
 from shared.models.json_text import encode_json
 from shared.models.openai_converter import OpenAIRequestConverter
@@ -63,7 +63,7 @@ async def through_grpc(pair: Pair, request: ExecutionRequest, timeout_seconds: f
 
 async def through_http(pair: Pair, request: ExecutionRequest, *, is_newest: bool = True) -> Told:
     """Run a turn through the HTTP server."""
-    known = dict.fromkeys((REMINDERS_HEADER, NEWER_EVENTS_HEADER) if is_newest else (), "1")
+    known = {REMINDERS_HEADER: "1", NEWER_EVENTS_HEADER: NEWER_EVENTS} if is_newest else {}
     answer = await post(pair, encode_json(OpenAIRequestConverter.from_execution_request(request)), **known)
     if answer.status_code != 200:
         error = answer.json()["error"]

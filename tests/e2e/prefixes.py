@@ -20,7 +20,7 @@ _OWN = re.compile(
 def opening(request: RecordedRequest) -> bytes:
     """Return a body from its beginning to its last message: model, cache key, tools, messages."""
     start = request.body.index(_MESSAGES) + len(_MESSAGES)
-    opened = request.body[:start] + orjson.dumps(messages_in(request))[:-1]
+    opened = request.body[:start] + orjson.dumps(request.json_body["messages"])[:-1]
     assert request.body.startswith(opened)
     return opened
 
@@ -29,7 +29,8 @@ def added(earlier: RecordedRequest, later: RecordedRequest) -> list[Body]:
     """Check that one request begins with all of another, and return the messages that come on top."""
     opened = opening(earlier) + b","
     assert later.body[: len(opened)] == opened
-    return messages_in(later)[len(messages_in(earlier)) :]
+    messages: list[Body] = later.json_body["messages"]
+    return messages[len(earlier.json_body["messages"]) :]
 
 
 def check_never_moves(requests: Sequence[RecordedRequest]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from tests.e2e.pair import Pair
 from tests.e2e.turns import Body, asked, bare_client, new_base, turn, upload
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
@@ -55,9 +55,9 @@ FLOWS = {
     "anchored": [
         "S CA K U1",
         "S CA K U1 TC TR R",
-        "S CA K U1 TC TR A1 U2",
-        "S CA K U1 TC TR A1 U2 A2 U3",
-        "S CA K U1 TC TR A1 U2 A2 U3 TC TR R",
+        "S CA K U1 TC TR R A1 U2",
+        "S CA K U1 TC TR R A1 U2 A2 U3",
+        "S CA K U1 TC TR R A1 U2 A2 U3 TC TR",
     ],
 }
 

@@ -1,40 +1,23 @@
 """The command `ballast` against the real pair: a folder with bad files, Ctrl-C, a question, the doctor."""
 
-import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import orjson
 import pytest
 
+from tests.e2e.ballast_command import ballast, environ_of, lines_of
 from tests.e2e.conftest import Pairs
 from tests.e2e.pair import Pair, lone_backend
 from tests.examples import first_of
 from tests.fakes.model_server import FakeModelControl, Reply, ScriptedCall
-from tests.house.sources import ROOT
 
 pytestmark = pytest.mark.combination
 
 GOOD, BAD = 47, 3
 PIPE_BYTES = 4096
 LONG = "of the kettles that are boiled in the kitchen by the pier and of those who boil them every day"
-
-
-def environ_of(pair: Pair, user: str, state: Path) -> dict[str, str]:
-    known = {"BALLAST_URL": pair.backend_url, "BALLAST_KEY": pair.key(user), "XDG_STATE_HOME": str(state)}
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **known}
-
-
-def ballast(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cli", *arguments]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-
-
-def lines_of(text: str) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in text.splitlines()]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backend.knowledge.domain.context_texts import BASES_ARE_NOW
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from shared.prompts.summary import SUMMARY_INSTRUCTION, frame_summary
 from tests.e2e.conftest import SMALL, Pairs
 from tests.e2e.pair import MODEL, Pair, PairOptions, start_pair, start_replica

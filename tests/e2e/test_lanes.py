@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import orjson
 import pytest
 
+from tests.e2e.ballast_command import ballast, environ_of, lines_of
 from tests.e2e.conftest import SMALL, Pairs
 from tests.e2e.pair import Pair, PairOptions, start_pair, start_replica
 from tests.e2e.prefixes import check_never_moves
@@ -138,6 +140,26 @@ async def test_each_lane_extends_its_own_prompt_over_ten_turns(
     alone = await turn(client, "And you?", model=RIGHT, previous_response_id=response["id"])
     check_never_moves([*asked_of(requests, RIGHT), (await provider.requests())[-1]])
     assert alone["conversation"]["id"] == response["lanes"][1]["conversation_id"]
+
+
+async def test_an_export_has_each_call_of_each_lane_once_and_extends(
+    cluster: Cluster, provider: FakeModelControl, tmp_path: Path
+) -> None:
+    async with bare_client(cluster.survivor, "exporter") as client:
+        response = await turn(client, "Is it exported?", models=BOTH)
+        for number in range(2):
+            response = await turn(client, f"Question {number}?", models=BOTH, previous_response_id=response["id"])
+    environ = environ_of(cluster.survivor, "exporter", tmp_path)
+    written = ballast(environ, "cache", "export")
+    calls = lines_of(written.stdout)
+    sent = [request.json_body for request in await provider.requests()]
+    for model in BOTH:
+        bodies = [(body["messages"], body["tools"]) for body in sent if body["model"] == model]
+        assert [(call["messages"], call["tools"]) for call in calls if call["model"] == model] == bodies
+    log = tmp_path / "calls.jsonl"
+    log.write_text(written.stdout)
+    checked = ballast(environ, "cache", "verify", str(log), "--json")
+    assert lines_of(checked.stdout)[0]["calls"] == {"begins": 2, "extends": 4}
 
 
 async def test_a_killed_replica_leaves_lanes_and_response_to_another_one(

@@ -188,7 +188,11 @@ NEWER_SCHEMA_COMPLAINT = (
 AWAY_COMPLAINT = "BACKEND_DATABASE_URL: cannot use postgresql+asyncpg://127.0.0.1:{nobody}/b (ConnectionRefusedError)"
 WRONG: list[tuple[str, dict[str, str], str]] = [
     ("backend", {"SERVICE_TOKEN": SERVICE_TOKEN}, "BACKEND_SECRET: "),
-    ("backend migrat", BACKEND_NEEDS, "usage: python -m backend [serve|check|migrate|downgrade <revision>]"),
+    (
+        "backend migrat",
+        BACKEND_NEEDS,
+        "usage: python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>]",
+    ),
     ("backend", {**BACKEND_NEEDS, "BACKEND_PORT": "{taken}"}, "BACKEND_PORT: cannot listen on 127.0.0.1:{taken}"),
     ("backend", {**BACKEND_NEEDS, "BACKEND_HOST": "{foreign}"}, "BACKEND_HOST: cannot listen on {foreign}:"),
     (

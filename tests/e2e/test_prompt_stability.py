@@ -18,6 +18,7 @@ from tests.e2e.turns import (
     Body,
     bare_client,
     file_search,
+    is_reminder,
     messages_in,
     new_base,
     new_conversation,
@@ -44,8 +45,9 @@ async def turns(client: httpx2.AsyncClient, count: int, **fields: Any) -> Body:
 
 
 def contexts(messages: list[Body]) -> list[str]:
-    """Return the texts of the user's messages that no user wrote."""
-    return [m["content"] for m in messages if m["role"] == "user" and not SUFFIX.search(str(m["content"]))]
+    """Return the texts of the user's messages that no user wrote, without reminders."""
+    ours = [m for m in messages if m["role"] == "user" and not is_reminder(m)]
+    return [m["content"] for m in ours if not SUFFIX.search(str(m["content"]))]
 
 
 def roles(messages: list[Body]) -> list[str]:
@@ -168,7 +170,7 @@ async def test_a_delta_never_parts_calls_from_their_results(pair: Pair, model: F
     for request in requests:
         check_pairs(messages_in(request))
     one, two, three, _, _, six = requests
-    assert roles(added(one, two)) == ["assistant", "tool", "tool"]
+    assert roles(added(one, two)) == ["assistant", "tool", "tool", "user"]
     assert roles(added(two, three)) == ["assistant", "tool", "tool", "tool", "user", "user"]
     assert "In the middle" in added(two, three)[-2]["content"]
     assert "Between call and result" in messages_in(six)[-2]["content"]

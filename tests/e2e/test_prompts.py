@@ -1,35 +1,21 @@
 """`/v1/responses/{id}/prompts` beside what reached the provider, and drift that is made to happen."""
 
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import orjson
 import pytest
 
 from tests.e2e.pair import Pair, PairOptions, start_pair
-from tests.e2e.turns import Body, bare_client, file_search, messages_in, new_base, says, turn
+from tests.e2e.turns import Body, bare_client, file_search, metrics, new_base, prompts, says, tamper, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
-from tests.patience import PATIENCE_SECONDS
 from tests.servers.services import Launch, lines_of
 
 OURS = ("kind", "position", "tokens", "reused")
 SEARCH = ScriptedCall(name="knowledge_base_search", arguments='{"query": "fox"}')
 WEATHER: Body = {"type": "function", "name": "weather", "parameters": {"type": "object", "b": 1, "a": 2}}
-
-
-async def prompts(client: httpx2.AsyncClient, *responses: Body) -> list[Body]:
-    """Return the calls of all these turns."""
-    found: list[Body] = []
-    for response in responses:
-        answer = await client.get(f"/v1/responses/{response['id']}/prompts")
-        assert answer.status_code == 200, answer.text
-        found.extend(answer.json()["data"])
-    return found
 
 
 def sent_form(message: Body) -> Body:
@@ -67,9 +53,9 @@ async def test_prompts_are_what_the_provider_got(pair: Pair, model: FakeModelCon
     recorded = await model.requests()
     check_shown(shown, recorded)
     for call, (before, now) in zip(shown[1:], pairwise(recorded), strict=True):
-        count = len(messages_in(before))
-        assert [message["reused"] for message in call["messages"]].count(True) == count
-        sizes = [len(orjson.dumps(message)) for message in messages_in(before)]
+        sent_before = before.json_body["messages"]
+        assert [message["reused"] for message in call["messages"]].count(True) == len(sent_before)
+        sizes = [len(orjson.dumps(message)) for message in sent_before]
         assert call["reused_bytes"] == sum(sizes) + len(orjson.dumps(now.json_body["tools"]))
     assert [call["epoch_reason"] for call in shown] == ["new_conversation", None, None, None, None]
     assert {call["first_difference"] for call in shown} == {None}
@@ -108,13 +94,6 @@ async def test_what_is_not_kept_in_the_log_is_shown_too(tail_pair: Pair) -> None
     assert drift_count(await metrics(tail_pair)) == 0.0
 
 
-async def metrics(pair: Pair) -> str:
-    async with httpx2.AsyncClient(
-        base_url=pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
-    ) as client:
-        return (await client.get("/metrics")).text
-
-
 def figure(text: str, name: str) -> float:
     """A series with labels is not shown before it has counted something, as in a pair that has served no turn."""
     return next((float(line.split(" ")[1]) for line in text.splitlines() if line.startswith(f"{name} ")), 0.0)
@@ -122,17 +101,6 @@ def figure(text: str, name: str) -> float:
 
 def drift_count(text: str) -> float:
     return figure(text, "ballast_prompt_drift_total")
-
-
-def tamper(pair: Pair, conversation_id: str, before: str, after: str) -> None:
-    """Change a message of the log behind the backend's back."""
-    path = pair.backend.spec.directory / "var" / "ballast.db"
-    with closing(sqlite3.connect(path)) as database, database:
-        changed = database.execute(
-            "UPDATE log_entry SET content = replace(content, ?, ?) WHERE conversation_id = ? AND position = 0",
-            (before, after, conversation_id),
-        )
-        assert changed.rowcount == 1
 
 
 async def test_drift_is_counted_and_logged_without_a_word(small_pair: Pair, small_model: FakeModelControl) -> None:

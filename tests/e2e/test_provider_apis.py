@@ -74,7 +74,7 @@ def _check_requests(requests: list[RecordedRequest], *kept: str) -> None:
     one, two, three = (_parts(body) for body in (first, second, third))
     assert two[: len(one)] == one
     assert three[: len(two)] == two
-    assert [b"<system-reminder>" in request.body for request in requests] == [False, True, False]
+    assert [b"<system-reminder>" in request.body for request in requests] == [False, True, True]
     written = [orjson.dumps(part).decode() for part in three]
     assert [sum(text in part for part in written) for text in kept] == [1, 1]
     assert written.index(next(part for part in written if kept[0] in part)) == len(one)

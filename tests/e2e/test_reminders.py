@@ -4,7 +4,7 @@ import pytest
 
 from shared.models.events import MessagesAdded, ModelCallStarted, TurnFinished, TurnHandedBack
 from shared.models.execution import Purpose, TurnLimits
-from shared.prompts.reminders import CITATIONS, LAST_CALL, reminder_text
+from shared.prompts.message_order import CITATIONS, LAST_CALL, reminder_text
 from tests.e2e.chat_shell_calls import Told, plain_request, through_grpc, through_http
 from tests.e2e.pair import Pair
 from tests.e2e.prefixes import check_never_moves
@@ -22,7 +22,7 @@ def roles(request: RecordedRequest) -> list[str]:
     return [message["role"] for message in request.json_body["messages"]]
 
 
-async def test_one_reminder_always_last_and_none_in_the_next_turn(pair: Pair, model: FakeModelControl) -> None:
+async def test_one_reminder_stays_where_it_was_first_sent(pair: Pair, model: FakeModelControl) -> None:
     await model.script(
         Reply(tool_calls=(search("fox", "call_1"),)),
         Reply(tool_calls=(search("hen", "call_2"),)),
@@ -38,10 +38,10 @@ async def test_one_reminder_always_last_and_none_in_the_next_turn(pair: Pair, mo
     assert [roles(request) for request in requests[:3]] == [
         opening,
         [*opening, "assistant", "tool", "user"],
-        [*opening, "assistant", "tool", "assistant", "tool", "user"],
+        [*opening, "assistant", "tool", "user", "assistant", "tool"],
     ]
-    assert [reminder_in(request) for request in requests] == ["", CITE, CITE, ""]
-    assert [str(message["content"]).count("<system-reminder>") for message in messages_in(requests[3])] == [0] * 9
+    assert [reminder_in(request) for request in requests] == ["", CITE, "", ""]
+    assert [str(message["content"]).count("<system-reminder>") for message in messages_in(requests[3])].count(1) == 1
     check_never_moves(requests)
 
 

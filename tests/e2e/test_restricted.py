@@ -1,13 +1,16 @@
 """A restricted analyst gets help through the whole pair, and neither they nor their model gets the text."""
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from cli.advice import ExitCode
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
 from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT
+from tests.e2e.ballast_command import ballast, environ_of, lines_of
 from tests.e2e.client.knowledge_bases import Base, messages_of, new_base, searches, tool_texts
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair
 from tests.e2e.reserve import CHINESE_TALES, ENGLISH, LANGUAGES, SECONDARY, Language, tell_tales
@@ -103,6 +106,28 @@ async def test_a_diagnosis_is_answered_from_a_released_summary(
     assert (record["decision"], record["reason"]) == ("answer", "diagnosis")
 
 
+async def test_an_export_has_what_the_main_model_was_sent_and_no_call_of_the_sealed_one(
+    pair: Pair, main: FakeModelControl, second: FakeModelControl, stocks: tuple[str, Base], tmp_path: Path
+) -> None:
+    analyst, base = stocks
+    honest = LANGUAGES["english"]
+    await main.script(searches(honest.query), Reply(text=(honest.answer,)))
+    await second.script(Reply(text=(orjson.dumps(honest.summary).decode(),)))
+    async with bare_client(pair, analyst) as client:
+        response = await turn(client, honest.question, tools=[base.tool])
+    conversation = response["conversation"]["id"]
+    environ = environ_of(pair, analyst, tmp_path)
+    exports = [ballast(environ, "cache", "export", conversation, "--form", form) for form in ("openai", "folded")]
+    for written in exports:
+        assert (written.returncode, len(lines_of(written.stdout)), tell_tales(written.stdout)) == (0, 2, [])
+    sent = [request.json_body for request in await main.requests()]
+    bodies = [(body["messages"], body["tools"]) for body in sent]
+    assert [(call["messages"], call["tools"]) for call in lines_of(exports[0].stdout)] == bodies
+    assert len(await second.requests()) == 1
+    refused = ballast(environ_of(pair, "a-stranger", tmp_path), "cache", "export", conversation)
+    assert (refused.returncode, refused.stdout) == (ExitCode.NOT_FOUND, ""), refused.stderr
+
+
 async def test_a_leaky_summary_is_rewritten_once_and_then_released(
     pair: Pair, main: FakeModelControl, second: FakeModelControl, stocks: tuple[str, Base]
 ) -> None:
@@ -121,6 +146,32 @@ async def test_a_leaky_summary_is_rewritten_once_and_then_released(
     assert " phrases]" in pair.chat_shell.log()
     assert honest.summary["summary"] in tool_texts((await main.requests())[1])[0]
     assert tell_tales(bytes_of(await main.requests()) + pair.chat_shell.log()) == []
+
+
+async def test_of_a_strict_base_codes_alone_reach_the_main_model_in_either_language(
+    pair: Pair, main: FakeModelControl, second: FakeModelControl, stocks: tuple[str, Base]
+) -> None:
+    analyst, base = stocks
+    with pair.http(pair.key("ann")) as http:
+        chosen = {"restricted_grade": "strict", "routing_keywords": ["stock keeping"]}
+        assert http.patch(f"/v1/knowledge_bases/{base.id}", json=chosen).status_code == 200
+    finding = {"area": "stock keeping", "weakness": "single_person", "severity": "high", "action": "name_deputy"}
+    form = {"decision": "answer", "reason": "none", "support": "one", "confidence": "high", "note": ENGLISH}
+    leaky = orjson.dumps({**form, "findings": [finding, {**finding, "area": ENGLISH}]}).decode()
+    said = {
+        "english": "Stock keeping: train somebody who can stand in.",
+        "chinese": "stock keeping：培养可以顶替的人。",
+    }
+    for name, language in LANGUAGES.items():
+        await main.reset()
+        await main.script(searches(language.query), Reply(text=(language.answer,)))
+        await second.script(Reply(text=(leaky,)))
+        async with bare_client(pair, analyst) as client:
+            await turn(client, language.question, tools=[base.tool])
+        shown = orjson.loads(tool_texts((await main.requests())[1])[0].split("\n\n")[0])
+        assert (shown["recommended_actions"], shown["findings"]) == ([said[name]], [finding])
+        assert tell_tales(bytes_of(await main.requests()) + pair.chat_shell.log()) == []
+        assert newest_audit(pair)["preview"] == "stock keeping/single_person/high/name_deputy"
 
 
 async def test_text_in_another_language_is_shown_only_where_the_owner_allows_it(

@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from typing import Any
 
 import httpx2
@@ -118,8 +120,12 @@ def messages_in(request: RecordedRequest) -> list[Body]:
 def reminder_in(request: RecordedRequest) -> str:
     """Return the reminder at the end of a recorded model request; "" where it has none."""
     last = request.json_body["messages"][-1]
-    is_reminder = last["role"] == "user" and str(last["content"]).startswith("<system-reminder>")
-    return last["content"] if is_reminder else ""
+    return last["content"] if is_reminder(last) else ""
+
+
+def is_reminder(message: Body) -> bool:
+    """Say whether a message of a recorded model request reminds of something."""
+    return message["role"] == "user" and str(message["content"]).startswith("<system-reminder>")
 
 
 def tool_results(request: RecordedRequest) -> list[Body]:
@@ -184,3 +190,32 @@ async def answer_to_head(pair: Pair, key: str, *headers: str) -> tuple[list[str]
     writer.close()
     await writer.wait_closed()
     return head, body
+
+
+async def prompts(client: httpx2.AsyncClient, *responses: Body) -> list[Body]:
+    """Return the calls of all these turns."""
+    found: list[Body] = []
+    for response in responses:
+        answer = await client.get(f"/v1/responses/{response['id']}/prompts")
+        assert answer.status_code == 200, answer.text
+        found.extend(answer.json()["data"])
+    return found
+
+
+async def metrics(pair: Pair) -> str:
+    """Return the figures of the backend."""
+    async with httpx2.AsyncClient(
+        base_url=pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
+    ) as client:
+        return (await client.get("/metrics")).text
+
+
+def tamper(pair: Pair, conversation_id: str, before: str, after: str) -> None:
+    """Change a message of the log behind the backend's back."""
+    path = pair.backend.spec.directory / "var" / "ballast.db"
+    with closing(sqlite3.connect(path)) as database, database:
+        changed = database.execute(
+            "UPDATE log_entry SET content = replace(content, ?, ?) WHERE conversation_id = ? AND position = 0",
+            (before, after, conversation_id),
+        )
+        assert changed.rowcount == 1

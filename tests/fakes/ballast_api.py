@@ -21,8 +21,8 @@ def answer(body: Json, status: int = 200) -> httpx2.Response:
     return httpx2.Response(status, json={"object": "planted", **body})
 
 
-def refusal(status: int, message: str, kind: str = "invalid_request_error") -> httpx2.Response:
-    error = {"message": message, "type": kind, "param": None, "code": None}
+def refusal(status: int, message: str, kind: str = "invalid_request_error", code: str | None = None) -> httpx2.Response:
+    error = {"message": message, "type": kind, "param": None, "code": code}
     return httpx2.Response(status, json={"error": error})
 
 
@@ -88,6 +88,7 @@ class FakeBallast:
             (f"GET {base}", lambda _, match: answer(self._base(match[1]))),
             (f"GET {base}/documents", lambda request, match: page(self._documents(match[1]), request)),
             (f"PUT {base}/documents/([^/]+)", lambda request, match: self._put(match[1], unquote(match[2]), request)),
+            (f"DELETE {base}/documents/([^/]+)", lambda _, match: self._delete(match[1], unquote(match[2]))),
             (f"POST {base}/search", lambda _, match: self._search(match[1])),
         )
 
@@ -116,7 +117,12 @@ class FakeBallast:
         if b"\0" in body:
             return refusal(400, f"body: {name} is no text")
         self.documents[base_id, name] = body
-        return answer({"id": f"doc_{name}", "name": name}, 201)
+        notes = ["Page 3 has no text."] if b"scan" in body else []
+        return answer({"id": f"doc_{name}", "name": name, "notes": notes}, 201)
+
+    def _delete(self, base_id: str, name: str) -> httpx2.Response:
+        del self.documents[base_id, name]
+        return answer({})
 
     def _search(self, base_id: str) -> httpx2.Response:
         hits: list[Json] = [

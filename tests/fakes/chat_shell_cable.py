@@ -6,6 +6,9 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+ROUNDS_TO_BEGIN = 3
+"""Rounds of the event loop from accepting a connection to the call of who serves it."""
+
 
 class Cable:
     """Copies bytes both ways until it is cut."""
@@ -67,5 +70,8 @@ async def cable_to(address: str) -> AsyncGenerator[tuple[str, Cable]]:
         port = server.sockets[0].getsockname()[1]
         yield f"{target.scheme}://127.0.0.1:{port}", cable
         cable.cut()
+        server.close()
+        for _ in range(ROUNDS_TO_BEGIN):  # a client may connect again at any time
+            await asyncio.sleep(0)
         await asyncio.gather(*cable.carrying)
         await asyncio.sleep(0)  # aborted transports are closed in the loop's next round

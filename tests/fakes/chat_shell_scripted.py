@@ -18,10 +18,11 @@ from shared.models.events import (
     Usage,
 )
 from shared.models.execution import ExecutionRequest
-from shared.models.messages import AddedMessage, AssistantMessage, ToolCall, ToolMessage
+from shared.models.messages import AddedMessage, AssistantMessage, ToolCall, ToolMessage, UserMessage
 from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.prompts.knowledge_base import CANNOT_ANSWER
+from shared.prompts.message_order import read_reminder
 
 USAGE = Usage(input_tokens=11, cached_tokens=4, cache_write_tokens=0, output_tokens=7, reasoning_tokens=2)
 
@@ -55,6 +56,17 @@ def function_calls(
     ]
 
 
+def _kept(event: ExecutionEvent, said: set[str | None]) -> ExecutionEvent:
+    """Have a reminder stay, where nothing has said it before."""
+    if not isinstance(event, ModelCallStarted) or not event.reminder:
+        return event
+    words = read_reminder(UserMessage(content=event.reminder))
+    if words in said:
+        return event.model_copy(update={"reminder": ""})
+    said.add(words)
+    return event.model_copy(update={"reminder_stays": True})
+
+
 class ScriptedChatShell:
     """Plays one script a turn, of its model where that has some; without one left it says "Hello."."""
 
@@ -75,7 +87,7 @@ class ScriptedChatShell:
         self.requests.append(request)
         scripts = self.scripts_of.get(request.model) or self.scripts
         script: Sequence[Step] = scripts.pop(0) if scripts else answer("Hello.")
-        is_over = False
+        is_over, said = False, {read_reminder(message) for message in (*request.history, *request.added)}
         try:
             for step in script:
                 if isinstance(step, asyncio.Event):
@@ -83,7 +95,9 @@ class ScriptedChatShell:
                 elif isinstance(step, Exception):
                     raise step
                 else:
-                    yield tuple(step) if isinstance(step, Sequence) else (step,)
+                    await asyncio.sleep(0)  # as a link does, which waits for each of its messages
+                    events = tuple(step) if isinstance(step, Sequence) else (step,)
+                    yield tuple(_kept(event, said) if request.keeps_reminders else event for event in events)
             is_over = True
         finally:
             self.broken_off += not is_over

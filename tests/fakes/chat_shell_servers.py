@@ -20,6 +20,7 @@ from shared.clock import Clock, SystemClock
 from shared.models.events import ModelCard
 from tests.fakes.certificates import no_certificates
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, ScriptedTool
+from tests.fakes.supervision import make_supervisor
 
 SERVICE_TOKEN = "s3rvice-token"
 MAX_BYTES = 8 * 1024 * 1024
@@ -120,7 +121,12 @@ async def server_address(transport: str, shell: Shell) -> AsyncGenerator[str]:
 async def connected(address: str, token: str = SERVICE_TOKEN) -> AsyncGenerator[ChatShell]:
     """Connect a client and close it at the end."""
     client = connect_chat_shell(
-        address, token, clock=SystemClock(), max_message_bytes=MAX_BYTES, certificates=no_certificates()
+        address,
+        token,
+        clock=SystemClock(),
+        max_message_bytes=MAX_BYTES,
+        certificates=no_certificates(),
+        supervisor=make_supervisor(),
     )
     try:
         yield client

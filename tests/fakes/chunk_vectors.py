@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
+from math import ceil
 from operator import mul
 
 from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector, vector_numbers
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter, matches
+from backend.search.domain.tokenizing import tokenize
 from backend.search.ports.vectors import ChunkPlace, EmbeddingProgress, TakenTexts, TextWithoutVector
 from tests.fakes.clock import FakeClock
 from tests.fakes.store_knowledge import FakeKnowledge
@@ -29,7 +31,7 @@ class FakeChunkVectors:
         self._vectors: dict[_Key, Vector | None] = {}
         self._taken: dict[tuple[str, str], datetime] = {}
 
-    async def missing(self) -> str | None:
+    async def find_missing(self) -> str | None:
         return None
 
     async def discover(self, model: EmbeddingModel, base_id: str | None = None) -> int:
@@ -53,7 +55,7 @@ class FakeChunkVectors:
             if len(free) < limit or digest in free:
                 place = ChunkPlace(0, base_id, hit.chunk.ordinal)
                 places = free[digest].places if digest in free else ()
-                free[digest] = TextWithoutVector(digest, hit.chunk.searched_text, (*places, place))
+                free[digest] = TextWithoutVector(digest, hit.chunk.join_headings, (*places, place))
         return list(free.values())
 
     async def put(self, model: EmbeddingModel, vectors: Sequence[tuple[TextWithoutVector, Vector]]) -> int:
@@ -78,7 +80,7 @@ class FakeChunkVectors:
         found.sort(key=lambda hit: (-round(hit.score, 6), hit.chunk.text, hit.document_name, hit.chunk.ordinal))
         return tuple(found[:limit])
 
-    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+    async def find_lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
         return frozenset(
             hit.chunk.id for hit in hits if self._vectors.get(_key(model, hit.knowledge_base_id, _digest(hit))) is None
         )
@@ -87,17 +89,22 @@ class FakeChunkVectors:
         found: dict[str, EmbeddingProgress] = {}
         for base_id in self._embedded_bases():
             if base_id in base_ids:
-                keys = [_key(model, base_id, _digest(hit)) for hit in await self._hits([base_id])]
+                hits = await self._hits([base_id])
+                keys = [_key(model, base_id, _digest(hit)) for hit in hits]
                 embedded = sum(self._vectors.get(key) is not None for key in keys)
-                found[base_id] = EmbeddingProgress(embedded, len(keys), sum(key not in self._vectors for key in keys))
+                waiting = sum(key not in self._vectors for key in keys)
+                tokens = sum(len(tokenize(hit.chunk.join_headings)) for hit in hits)
+                found[base_id] = EmbeddingProgress(
+                    embedded, len(keys), waiting, ceil(waiting * tokens / max(len(keys), 1))
+                )
         return found
 
-    async def embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
+    async def count_embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
         hits = [hit for hit in await self._hits(self._embedded_bases()) if hit.document_id in document_ids]
         has_vector = [hit for hit in hits if self._vectors.get(_key(model, hit.knowledge_base_id, _digest(hit)))]
         return Counter(hit.document_id for hit in has_vector)
 
-    async def waiting(self, model: EmbeddingModel) -> int:
+    async def count_waiting(self, model: EmbeddingModel) -> int:
         hits = await self._hits(self._embedded_bases())
         return sum(_key(model, hit.knowledge_base_id, _digest(hit)) not in self._vectors for hit in hits)
 
@@ -147,8 +154,8 @@ class FakeChunkVectors:
         return [base.id for base in bases if base is not None and base.embed]
 
     async def _hits(self, base_ids: Sequence[str]) -> Sequence[ChunkHit]:
-        return await self._knowledge.everything(base_ids, 10**9) or ()
+        return await self._knowledge.read_all(base_ids, 10**9) or ()
 
 
 def _digest(hit: ChunkHit) -> str:
-    return sha256(hit.chunk.searched_text.encode()).hexdigest()
+    return sha256(hit.chunk.join_headings.encode()).hexdigest()

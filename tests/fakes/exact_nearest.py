@@ -33,15 +33,15 @@ class ExactNearest:
         """Return the nearest chunks."""
         if self.failure is not None:
             raise self.failure
-        everything = await self._retrieval.everything(base_ids, _ALL_TOKENS) or ()
+        everything = await self._retrieval.read_all(base_ids, _ALL_TOKENS) or ()
         passing = [hit for hit in everything if filters is None or matches(filters, hit.attributes)]
         hits = [hit for hit in passing if hit.chunk.text not in self.unembedded]
-        vectors = await self._embedder.embed([hit.chunk.searched_text for hit in hits], TextKind.PASSAGE)
+        vectors = await self._embedder.embed([hit.chunk.join_headings for hit in hits], TextKind.PASSAGE)
         asked = vector_numbers(query.vector)
         cosines = [sum(map(mul, asked, vector_numbers(vector))) for vector in vectors]
         scored = [hit.model_copy(update={"score": cosine}) for hit, cosine in zip(hits, cosines, strict=True)]
         return tuple(sorted(scored, key=content_rank)[:limit])
 
-    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+    async def find_lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
         """Return the chunks that are left out."""
         return frozenset(hit.chunk.id for hit in hits if hit.chunk.text in self.unembedded)

@@ -8,10 +8,8 @@ from functools import partial
 import httpx2
 from fastapi import FastAPI
 
-from backend.agents.services.agent_access import open_agent_files
 from backend.agents.services.agent_files import AgentFiles
-from backend.agents.services.agent_members import AgentMembers
-from backend.agents.services.agents import AgentCatalogue
+from backend.agents.services.agents import AgentCatalogue, AgentMembers, open_agent_files
 from backend.embeddings.services.embeddings import Embeddings
 from backend.embeddings.services.moderations import Moderations
 from backend.extraction.formats.reader import LibraryDocumentReader
@@ -25,37 +23,30 @@ from backend.foundation.services.readiness import Readiness
 from backend.identity.domain import Caller, KeyRole
 from backend.identity.ports import CallerOfToken
 from backend.identity.services import Authenticate, KeyAdministration
-from backend.knowledge.services.active_bases import ActiveBases
-from backend.knowledge.services.ingest_document import IngestDocument
-from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
-from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
-from backend.knowledge.services.knowledge_members import KnowledgeMembers
+from backend.knowledge.services.knowledge_access import KnowledgeMembers
+from backend.knowledge.services.knowledge_bases import ActiveBases, KnowledgeCatalogue
+from backend.knowledge.services.knowledge_documents import IngestDocument, KnowledgeDocuments, SearchKnowledge
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
-from backend.knowledge.services.search_knowledge import SearchKnowledge
 from backend.knowledge.telemetry.retrieval import TimedRetrieval
 from backend.mcp.chosen import McpLibrary
-from backend.mcp.services.lookups import RESOURCES_A_PAGE, Lookups
-from backend.mcp.services.restricted_lookup import LookupPolicy, RestrictedLookup
+from backend.mcp.services.lookups import RESOURCES_A_PAGE, LookupPolicy, Lookups, RestrictedLookup
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.services.outgoing_texts import OutgoingTexts
+from backend.restricted.services.outgoing_scan import OutgoingTexts
 from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
 from backend.restricted.services.sealed_search import SealedSearches
-from backend.restricted.services.ticket_access import TicketAccess
-from backend.restricted.services.ticketed_files import TicketedFiles
-from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
+from backend.restricted.services.ticketed_knowledge import TicketAccess, TicketedFiles, TicketedKnowledge
 from backend.retention.services.exporting import PersonExport, PersonTexts
 from backend.retention.services.user_erasure import UserErasure
 from backend.routes import BEFORE_BODIES, METRICS_ROUTERS, ROUTERS
 from backend.search.ports.index import Retrieval
 from backend.search.services.embedding_worker import EmbeddingPace
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
-from backend.vector_stores.services.file_indexes import FileIndexes
+from backend.vector_stores.services.file_indexes import FileIndexes, UploadsById
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms
-from backend.vector_stores.services.search import SearchStore
 from backend.vector_stores.services.store_files import StoreFiles
-from backend.vector_stores.services.stores import VectorStores
-from backend.vector_stores.services.uploads_by_id import UploadsById
+from backend.vector_stores.services.stores import SearchStore, VectorStores
+from shared.models.safe_summary import RestrictedGrade
 from tests.fakes.chat_shell_models import FakeModelLister
 from tests.fakes.chunk_vectors import FakeChunkVectors
 from tests.fakes.meaning import FakeEmbedder, FakeModerator
@@ -98,6 +89,7 @@ class FakeHouse:
     embedder: FakeEmbedder | None = None
     moderator: FakeModerator | None = None
     strict_requests: bool = False
+    grade: RestrictedGrade = RestrictedGrade.OPEN
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
@@ -116,11 +108,11 @@ class FakeHouse:
 
     def services(self, resources_a_page: int = RESOURCES_A_PAGE) -> tuple[object, ...]:
         """Build the use cases."""
-        keys = FakeApiKeyStore(self.state)
+        keys, known = FakeApiKeyStore(self.state), self.state.known_keys
         active = ActiveBases(self.attachments, self.clock)
         retrieval = TimedRetrieval(self.knowledge, self.knowledge, active.note)
         files, reader, wake_signal = Files(self.files, self.clock, self.quota), LibraryDocumentReader(), asyncio.Event()
-        bases = KnowledgeCatalogue(self.knowledge, self.turns.descriptions, self.clock)
+        bases = KnowledgeCatalogue(self.knowledge, self.turns.descriptions, self.clock, self.grade)
         documents, passages = KnowledgeDocuments(self.knowledge), SearchKnowledge(self.knowledge, retrieval)
         store_files = StoreFiles(self.knowledge, self.attachments, files, wake_signal, self.clock)
         terms = ReadingTerms(is_only_replica=False)
@@ -136,8 +128,8 @@ class FakeHouse:
             McpLibrary(),
             *self._people(agents, files),
             Lookups(bases, documents, passages, restricted, resources_a_page),
-            Authenticate(keys, self.clock, self.caller_of_token),
-            KeyAdministration(keys, self.clock),
+            Authenticate(keys, self.clock, known, self.caller_of_token),
+            KeyAdministration(keys, self.clock, known),
             OncePerKey(FakeClaimStore(self.state), self.clock, SECRET),
             Readiness(self.admission, self.probe),
             self.turns.caller_conversations,
@@ -165,7 +157,7 @@ class FakeHouse:
     def _restricted(self, retrieval: Retrieval, uploads: UploadsById) -> tuple[object, ...]:
         audit = RestrictedAudit(self.ledger, self.safe_summaries, self.clock, SECRET)
         open_files = partial(open_agent_files, self.turns.agents)
-        access = TicketAccess(self.knowledge, open_files, audit, self.clock, SECRET)
+        access = TicketAccess(self.knowledge, open_files, self.turns.descriptions, audit, self.clock, SECRET)
         return (
             TicketedKnowledge(self.knowledge, retrieval, access),
             TicketedFiles(uploads, self.knowledge, access),
@@ -175,8 +167,10 @@ class FakeHouse:
         )
 
     def _people(self, agents: AgentCatalogue, files: Files) -> tuple[UserErasure, PersonExport]:
-        people, responses = FakePeople(), self.turns.services.responses
-        erasure = UserErasure(people, self.turns.ports.stored.conversations, self.knowledge, agents, responses)
+        people, responses, known = FakePeople(), self.turns.services.responses, self.turns.state.known_keys
+        erasure = UserErasure(
+            people, self.turns.ports.stored.conversations, self.knowledge, agents, responses, known.change
+        )
         texts = PersonTexts(self.turns.caller_conversations, self.turns.ports.stored.withheld, responses, files)
         return erasure, PersonExport(people, texts, agents, self.knowledge)
 
@@ -194,12 +188,16 @@ class FakeHouse:
 
     async def key(self, user_id: str = "ada", role: KeyRole = KeyRole.USER, tenant: str = "default") -> str:
         """Issue a key."""
-        _, secret = await KeyAdministration(FakeApiKeyStore(self.state), self.clock).issue(user_id, role, tenant)
+        _, secret = await KeyAdministration(FakeApiKeyStore(self.state), self.clock, self.state.known_keys).issue(
+            user_id, role, tenant
+        )
         return secret
 
     async def caller(self, user_id: str) -> Caller:
         """Return a user as their key names them."""
-        return await Authenticate(FakeApiKeyStore(self.state), self.clock).user(await self.key(user_id), None)
+        return await Authenticate(FakeApiKeyStore(self.state), self.clock, self.state.known_keys).user(
+            await self.key(user_id), None
+        )
 
 
 def client_of(app: FastAPI, key: str | None = None, **headers: str) -> httpx2.AsyncClient:

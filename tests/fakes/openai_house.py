@@ -10,11 +10,12 @@ from typing import Any
 
 import orjson
 
-from backend.agents.services.agent_access import open_agent_files
-from backend.agents.services.agent_presets import AgentPresets
+from backend.agents.services.agents import AgentPresets, open_agent_files
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.leases import LeaseTerms
+from backend.conversations.domain.model_calls import CacheMiss
+from backend.conversations.domain.prompt_record import MissCause
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.domain.waiting_turns import IfRunning
 from backend.conversations.ports.conversations import ConversationStore, TurnStore
@@ -100,6 +101,7 @@ class RecordingObserver:
         self.taken: list[tuple[str, str]] = []
         self.left: list[str] = []
         self.compactions: list[str] = []
+        self.misses: list[tuple[MissCause | None, str]] = []
         self.left_out: list[tuple[str, int]] = []
 
     def turn_queued(self, response: StoredResponse, how: IfRunning) -> None:
@@ -119,6 +121,9 @@ class RecordingObserver:
 
     def prompt_sent(self, reused_tokens: int, new_tokens: int) -> None:
         self.prompts.append((reused_tokens, new_tokens))
+
+    def cache_missed(self, miss: CacheMiss) -> None:
+        self.misses.append((miss.cause, miss.diagnosis))
 
     def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
         self.drifts.append((response.id, call, path))
@@ -235,7 +240,7 @@ class TurnHouse:
             system_prompt=self.system_prompt,
             keeps_context=self.keeps_context,
         )
-        context = ContextSources(self.knowledge, self.labelled, self.descriptions.shown, self.blocks, self.observer)
+        context = ContextSources(self.knowledge, self.labelled, self.descriptions.show, self.blocks, self.observer)
         models = ModelNames(ModelCatalogue(self.chat_shell, self.clock), AgentPresets(self.agents))
         files, projects = InputFiles(self.documents, self.files), ProjectFiles(self.agent_files)
         self.prepare = turn_preparation(self.ports, context, models, files, projects, policy)
@@ -305,7 +310,7 @@ class TurnHouse:
     async def ask(self, caller: Caller = ADA, **fields: Any) -> StoredResponse:
         """Run a turn to its end."""
         running = await self.start(caller, **fields)
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         await self.registry.release(running)
         return ended
 

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import orjson
+
+from backend.restricted.domain.receipts import EMPTY_CHAIN, ChainEnd, ReceiptQuery, RestsOn, write_receipt
 from backend.restricted.domain.restricted import (
     AuditPage,
     AuditQuery,
@@ -15,9 +18,10 @@ from backend.restricted.domain.restricted import (
     SealedSearch,
     Settlement,
 )
-from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, admit, refused_again
+from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, add_refusal, admit
 from shared.errors import NotFound, PermissionDenied, Unavailable
 from shared.models.safe_summary import ReleasedSummary
+from shared.receipts import ReceiptSigner, SealedReceipt
 from tests.fakes.store_knowledge import FakeKnowledge
 
 
@@ -34,7 +38,7 @@ class FakeSafeSummaryObserver:
         self.decided_records: list[AuditRecord] = []
         self.not_closed: list[str] = []
 
-    def decided(self, record: AuditRecord) -> None:
+    def note_decision(self, record: AuditRecord) -> None:
         self.decided_records.append(record)
 
     def not_closable(self, search_id: str, error: BaseException) -> None:
@@ -52,6 +56,8 @@ class FakeRestrictedLedger:
         self._served: dict[str, list[Candidate]] = {}
         self._refusals: dict[tuple[str, str], RefusalHistory] = {}
         self._kept: dict[str, _Kept] = {}
+        self._receipts: dict[str, list[tuple[SealedReceipt, list[str]]]] = {}
+        self._documents: dict[str | None, list[str]] = {}
 
     async def charge(
         self, search: SealedSearch, candidates: Sequence[Candidate], limits: RestrictedLimits
@@ -78,7 +84,7 @@ class FakeRestrictedLedger:
         kept = self._kept.get(cache_key)
         return kept.released if kept is not None and all(map(self._is_there, kept.base_ids)) else None
 
-    async def settle(self, settlement: Settlement) -> Ruling | None:
+    async def settle(self, settlement: Settlement, signer: ReceiptSigner) -> Ruling | None:
         self._require_writing()
         record = settlement.record
         charged = self._searches.get(record.search_id or "")
@@ -90,13 +96,15 @@ class FakeRestrictedLedger:
         base_ids = frozenset(base.id for base in record.bases)
         if settlement.released is not None and settlement.cache_key is not None:
             self._kept[settlement.cache_key] = _Kept(settlement.released, base_ids, record.recorded_at)
+        if settlement.shown is not None:
+            self._add_receipt(record, settlement, signer)
         if settlement.counts_towards_pause:
             for base_id in filter(self._is_there, base_ids):
                 key = (base_id, settlement.user_id)
-                self._refusals[key] = refused_again(self._refusals.get(key, RefusalHistory()), record.recorded_at)
+                self._refusals[key] = add_refusal(self._refusals.get(key, RefusalHistory()), record.recorded_at)
         return None
 
-    async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
+    async def find_unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         if self.is_away:
             raise Unavailable("The database is not available.")
         kept = [one.search for one in self._searches.values() if one.ruling is None]
@@ -113,7 +121,7 @@ class FakeRestrictedLedger:
     async def count_cut(self, user_id: str, base_ids: Sequence[str], now: datetime) -> None:
         for base_id in filter(self._is_there, base_ids):
             key = (base_id, user_id)
-            self._refusals[key] = refused_again(self._refusals.get(key, RefusalHistory()), now)
+            self._refusals[key] = add_refusal(self._refusals.get(key, RefusalHistory()), now)
 
     async def remove_old(self, before: datetime) -> None:
         settled = [one for one in self._searches.values() if one.ruling is not None]
@@ -130,6 +138,25 @@ class FakeRestrictedLedger:
         start = ids.index(query.after) + 1 if query.after is not None else 0
         found = tuple(record for record in ordered[start:] if _is_wanted(record, query, user_hash))
         return AuditPage(found[: query.limit], len(found) > query.limit)
+
+    async def receipts(self, tenant: str, query: ReceiptQuery) -> Sequence[SealedReceipt]:
+        mine = [(sealed, ids) for sealed, ids in self._receipts.get(tenant, ()) if query.document_id in (None, *ids)]
+        return [sealed for sealed, _ in mine if orjson.loads(sealed.body)["number"] > query.after][: query.limit]
+
+    async def end_of_receipts(self, tenant: str) -> ChainEnd:
+        receipts = self._receipts.get(tenant, [])
+        return ChainEnd(len(receipts), receipts[-1][0].digest) if receipts else EMPTY_CHAIN
+
+    def _add_receipt(self, record: AuditRecord, settlement: Settlement, signer: ReceiptSigner) -> None:
+        if not record.is_cached:
+            served = self._served.get(record.search_id or "", [])
+            self._documents[settlement.cache_key] = sorted({chunk.document_id for chunk in served})
+        ids = self._documents.get(settlement.cache_key, [])
+        receipts = self._receipts.setdefault(record.tenant, [])
+        end = ChainEnd(len(receipts), receipts[-1][0].digest) if receipts else EMPTY_CHAIN
+        documents = [RestsOn(document_id=document_id, sha256="") for document_id in ids]
+        assert settlement.shown is not None
+        receipts.append((write_receipt(record, settlement.shown, documents, end, signer), ids))
 
     def _usage(self, search: SealedSearch, base_id: str) -> BaseUsage:
         if not self._is_there(base_id):

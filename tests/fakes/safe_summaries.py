@@ -2,7 +2,7 @@
 
 from chat_shell.sealed.codes import AnswerReason, Confidence
 from chat_shell.sealed.outcome import SealedSearch
-from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Released
 
 
 def released(summary: str = "Ownership is unclear.") -> Released:

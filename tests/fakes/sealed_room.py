@@ -1,7 +1,6 @@
 """A sealed room with fakes around it: a backend, a secondary model and a gate that do as they are told."""
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -9,17 +8,16 @@ from itertools import count
 from typing import Any
 
 from chat_shell.sealed.backend_wire import OutcomeReceipt
-from chat_shell.sealed.circuit import CanaryCircuit
-from chat_shell.sealed.latency_padding import LatencyPadding
+from chat_shell.sealed.gate.codebook import read_shipped
 from chat_shell.sealed.outcome import Outcome, SealedSearch, SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.room import RoomTimes, SealedRoom
+from chat_shell.sealed.room import LatencyPadding, RoomTimes, SealedRoom
 from chat_shell.sealed.summary_prompt import Messages
-from chat_shell.sealed.summary_writer import SummaryWriter
-from chat_shell.sealed.verdicts import Blocked, Judge, Verdict
+from chat_shell.sealed.summary_writer import CanaryCircuit, SummaryWriter
+from chat_shell.sealed.verdicts import Blocked, Judge, Released, Verdict
 from shared.disclosure.languages import Language
 from shared.models.safe_summary import Failure, SummaryVersions
+from shared.models.values import JsonObject
 from tests.fakes.clock import FakeClock
 from tests.fakes.safe_summaries import released
 
@@ -147,9 +145,11 @@ class FakeSecondary:
     replies: Sequence[bytes | Failure | BaseException | None] = (b"good",)
     name: str = "second"
     prompts: list[Messages] = field(default_factory=list[Messages])
+    schemas: list[JsonObject | None] = field(default_factory=list[JsonObject | None])
     asked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def reply(self, messages: Messages) -> bytes | Failure:
+    async def reply(self, messages: Messages, schema: JsonObject | None = None) -> bytes | Failure:
+        self.schemas.append(schema)
         said = self.replies[min(len(self.prompts), len(self.replies) - 1)]
         self.prompts.append(messages)
         self.asked.set()
@@ -244,10 +244,9 @@ class RoomStage:
         if self._room is None:
             numbers = count(1)
             circuit = CanaryCircuit(self.canary_limit, self.clock.now)
-            writer = SummaryWriter(
-                self.model, self.gate, circuit, self.observer, new_token=lambda: f"token{next(numbers)}"
-            )
-            padding = LatencyPadding(self.wait or self._wait, random.Random(7).choice)
+            book = read_shipped()
+            writer = SummaryWriter(self.model, self.gate, circuit, self.observer, lambda: f"token{next(numbers)}", book)
+            padding = LatencyPadding(self.wait or self._wait)
             times = RoomTimes(self.summary_seconds, self.outcome_seconds)
             self._room = SealedRoom(self.backend, writer, self.observer, self.clock.now, padding, times)
         return self._room

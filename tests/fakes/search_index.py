@@ -1,6 +1,6 @@
 """A search index in memory that is no database: what changes it is a list of what is to be done."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
 from backend.search.domain.chunks import Chunk, ChunkHit, Range
 from backend.search.domain.filters import Filter
@@ -15,13 +15,14 @@ class FakeSearchIndex:
     """Implements `backend.search.ports.index.SearchIndex` beside documents.
 
     `written` is what was written down with the documents, `held` the chunks of the index by base and number; both
-    outlive a process.
+    outlive a process. To do again all that is written down, from its beginning, changes nothing.
     """
 
     def __init__(self, documents: FakeKnowledge, written: Changes, held: dict[str, dict[int, Chunk]]) -> None:
         self._documents = documents
         self._written = written
         self._held = held
+        self._reached = 0
 
     def open(self, work: Changes, base_id: str) -> None:
         work.append(lambda: self._held.update({base_id: {}}))
@@ -30,7 +31,7 @@ class FakeSearchIndex:
         def put(work: Changes, base_id: str, first_number: int) -> None:
             work.append(lambda: self._held[base_id].update(enumerate(chunks, first_number)))
 
-        return PreparedChunks(chunks, sum(len(tokenize(chunk.searched_text)) for chunk in chunks), put)
+        return PreparedChunks(chunks, sum(len(tokenize(chunk.join_headings)) for chunk in chunks), put)
 
     def remove(self, base_id: str, numbers: Range) -> Steps[Changes]:
         for number in range(*numbers):
@@ -58,6 +59,12 @@ class FakeSearchIndex:
     def note_change(self, base_id: str) -> None:
         self._apply()
 
+    async def reindex(self) -> AsyncIterator[IndexProgress]:
+        self._reached = 0
+        self._apply()
+        found = (await self.progress(self._documents.base_ids)).values()
+        yield IndexProgress(sum(one.indexed_chunks for one in found), sum(one.chunks for one in found))
+
     async def sweep(self, *, is_only_replica: bool) -> None:
         self._apply()
 
@@ -65,9 +72,9 @@ class FakeSearchIndex:
         self._apply()
 
     def _apply(self) -> None:
-        for change in self._written:
+        for change in self._written[self._reached :]:
             change()
-        self._written.clear()
+        self._reached = len(self._written)
 
     def _forget(self, base_id: str, number: int) -> None:
         self._held.get(base_id, {}).pop(number, None)

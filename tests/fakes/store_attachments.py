@@ -98,7 +98,7 @@ class FakeAttachments:
         if batch is not None:
             self._batches[batch.id] = (batch, [one.file_id for one in attachments])
 
-    async def attached(self, query: AttachedQuery) -> tuple[AttachedFile, ...]:
+    async def list_attached(self, query: AttachedQuery) -> tuple[AttachedFile, ...]:
         """Return a page and one file more."""
         all_files = await self._files(query.base_id)
         cursor, name = (query.before, "before") if query.before is not None else (query.after, "after")

@@ -45,7 +45,7 @@ class FakeConversationStore:
         """Return the conversation, or None."""
         return self._state.conversations.get(conversation_id)
 
-    async def listed(
+    async def list_readable(
         self, tenant: str, user_id: str, *, after: str | None, limit: int, descending: bool
     ) -> tuple[Conversation, ...]:
         """Return up to `limit` conversations that a user may read, behind `after`."""
@@ -62,9 +62,7 @@ class FakeConversationStore:
         start = places[after] + 1 if after is not None else 0
         return tuple(ordered[start : start + limit])
 
-    async def opened(
-        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
-    ) -> OpenedConversation | None:
+    async def open(self, conversation_id: str, needs_log: Callable[[Conversation], bool]) -> OpenedConversation | None:
         """Return the conversation, with its log where it is needed."""
         found = await self.find(conversation_id)
         if found is None:
@@ -128,7 +126,7 @@ class FakeConversationStore:
         for each in together:
             self._forget(each)
 
-    async def left_of_deleted(self) -> Sequence[str]:
+    async def find_left_of_deleted(self) -> Sequence[str]:
         """Return none: what is deleted here is gone at once."""
         return ()
 
@@ -212,7 +210,7 @@ class FakeConversationStore:
         found = [item for item in (*self._state.items.get(conversation_id, ()), *later) if item.sequence < end]
         return tuple(sorted(found, key=lambda item: item.sequence))
 
-    async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
+    async def find_owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
         """Return those of these items that are in conversations of a user, each once."""
         own = [
             one for one in self._state.conversations.values() if one.tenant == tenant and user_id in one.people.roles

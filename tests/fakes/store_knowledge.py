@@ -3,17 +3,17 @@
 from collections import Counter
 from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 
 from backend.foundation.domain.idempotency import KeyClaim
-from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, numbered_name
+from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, number_name
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
-from backend.search.domain.bm25 import Scorer, Statistics, greatest_score, looked_up_terms, plan
+from backend.search.domain.bm25 import Scorer, Statistics, find_looked_up_terms, greatest_score, plan
 from backend.search.domain.chunks import Chunk, ChunkHit
 from backend.search.domain.filters import Attributes, Filter, matches
-from backend.search.domain.fusion import scored_by_words
-from backend.search.domain.shared_runs import WordSequence, holds_any, joined_runs
-from backend.search.domain.tokenizing import tokenize
+from backend.search.domain.fusion import score_by_words
+from backend.search.domain.shared_runs import WordSequence, holds_any, join_runs
+from backend.search.domain.tokenizing import count_terms, query_terms, tokenize_indexed
 from shared.errors import Conflict, NotFound
 from tests.fakes.store_attachments import FakeQueue
 from tests.fakes.store_claims import take_key
@@ -70,7 +70,7 @@ class FakeKnowledge:
 
     async def update_base(self, base: KnowledgeBase) -> None:
         if stored := self._bases.get(base.id):
-            is_other = stored.base.restricted_translation != base.restricted_translation
+            is_other = _terms_of(stored.base) != _terms_of(base)
             stored.base = base.model_copy(update={"version": stored.base.version + is_other})
 
     async def delete_base(self, base_id: str) -> None:
@@ -94,14 +94,18 @@ class FakeKnowledge:
         body: bytes | bytearray,
         batches: AsyncIterable[Sequence[Chunk]],
         claim: AttachmentClaim | None = None,
+        *,
+        instead_of: Document | None = None,
     ) -> tuple[Document, bool]:
         chunks = [chunk async for batch in batches for chunk in batch]
         stored = self._base(document.knowledge_base_id)
         if claim is not None:
             document = self._completed(document, claim)
         earlier = stored.documents.get(document.name)
+        if instead_of is not None and (earlier is None or earlier.document.sha256 != instead_of.sha256):
+            raise Conflict("The document has changed meanwhile.")
         if earlier is not None:
-            kept = {"id": earlier.document.id, "attributes": earlier.document.attributes}
+            kept = {"id": earlier.document.id, "attributes": {**earlier.document.attributes, **document.attributes}}
             document = document.model_copy(update=kept)
         own = tuple(chunk.model_copy(update={"document_id": document.id}) for chunk in chunks)
         stored.documents[document.name] = _StoredDocument(document, bytes(body), own)
@@ -112,6 +116,11 @@ class FakeKnowledge:
         found = [one.document for one in self._documents_of(list(self._bases))]
         return tuple(one for one in found if one.id in source_ids or one.file_id in source_ids)
 
+    async def find_outdated(self, versions: Mapping[str, int]) -> tuple[str, ...]:
+        found = [one.document for one in self._documents_of(list(self._bases))]
+        outdated = [one.id for one in found if (one.reader_version or 0) < versions.get(one.media_type, 0)]
+        return tuple(sorted(outdated))
+
     async def withdraw_file(self, file_id: str) -> None:
         self.queue.forget(file_id)
         for document in await self.documents_from([file_id]):
@@ -120,7 +129,7 @@ class FakeKnowledge:
     def _completed(self, document: Document, claim: AttachmentClaim) -> Document:
         queued = self.queue.complete(claim)
         taken = self._base(claim.base_id).documents
-        names = (numbered_name(queued.filename, number) for number in count(1))
+        names = (number_name(queued.filename, number) for number in count(1))
         its = {"file_id": queued.file_id, "filename": queued.filename, "attributes": queued.attributes}
         name = next(name for name in names if name not in taken)
         return document.model_copy(update={"name": name, "created_at": queued.created_at, **its})
@@ -179,20 +188,22 @@ class FakeKnowledge:
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
     ) -> tuple[ChunkHit, ...]:
         chunks = [(stored.document, chunk) for stored in self._documents_of(base_ids) for chunk in stored.chunks]
-        entries = [tokenize(chunk.searched_text) for _, chunk in chunks]
-        terms = looked_up_terms(tokenize(query))
-        statistics = _statistics(entries, terms)
+        texts = [tokenize_indexed(chunk.join_headings) for _, chunk in chunks]
+        terms = find_looked_up_terms(query_terms(query))
+        entries = [(count_terms(terms, Counter(chain(*text))), len(text.tokens)) for text in texts]
+        statistics = _statistics(entries)
         planned = plan(terms, statistics)
         scorer = Scorer(planned, statistics)
         hits = [
-            _hit(document, chunk, scorer.score(Counter(entry), len(entry)))
-            for (document, chunk), entry in zip(chunks, entries, strict=True)
-            if not set(planned.leading).isdisjoint(entry) and (filters is None or matches(filters, document.attributes))
+            _hit(document, chunk, scorer.score(counts, length))
+            for (document, chunk), (counts, length) in zip(chunks, entries, strict=True)
+            if not counts.keys().isdisjoint(planned.leading)
+            and (filters is None or matches(filters, document.attributes))
         ]
         ordered = sorted(hits, key=lambda hit: (-hit.score, hit.chunk.text, hit.document_name, hit.chunk.ordinal))
-        return tuple(scored_by_words(hit, greatest_score(terms, statistics)) for hit in ordered[:limit])
+        return tuple(score_by_words(hit, greatest_score(terms, statistics)) for hit in ordered[:limit])
 
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
+    async def read_all(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         stored = self._documents_of(base_ids)
         if sum(chunk.tokens for one in stored for chunk in one.chunks) > token_limit:
             return None
@@ -203,9 +214,9 @@ class FakeKnowledge:
         return tuple(_hit(one.document, chunk, 0.0) for one in found for chunk in one.chunks[:limit])[:most]
 
     async def holds_run(self, base_ids: Sequence[str], sequences: Sequence[WordSequence]) -> bool:
-        runs = joined_runs(sequences)
+        runs = join_runs(sequences)
         texts = [
-            "\n".join((chunk.searched_text, *(after.text for after in one.chunks[place + 1 : place + 2])))
+            "\n".join((chunk.join_headings, *(after.text for after in one.chunks[place + 1 : place + 2])))
             for one in self._documents_of(base_ids)
             for place, chunk in enumerate(one.chunks)
         ]
@@ -233,11 +244,11 @@ class FakeKnowledge:
         stored.base = stored.base.model_copy(update={"version": stored.base.version + 1})
 
 
-def _statistics(entries: Sequence[Sequence[str]], terms: Sequence[str]) -> Statistics:
+def _statistics(entries: Sequence[tuple[Mapping[str, int], int]]) -> Statistics:
     return Statistics(
         chunk_count=len(entries),
-        token_count=sum(len(entry) for entry in entries),
-        chunk_counts={term: sum(term in entry for entry in entries) for term in terms},
+        token_count=sum(length for _, length in entries),
+        chunk_counts=Counter(chain.from_iterable(counts for counts, _ in entries)),
     )
 
 
@@ -252,3 +263,7 @@ def _hit(document: Document, chunk: Chunk, score: float) -> ChunkHit:
         filename=document.filename,
         attributes=document.attributes,
     )
+
+
+def _terms_of(base: KnowledgeBase) -> tuple[object, ...]:
+    return base.restricted_translation, base.restricted_grade

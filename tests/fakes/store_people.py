@@ -13,7 +13,7 @@ class FakePeople:
         """Return nothing."""
         return SoleOwnership((), ())
 
-    async def running(self, person: Person) -> AsyncIterator[str]:
+    async def find_running(self, person: Person) -> AsyncIterator[str]:
         """Yield nothing."""
         for each in ():
             yield each
@@ -40,7 +40,7 @@ class FakePeople:
         for each in ():
             yield each
 
-    async def shared_with(self, person: Person) -> tuple[str, ...]:
+    async def find_shared_with(self, person: Person) -> tuple[str, ...]:
         """Return nothing."""
         return ()
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry
@@ -10,6 +11,7 @@ from backend.conversations.domain.responses import Conversation, Item, StoredRes
 from backend.conversations.domain.waiting_turns import Entered, WaitingTurn
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import ApiKey
+from backend.identity.services import KnownKeys
 from tests.fakes.clock import FakeClock
 
 
@@ -53,6 +55,11 @@ class StoreState:
 
     entered: dict[str, Entered] = field(default_factory=dict[str, Entered])
     """What became of waiting turns whose messages have entered others, by their ids."""
+
+    @cached_property
+    def known_keys(self) -> KnownKeys:
+        """What a process over this database knows of keys."""
+        return KnownKeys(self.clock)
 
     def waiting_of(self, conversation_id: str) -> list[WaitingTurn]:
         """Return the turns that wait for a conversation, the next one first."""

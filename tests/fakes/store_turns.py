@@ -202,7 +202,7 @@ class FakeTurnStore:
         calls = self._state.calls.get(response_id, {})
         return tuple(calls[number] for number in sorted(calls))
 
-    async def placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
+    async def find_placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
         """Return those of these texts that are kept."""
         kept = self._state.texts.get(conversation_id, {})
         return {digest: kept[digest] for digest in digests if digest in kept}
@@ -228,7 +228,7 @@ class FakeTurnStore:
         abandoned = [one for one in running if not one.replica or (judges and one.replica not in alive)]
         return tuple(self._take(one, replica) for one in abandoned[:limit])
 
-    async def running_ids(self, replica: str) -> frozenset[str]:
+    async def find_running_ids(self, replica: str) -> frozenset[str]:
         """Return the ids of the turns of a replica."""
         return frozenset(one.id for one in self._running() if one.replica == replica)
 

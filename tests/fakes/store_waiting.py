@@ -56,9 +56,9 @@ class FakeWaitingTurnStore:
 
     async def to_be_steered(self) -> Sequence[str]:
         """Return the running responses that messages wait for."""
-        return [one.id for one in self._state.responses.values() if await self.steering(one)]
+        return [one.id for one in self._state.responses.values() if await self.find_steering(one)]
 
-    async def steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
+    async def find_steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
         """Return the messages of the same user that wait for a running turn."""
         conversation = self._state.conversations.get(response.conversation_id)
         if conversation is None or conversation.running_response_id != response.id:
@@ -66,7 +66,7 @@ class FakeWaitingTurnStore:
         waiting = [one for one in self._state.waiting_of(conversation.id) if one.if_running is IfRunning.STEER]
         return tuple(one for one in waiting if one.response.user_id == response.user_id)
 
-    async def entered(self, response_id: str) -> tuple[Entered, ...]:
+    async def find_entered(self, response_id: str) -> tuple[Entered, ...]:
         """Return the messages that have entered a turn."""
         return tuple(each for each in self._state.entered.values() if each.response_id == response_id)
 

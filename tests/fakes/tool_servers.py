@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from chat_shell.tools.domain.definitions import DroppedTool, ListedTool
-from chat_shell.tools.ports.tool_servers import CallFailure, CallResult, ToolServerFailed
+from chat_shell.tools.ports.tools import CallFailure, CallResult, ToolServerFailed
 from shared.models.values import JsonObject
 
 ECHO_SCHEMA: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from deploy.demo.run import exported
+from deploy.demo.run import export_variables
 from requirements.install import write_launchers
 from tests.console.running import DEMO_MODEL, Running
 from tests.guides.blocks import Block
@@ -149,7 +149,7 @@ def _printed_by_make_run(running: Running) -> dict[str, str]:
         "MODEL": DEMO_MODEL,
         "KNOWLEDGE_BASE_ID": demo.handbook_id,
     }
-    return exported(url, f"{url}/metrics", demo) | of_client_pages
+    return export_variables(url, f"{url}/metrics", demo) | of_client_pages
 
 
 def _of_the_clone(folder: Path, machine: Mapping[str, str]) -> dict[str, str]:

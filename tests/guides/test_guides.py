@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from deploy.site.pages import written_pages
+from deploy.site.pages import list_written_pages
 from tests.console.running import Running
 from tests.guides.blocks import MOST_NOT_RUN, Block, Reason, all_blocks, blocks_of
 from tests.guides.following import Broken, reading
@@ -36,7 +36,7 @@ def test_what_a_block_names_exists(block: Block) -> None:
 
 
 def test_every_page_opens_with_something_to_copy_and_run() -> None:
-    guides = [page for page in written_pages() if page.startswith("docs/") and page not in _WITHOUT_COMMANDS]
+    guides = [page for page in list_written_pages() if page.startswith("docs/") and page not in _WITHOUT_COMMANDS]
     first = {block.page: block.line for block in reversed(BLOCKS)}
     late = [page for page in guides if first.get(page, _OPENING_LINES) >= _OPENING_LINES and "/adr/" not in page]
     assert late == []
@@ -70,7 +70,9 @@ def test_metrics_that_pages_name_are_shown(running: Running) -> None:
     for address in (running.pair.backend_url, running.pair.chat_shell_http_url):
         shown += httpx2.get(f"{address}/metrics").text
     kinds = set(re.findall(r"^# TYPE (\w+) ", shown, re.MULTILINE))
-    pages = "".join((ROOT / page).read_text(encoding="utf-8") for page in written_pages() if page != "CHANGELOG.md")
+    pages = "".join(
+        (ROOT / page).read_text(encoding="utf-8") for page in list_written_pages() if page != "CHANGELOG.md"
+    )
     assert set(re.findall(r"`(ballast_\w+)", pages)) - kinds == set()
 
 

@@ -7,7 +7,7 @@ import yaml
 
 from chat_shell.models.configured.entries import read_models_file
 from chat_shell.tools.configured.tools_file import read_tools_file
-from deploy.site.pages import written_pages
+from deploy.site.pages import list_written_pages
 from tests.house.sources import ROOT
 
 _YAML = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -19,22 +19,21 @@ def shown(page: str) -> list[str]:
 
 
 def saved(page: str, folder: Path) -> Path:
-    """Save the one file of a page."""
-    (text,) = shown(page)
-    (folder / "shown.yaml").write_text(text, encoding="utf-8")
+    """Save the file of a page, with what further blocks add at its end."""
+    (folder / "shown.yaml").write_text("".join(shown(page)), encoding="utf-8")
     return folder / "shown.yaml"
 
 
 def test_every_file_is_yaml() -> None:
-    texts = [text for page in written_pages() for text in shown(page)]
+    texts = [text for page in list_written_pages() for text in shown(page)]
     assert texts
     assert all(yaml.safe_load(text) for text in texts)
 
 
 def test_the_list_of_models_is_read(tmp_path: Path) -> None:
-    keys = {"OPENAI_API_KEY": "key", "ANTHROPIC_API_KEY": "key"}
+    keys = {"OPENAI_API_KEY": "key", "ANTHROPIC_API_KEY": "key", "CACHE_SALT": "of sixteen letters or more"}
     entries = read_models_file(saved("docs/models.md", tmp_path), keys)
-    assert [entry.name for entry in entries] == ["fast", "careful", "local"]
+    assert [entry.name for entry in entries] == ["fast", "careful", "local", "newest", "engines"]
 
 
 def test_the_tools_file_is_read(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ _PLANTS = [
     ("backend/limits/services/planted.py", "import backend.streams.ports.events", _IN_BACKEND),
     ("backend/openai_api/domain/planted.py", "import backend.turns.domain.lanes", _IN_BACKEND),
     ("backend/streams/services/planted.py", "import backend.chat_shell_client.ports.chat_shell", _IN_BACKEND),
-    ("backend/search/domain/planted.py", "import backend.extraction.domain.blocks", _IN_BACKEND),
+    ("backend/search/domain/planted.py", "import backend.extraction.domain.chunking", _IN_BACKEND),
     ("backend/extraction/formats/planted.py", "import backend.knowledge.domain.knowledge", _IN_BACKEND),
     ("backend/embeddings/services/planted.py", "import backend.search.domain.bm25", _IN_BACKEND),
     ("backend/turns/services/planted.py", "import backend.mcp.services.lookups", _IN_BACKEND),

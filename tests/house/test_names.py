@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from tests.house.sources import ROOT, Source, parse, sources
+from tests.house.sources import PRODUCT, ROOT, Source, parse, sources
 
 _BANNED = frozenset(
     {
@@ -17,6 +17,15 @@ _BANNED = frozenset(
 _OF_A_HOUSE = frozenset({"rooms", "floor", "door", "shelf", "shelves", "edition", "stretch", "caretaker", "bell"})
 _SCHEMA = ("backend/knowledge/", "backend/search/", "backend/migrations/", "shared/ids.py", "tests/")
 _OUTSIDE = "the outside folders of packages"
+# participles of the past that no ending tells, and imperatives that end like one
+_IRREGULAR = frozenset(
+    {
+        "begun", "broken", "brought", "built", "chosen", "done", "drawn", "driven", "found", "frozen", "given", "gone",
+        "heard", "held", "hidden", "kept", "known", "left", "lent", "lost", "made", "meant", "paid", "said", "seen",
+        "sent", "shown", "spent", "spoken", "stood", "taken", "thrown", "told", "withheld", "worn", "written",
+    }
+)  # fmt: skip
+_IMPERATIVES = frozenset({"embed", "bring", "ping", "ring", "string"})
 # names that a protocol, a library or the operating system has given
 _GIVEN_IN = {
     "data": (  # lists and frames of OpenAI's API, bytes of asyncio
@@ -30,7 +39,7 @@ _GIVEN_IN = {
     "info": (_OUTSIDE, "shared/telemetry.py", "tests/"),  # a logger's method
     "file_data": ("backend/conversations/domain/input_items.py", "backend/openai_api/domain/chat_messages.py"),
     "DATA_URL": ("backend/conversations/domain/images.py",),  # RFC 2397
-    "data_received": ("shared/http_server/connection.py", "tests/"),  # asyncio
+    "data_received": ("shared/http_server/connection.py", "backend/foundation/redis/", "tests/"),  # asyncio
     "handle_data": ("backend/",),  # html.parser
     "process_bind_param": ("backend/foundation/sql/",),  # SQLAlchemy
     "process_result_value": ("backend/foundation/sql/",),
@@ -67,6 +76,27 @@ def badly_named(file: Source) -> list[str]:
         if _BANNED.intersection(words(name))
         and not name.startswith("test_")  # a sentence, not a name
         and not _is_given(name, file)
+    ]
+
+
+def begins_with_participle(name: str) -> bool:
+    """Return whether the first word of a name is a participle, of which those in `-eed` are imperatives: feed, need."""
+    first, *_ = (*words(name), "")
+    has_ending = first.endswith(("ed", "ing")) and not first.endswith("eed")
+    return first in _IRREGULAR or (has_ending and first not in _IMPERATIVES)
+
+
+def named_by_participles(file: Source) -> list[str]:
+    """List the functions that say what comes of them (`sorted_rows`) in place of what they do (`sort_rows`).
+
+    Properties and context managers are read as nouns, and conversions name what they convert: `served_to_proto`.
+    """
+    return [
+        f"{file.at(node)} {node.name}"
+        for node in file.functions()
+        if begins_with_participle(node.name)
+        and not re.search("property|contextmanager", " ".join(map(ast.unparse, node.decorator_list)))
+        and not re.search("^__|_(to|from)_", node.name)
     ]
 
 
@@ -107,6 +137,29 @@ def test_no_name_and_no_heading_has_a_word_of_a_house():
     assert [name for file in sources() for name in named_like_a_house(file)] == []
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/[!a]*").glob("*.md")]
     assert [f"{page.name} {each}" for page in pages for each in headings_like_a_house(page.read_text("utf-8"))] == []
+
+
+def test_functions_are_named_by_what_they_do():
+    assert [name for file in sources(*PRODUCT) for name in named_by_participles(file)] == []
+
+
+def test_participles_are_found():
+    for name in ("sorted_rows", "_kept", "reading_of", "held", "_named"):
+        assert named_by_participles(parse("backend/turns/domain/a.py", f"def {name}(): ..."))
+    for name in (
+        "sort_rows",
+        "_feed",
+        "need_upkeep",
+        "embed",
+        "from_rows",
+        "with_named",
+        "__init__",
+        "served_to_proto",
+    ):
+        assert not named_by_participles(parse("backend/turns/domain/a.py", f"def {name}(): ..."))
+    for decorator in ("property", "contextmanager", "functools.cached_property", "contextlib.asynccontextmanager"):
+        text = f"@{decorator}\ndef held(): ..."
+        assert not named_by_participles(parse("backend/turns/domain/a.py", text))
 
 
 def test_words_of_a_house_are_found():

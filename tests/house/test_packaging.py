@@ -37,4 +37,4 @@ def test_the_lists_are_what_their_script_makes_of_its_sources():
     stated = [line.split("  ") for line in (ROOT / "requirements" / "word_lists.sha256").read_text().splitlines()]
     changed = [name for digest, name in stated if sha256((ROOT / name).read_bytes()).hexdigest() != digest]
     assert stated
-    assert changed == [], "run requirements/word_lists.py, which says what it needs"
+    assert changed == [], "run the script in requirements, which says what it needs"

@@ -90,7 +90,7 @@ def test_the_checks_bite():
         "TypeAdapter(Released)",
         "make = Released",
         "make = released.Released.model_validate",
-        "from chat_shell.sealed.released import Released as R",
+        "from chat_shell.sealed.verdicts import Released as R",
         "Released.read_back({})",
         "lambda: partial(Released, x)",
     ):
@@ -99,7 +99,7 @@ def test_the_checks_bite():
         assert not builders(parse("chat_shell/sealed/gate/verdict.py", text))
     for text in ("released.model_copy(update={'summary': x})", "type(released)(x)"):
         assert builders(parse("chat_shell/sealed/room.py", text))
-        assert builders(parse("chat_shell/knowledge/services/search_tool.py", text))
+        assert builders(parse("chat_shell/knowledge/services/knowledge_tools.py", text))
     for text in (
         "Verdict = Released | Blocked",
         "isinstance(x, Released)",

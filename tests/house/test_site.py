@@ -2,7 +2,7 @@
 
 import re
 
-from deploy.site.pages import written_pages
+from deploy.site.pages import list_written_pages
 from tests.house.sources import ROOT, tracked_files
 
 _LINK = re.compile(r"\]\(([^():#\s]+)[)#]")
@@ -11,7 +11,7 @@ _BESIDE_DOCS = ("README.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SE
 
 def links_that_leave(page: str, text: str) -> list[str]:
     """Return the links of a page that lead to no page and no picture of the site."""
-    pages = {ROOT / name for name in written_pages()}
+    pages = {ROOT / name for name in list_written_pages()}
     return [
         link
         for link in _LINK.findall(text)
@@ -23,11 +23,11 @@ def links_that_leave(page: str, text: str) -> list[str]:
 def test_navigation_names_every_page_once():
     in_docs = [path.relative_to(ROOT).as_posix() for path in tracked_files() if path.suffix == ".md"]
     expected = [*_BESIDE_DOCS, *(name for name in in_docs if name.startswith("docs/"))]
-    assert sorted(written_pages()) == sorted(expected)
+    assert sorted(list_written_pages()) == sorted(expected)
 
 
 def test_pages_link_to_pages_and_name_other_files_in_code():
-    pages = {page: (ROOT / page).read_text(encoding="utf-8") for page in written_pages()}
+    pages = {page: (ROOT / page).read_text(encoding="utf-8") for page in list_written_pages()}
     found = {page: leaving for page, text in pages.items() if (leaving := links_that_leave(page, text))}
     assert found == {}
 

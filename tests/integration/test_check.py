@@ -6,7 +6,7 @@ from aiohttp.test_utils import TestServer
 from sqlalchemy import Connection, text
 
 from backend.foundation.sql.chosen import open_database
-from chat_shell.check import checked_parts as checked_parts_of_chat_shell
+from chat_shell.check import check_parts as checked_parts_of_chat_shell
 from shared.checked_parts import CheckedPart
 from tests.fakes.embedding_server import FakeEmbeddingServer
 from tests.servers.ports import free_port

@@ -51,18 +51,20 @@ _SWEEP_AN_EMPTY_DATABASE = """
 import asyncio, os, sys
 from backend.foundation.sql.chosen import open_database
 from backend.extraction.formats.reader import LibraryDocumentReader
-from backend.knowledge.wiring import build_knowledge
+from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
 from backend.search.wiring import build_search
-from backend.embeddings.services.absent import NO_MEANING
+from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.migrations.migrate import migrate
 from shared.clock import SystemClock
+from shared.models.safe_summary import RestrictedGrade
 
 async def sweep():
     database = open_database(os.environ["BACKEND_DATABASE_URL"])
     await migrate(database)
     search = build_search(database, SystemClock(), NO_MEANING)
     reader = LibraryDocumentReader()
-    built = build_knowledge(database, SystemClock(), (), search, reader, is_only_replica=True)
+    terms = KnowledgeTerms(RestrictedGrade.OPEN, is_only_replica=True)
+    built = build_knowledge(database, SystemClock(), (), search, reader, terms)
     maintenance = built.store.maintenance
     await maintenance.sweep(is_only_replica=True)
     await maintenance.index.tidy()
@@ -101,7 +103,7 @@ def modules_after(script: str, directory: Path, settings: dict[str, str]) -> set
 
 
 def test_a_backend_imports_what_its_settings_choose(tmp_path: Path):
-    never = {"redis", "asyncpg", "alembic", "pypdf", "docx", "pptx", "openpyxl", "mcp", "mcp_types", "numpy"}
+    never = {"redis", "asyncpg", "alembic", "pypdfium2", "docx", "pptx", "openpyxl", "mcp", "mcp_types", "numpy"}
     over_http = modules_of_a_backend(tmp_path, "http://127.0.0.1:1")
     assert over_http & {*never, "grpc", "google.protobuf"} == set()
     assert "backend.chat_shell_client.http_client" in over_http

@@ -17,7 +17,7 @@ from chat_shell.foundation.services.admission import Admission
 from chat_shell.knowledge.services.knowledge_tools import build_knowledge_tools
 from chat_shell.models.configured.directory import build_models
 from chat_shell.models.configured.entries import ModelEntry
-from chat_shell.models.transport.session import open_session
+from chat_shell.models.transport.streaming import open_session
 from chat_shell.turns.domain.reminders import reminder_of_call
 from chat_shell.turns.services.run_tools import Toolbox
 from chat_shell.turns.services.run_turn import RunTurn, TurnDefaults
@@ -35,6 +35,7 @@ from tests.fakes.model_server import FakeModelServer, Reply
 from tests.fakes.openai_house import ADA, TurnHouse
 from tests.fakes.safe_summaries import ScriptedSummaries
 from tests.fakes.served_turns import RESPONSES, SAID, scope_of
+from tests.fakes.supervision import make_supervisor
 from tests.house.sources import PRODUCT, ROOT
 from tests.patience import PATIENCE_SECONDS
 
@@ -90,10 +91,8 @@ async def chat_shell_calling(base_url: str, clock: Clock) -> AsyncGenerator[str]
 
 async def hops_of(provider: FakeModelServer, address: str, house: FakeHouse) -> Hops:
     """Stream a turn whose provider sends a delta when the client has got the one before."""
-    certificates = no_certificates()
-    client = connect_chat_shell(
-        address, SERVICE_TOKEN, clock=house.clock, max_message_bytes=MAX_BYTES, certificates=certificates
-    )
+    parts: dict[str, Any] = {"certificates": no_certificates(), "supervisor": make_supervisor()}
+    client = connect_chat_shell(address, SERVICE_TOKEN, clock=house.clock, max_message_bytes=MAX_BYTES, **parts)
     events = MemoryEventLog(FOREVER_SECONDS, silence_seconds=FOREVER_SECONDS)
     house.turns = TurnHouse(chat_shell=client, state=house.state, events=events, checkpoint_seconds=FOREVER_SECONDS)
     asked = [{"type": "http.request", "body": orjson.dumps(SAID[RESPONSES] | {"model": "fake-model", "stream": True})}]

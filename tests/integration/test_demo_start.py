@@ -82,8 +82,8 @@ def test_a_taken_port_is_named_with_its_setting_and_no_log_is_touched(
     with socket.create_server(("127.0.0.1", int(settings[name]))):
         said = refusal(tmp_path, settings)
     assert said == (
-        f"The demo cannot start: another program listens at 127.0.0.1:{settings[name]} ({name}); "
-        "stop it, or choose another port with the setting behind it\n"
+        f"The demo cannot start: another program listens at 127.0.0.1:{settings[name]}; "
+        f"stop it, or choose other ports: {name}=… make run\n"
     )
     assert {file for file in directory.iterdir() if ".log" in file.name} == set(logs)
     assert {log.read_text() for log in logs} == {"of the last run"}

@@ -13,9 +13,10 @@ from backend.embeddings.ports import MeaningPorts
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.wiring import build_knowledge
+from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
 from backend.search.sql.vectors import SqlChunkVectors
 from backend.search.wiring import build_search
+from shared.models.safe_summary import RestrictedGrade
 from tests.contract.knowledge_cases import make_base, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
@@ -61,7 +62,9 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         reranker.is_away = True
         reader = LibraryDocumentReader()
         search = build_search(database, FakeClock(), MeaningPorts(embedder, FakeQuestions(embedder), reranker))
-        built = build_knowledge(database, FakeClock(), (), search, reader, is_only_replica=False)
+        built = build_knowledge(
+            database, FakeClock(), (), search, reader, KnowledgeTerms(RestrictedGrade.OPEN, is_only_replica=False)
+        )
         house = FakeHouse()
         app = house.app()
         install_services(app, house.options(), *house.services(), *built.part.services)

@@ -41,7 +41,7 @@ class _Forked(Child):
         super().__init__(ChildSpec("shown", [], service_environment({"SERVICE_OF": "ann"}), place, place / "log"))
         self._given = (server, ("shown", *arguments))
 
-    def _spawned(self) -> Started:
+    def _spawn(self) -> Started:
         server, command = self._given
         return server.start(command, self.spec)
 

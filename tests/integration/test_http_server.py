@@ -1,6 +1,7 @@
 """The API behind a real server: large bodies, clients that leave, connections that go on."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -8,12 +9,15 @@ import httpx2
 import pytest
 from fastapi import FastAPI, Request
 
-from backend.foundation.http.listening import http_server
+from backend.foundation.http.app import http_server
 from shared.listening import open_listening_socket
+from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.http_api import FakeHouse
+from tests.fakes.openai_house import TurnHouse
 from tests.patience import PATIENCE_SECONDS
 
 PIECE = b" " * 65_536
+OURS = ("backend.", "shared.", "uvicorn.")
 
 
 @pytest.fixture
@@ -111,3 +115,34 @@ async def test_ids_in_addresses_may_be_any_bytes(client: httpx2.AsyncClient) -> 
     for name in ("%ff%fe", "%ed%a0%80", "..%2f..", "%E4%BD%A0", "a" * 4000, "%0d%0a"):
         assert (await client.get(f"/v1/conversations/{name}")).status_code == 404, name
         assert (await client.get(f"/v1/conversations/conv_1/items?after={name}")).status_code == 404, name
+
+
+async def test_a_turn_leaves_nothing_to_the_collector_of_cycles(house: FakeHouse) -> None:
+    def garbage() -> list[str]:
+        gc.collect()
+        kept = [repr(each) for each in gc.garbage if str(getattr(each, "__module__", "")).startswith(OURS)]
+        gc.garbage.clear()
+        return kept
+
+    house.turns = TurnHouse(chat_shell=ScriptedChatShell(answer("One."), answer("Two.")), state=house.state)
+    asked = b'{"model": "demo-model", "input": "Hi", "stream": true}'
+    head = [b"POST /v1/responses HTTP/1.1", b"Host: ballast", b"Connection: close", b"Content-Length: %d" % len(asked)]
+    head.append(b"Authorization: Bearer " + (await house.key()).encode())
+    async with asyncio.timeout(PATIENCE_SECONDS), serving(house.app()) as address, house.turns.registry:
+
+        async def ask() -> None:
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"\r\n".join([*head, b"", asked]))
+            assert b"response.completed" in await reader.read()
+            writer.close()
+            await writer.wait_closed()
+
+        await ask()  # what a first time makes may stay
+        gc.collect()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            await ask()
+            await asyncio.sleep(0)  # the server hears in the next step that the connection is closed
+            assert not garbage()
+        finally:
+            gc.set_debug(0)

@@ -6,17 +6,20 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pytest
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, insert, select, text
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.rows import chunk_parameters
+from backend.search.domain.chunks import join_headings
 from backend.search.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
 from backend.search.domain.tokenizing import tokenize
 from backend.search.sql.indexed_bases import BaseReader
 from backend.search.sql.retrieval import SqlRetrieval
-from backend.search.sql.segment_rows import VisibleSegments
+from backend.search.sql.segment_rows import SegmentRows, VisibleSegments
+from backend.search.sql.segments import pack_segment
 from tests.contract.knowledge_cases import made_up, make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
@@ -238,7 +241,7 @@ def put_as_before(connection: Connection, name: str, texts: Sequence[str]) -> No
     document, body, chunks = make_document(name, texts)
     base = {"base_id": document.knowledge_base_id}
     row = {
-        **document.model_dump(exclude={"file_id", "filename", "attributes"}),
+        **document.model_dump(exclude={"file_id", "filename", "attributes", "notes"}),
         "edition_id": f"ed_{name}",
         "body": body,
     }
@@ -246,7 +249,7 @@ def put_as_before(connection: Connection, name: str, texts: Sequence[str]) -> No
     first = connection.execute(
         text("SELECT next_chunk_number FROM knowledge_base WHERE id = :base_id"), base
     ).scalar_one()
-    tokens = [tokenize(chunk.searched_text) for chunk in chunks]
+    tokens = [tokenize(chunk.join_headings) for chunk in chunks]
     for number, chunk in enumerate(chunks, first):
         connection.execute(insert(tables.chunk), chunk_parameters(f"ed_{name}", base["base_id"], chunk, number))
     if connection.dialect.name == "sqlite":
@@ -271,7 +274,7 @@ def delete_as_before(connection: Connection, name: str) -> None:
     edition = "(SELECT edition_id FROM document WHERE name = :name)"
     found = connection.execute(text(f"SELECT * FROM chunk WHERE edition_id = {edition}"), {"name": name}).all()
     _, _, chunks = make_document(name, [row.text for row in found])
-    tokens = sum(len(tokenize(chunk.searched_text)) for chunk in chunks)
+    tokens = sum(len(tokenize(chunk.join_headings)) for chunk in chunks)
     connection.execute(text(f"DELETE FROM chunk WHERE edition_id = {edition}"), {"name": name})
     connection.execute(text("DELETE FROM document WHERE name = :name"), {"name": name})
     grow(connection, -len(found), -tokens, None)
@@ -284,3 +287,41 @@ def grow(connection: Connection, chunks: int, tokens: int, next_number: int | No
         next_chunk_number = COALESCE(CAST(:next_number AS integer), next_chunk_number)
     """
     connection.execute(text(growing), {"chunks": chunks, "tokens": tokens, "next_number": next_number})
+
+
+async def test_segments_of_earlier_tokens_are_written_anew_while_searches_go_on(
+    database: Database, replicas: list[SqlRetrieval]
+) -> None:
+    store = knowledge_store(database, FakeClock(), slice_seconds=0)
+    await store.create_base(make_base(), "ann")
+    for number in range(30):
+        await put(store, f"{number:02}", [f"Müller {number}", f"plain {number}"])
+    await store.delete_document("kb_a", "07")
+    await store.maintenance.index.tidy()
+    await database.write(forget_further_tokens)
+    assert [await each.search(["kb_a"], "Mueller", 100) for each in replicas] == [(), ()]
+    before = await replicas[0].search(["kb_a"], "Müller plain", 100)
+    assert len(before) == 58
+    renewing = asyncio.create_task(store.maintenance.index.tidy())
+    while not renewing.done():
+        assert await replicas[0].search(["kb_a"], "plain", 100) == await replicas[1].search(["kb_a"], "plain", 100)
+        assert len(await replicas[1].search(["kb_a"], "Müller plain", 100)) == 58
+    await renewing
+    assert [len(await each.search(["kb_a"], "Mueller", 100)) for each in replicas] == [29, 29]
+    after = await replicas[0].search(["kb_a"], "Müller plain", 100)
+    assert [(hit.chunk.id, hit.score) for hit in after] == [(hit.chunk.id, hit.score) for hit in before]
+    assert await count(database, "index_segment WHERE tokens_version < 2") == 0
+    assert await count(database, "index_gone") == 0
+    await assert_no_page_without_segment(database)
+
+
+def forget_further_tokens(connection: Connection) -> None:
+    """Write the segments of a base as the release before does, which knows of no further tokens."""
+    numbers = select(tables.chunk.c.number, tables.chunk.c.heading_path, tables.chunk.c.text)
+    texts = {row[0]: join_headings(orjson.loads(row[1]), row[2]) for row in connection.execute(numbers)}
+    first, end = min(texts), max(texts) + 1
+    packed = pack_segment([tokenize(texts.get(number, "")) for number in range(first, end)])
+    for table in ("index_page", "index_segment", "index_gone"):
+        connection.execute(text(f"DELETE FROM {table}"))
+    SegmentRows(FakeClock()).add(connection, "kb_a", first, packed, is_visible=True)
+    connection.execute(text("UPDATE index_segment SET tokens_version = 1"))

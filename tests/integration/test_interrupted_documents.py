@@ -14,7 +14,7 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import LEFT_BEHIND_AFTER, run_in_short_transactions
 from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.sql.attachments import SqlAttachmentStore
-from backend.knowledge.sql.base_deletion import clear_base
+from backend.knowledge.sql.maintenance import clear_base
 from backend.knowledge.sql.store import SqlKnowledgeStore
 from backend.search.domain.tokenizing import tokenize
 from backend.search.sql.index import SqlSearchIndex
@@ -148,8 +148,8 @@ async def filled(store: SqlKnowledgeStore | FakeKnowledge, base_id: str) -> None
 
 
 async def is_changed(database: Database, base_id: str, after: FakeKnowledge) -> bool:
-    stored = await SqlRetrieval(database).everything([base_id], 10**9)
-    expected = await after.everything([base_id], 10**9)
+    stored = await SqlRetrieval(database).read_all([base_id], 10**9)
+    expected = await after.read_all([base_id], 10**9)
     assert stored is not None
     assert expected is not None
     return [hit.chunk.text for hit in stored] == [hit.chunk.text for hit in expected]
@@ -163,7 +163,7 @@ async def assert_shown(database: Database, expected: FakeKnowledge, base_id: str
     for document in documents:
         assert await store.chunks(document.id) == await expected.chunks(document.id)
         assert await store.document_body(document.id) == await expected.document_body(document.id)
-    assert await retrieval.everything([base_id], 10**9) == await expected.everything([base_id], 10**9)
+    assert await retrieval.read_all([base_id], 10**9) == await expected.read_all([base_id], 10**9)
     for query in QUERIES:
         assert await retrieval.search([base_id], query, 7) == await expected.search([base_id], query, 7)
 
@@ -183,7 +183,7 @@ def assert_nothing_left(connection: Connection, base_id: str) -> None:
     counts: Counter[str] = Counter()
     for _, document_id, said in chunks:
         _, _, (chunk,) = make_document("x", [said], document_id=document_id)
-        counts.update(set(tokenize(chunk.searched_text)))
+        counts.update(set(tokenize(chunk.join_headings)))
     index = SegmentIndex(connection.dialect.name)
     assert index.chunk_counts(connection, base_id, [*counts, "nowhere"]) == counts
     assert connection.execute(text("SELECT COUNT(*) FROM index_segment WHERE NOT is_visible")).scalar() == 0

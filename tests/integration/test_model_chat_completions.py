@@ -5,7 +5,7 @@ import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import orjson
@@ -13,13 +13,11 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from chat_shell.models.chat_completions.encoder import encode_call
-from chat_shell.models.chat_completions.model import ChatCompletionsApi
+from chat_shell.models.chat_completions.encoder import ChatCompletionsApi, encode_call
 from chat_shell.models.configured.directory import ConfiguredModels, build_models
 from chat_shell.models.configured.entries import ModelEntry
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, ModelFragment, TextFragment
-from chat_shell.models.transport.session import open_session
-from chat_shell.models.transport.streaming import Endpoint, StreamedModel
+from chat_shell.models.transport.streaming import Endpoint, StreamedModel, open_session, salt_of
 from shared.errors import (
     DeadlineExceeded,
     ModelAuthenticationFailed,
@@ -39,6 +37,7 @@ from tests.fakes.model_calls import FAR, StandingClock, asked, model_call, tool
 from tests.fakes.model_server import FakeModelServer, Fault, Reply
 
 KEY = "sk-very-secret"
+SALT_SECRET = "s" * 32
 MakeModel = Callable[..., StreamedModel]
 
 PATIENCES = (0.1, 1.0, 10.0)
@@ -93,6 +92,32 @@ async def test_the_upstream_name_is_sent_in_place_of_the_offered_one(server: Fak
     await streamed(make_model(model="vendor/big-2"))
 
     assert server.requests[0].json_body["model"] == "vendor/big-2"
+
+
+async def sent_by(call: ModelCall, **fields: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    async with FakeModelServer() as server, open_session() as session:
+        server.script(Reply(text=("x",)))
+        entry = ModelEntry(name="m", base_url=server.base_url, **fields)
+        model = build_models((entry,), session, StandingClock()).model("m")
+        _ = [fragment async for fragment in model.stream(call, FAR)]
+        (request,) = server.requests
+        return dict(request.headers), request.json_body
+
+
+async def test_the_header_goes_to_models_that_name_it_only():
+    headers, _ = await sent_by(model_call(), affinity_header="X-Session-Id")
+    others, _ = await sent_by(model_call())
+
+    assert headers["x-session-id"] == "key_1"
+    assert "key_1" not in others.values()
+    assert "x-session-id" not in (await sent_by(model_call(cache_key=""), affinity_header="X-Session-Id"))[0]
+
+
+async def test_each_tenant_has_a_salt_of_its_own_at_models_that_switch_it_on():
+    _, body = await sent_by(model_call(tenant="a"), cache_salt=SALT_SECRET)
+
+    assert body["cache_salt"] == salt_of(SALT_SECRET, "a")
+    assert "cache_salt" not in (await sent_by(model_call(tenant="a")))[1]
 
 
 async def test_usage_as_reported(server: FakeModelServer, make_model: MakeModel):

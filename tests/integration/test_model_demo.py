@@ -9,10 +9,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from aiohttp.typedefs import Handler
 
-from chat_shell.models.chat_completions.model import ChatCompletionsApi
+from chat_shell.models.chat_completions.encoder import ChatCompletionsApi
 from chat_shell.models.ports import ModelAnswerEnd, ModelCall, TextFragment
-from chat_shell.models.transport.session import open_session
-from chat_shell.models.transport.streaming import Endpoint, StreamedModel
+from chat_shell.models.transport.streaming import Endpoint, StreamedModel, open_session
 from deploy.demo.model import MODEL_NAME, application
 from shared.errors import ModelUnknownToProvider
 from shared.models.events import FinishReason

@@ -14,8 +14,7 @@ from sqlalchemy import Connection, text
 
 from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector, to_vector
 from backend.foundation.sql.database import Database
-from backend.search.sql.vector_matrix import MatrixVectors
-from backend.search.sql.vector_outlines import Outlines
+from backend.search.sql.vector_matrix import MatrixVectors, Outlines
 from backend.search.sql.vector_search import IndexedVectors, NearestVectors, NeighbourQuery, SearchedSpace
 from backend.search.sql.vectors import SqlChunkVectors
 from shared.errors import Unavailable

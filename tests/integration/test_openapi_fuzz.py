@@ -17,8 +17,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.specs.openapi import checks as openapi_checks
 
-from backend.extraction.domain.media_types import CSV, DOCX, EMAIL, JSON_LINES, PDF, PPTX, XLSX
-from backend.foundation.http.listening import http_server
+from backend.extraction.domain.media_types import CSV, DOCX, EMAIL, JSON_LINES, PDF, PPTX, RTF, XLSX
+from backend.foundation.http.app import http_server
 from backend.identity.domain import KeyRole
 from shared.listening import open_listening_socket
 from tests.fakes.http_api import FakeHouse
@@ -37,7 +37,7 @@ CHECKS: list[Any] = [
     openapi_checks.unsupported_method,
     openapi_checks.allow_header_conformance,
 ]
-schemathesis.serializer.alias([PDF, DOCX, PPTX, XLSX, CSV, JSON_LINES, EMAIL], "application/octet-stream")
+schemathesis.serializer.alias([PDF, DOCX, PPTX, XLSX, CSV, JSON_LINES, EMAIL, RTF], "application/octet-stream")
 
 
 class FuzzedHouse:

@@ -3,12 +3,12 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import pytest
 
-from backend.foundation.redis.client import check_redis_reachable, connect
+from backend.foundation.redis.client import await_answer, check_redis_reachable, connect
 from backend.streams.redis.event_log import RedisEventLog
 from backend.streams.redis.presence import RedisPresence
 from backend.streams.redis.stop_signals import RedisStopSignals
@@ -153,11 +153,39 @@ async def test_events_that_redis_lost_are_an_error_for_the_writer_and_readers_el
         assert await log.exists("resp_a")
         assert await anext(late) == make_events(0, 4)
         with pytest.raises(EventsLost):
+            await anext(elsewhere)
+        with pytest.raises(EventsLost):
             await log.close("resp_a")
-        for lost in (batches, elsewhere):
-            with pytest.raises(EventsLost):
-                await anext(lost)
+        with pytest.raises(EventsLost):
+            await anext(batches)
     assert not await log.exists("resp_a")
+
+
+@pytest.mark.parametrize("lapses_at", [1, 2], ids=["before the outage is noticed", "while it serves alone"])
+async def test_a_holder_whose_lease_has_lapsed_serves_nobody_alone(
+    valkey_server: ValkeyServer, client: Any, lapses_at: int
+) -> None:
+    """Another process may have gone on with the turn, under the same numbers."""
+    lapsed = asyncio.Event()
+    log = RedisEventLog(
+        client, make_supervisor(), 600.0, tenure=lambda: lambda: not lapsed.is_set(), patience_seconds=0.0
+    )
+    await log.append("resp_a", make_events(0, 1))
+    async with aclosing(reading(log, "resp_a")) as batches:
+        assert await anext(batches) == make_events(0, 1)
+        valkey_server.kill()
+        try:
+            for number in range(1, lapses_at):
+                await log.append("resp_a", make_events(number, 1))
+                assert await anext(batches) == make_events(number, 1)
+            lapsed.set()
+            with suppress(Unavailable):
+                await log.append("resp_a", make_events(lapses_at, 1))
+            with pytest.raises(Unavailable):
+                await anext(batches)
+        finally:
+            valkey_server.restart()
+    await log.aclose()
 
 
 async def test_a_second_writer_is_told_so_and_writes_nothing(client: Any, log: RedisEventLog) -> None:
@@ -185,7 +213,7 @@ async def test_an_address_that_cannot_be_used_is_told_without_its_password(valke
 
 
 async def test_streams_expire_by_themselves(client: Any) -> None:
-    log = RedisEventLog(client, make_supervisor(), 600.0, open_seconds=3600.0)
+    log = RedisEventLog(client, make_supervisor(), 600.0)
     await log.append("resp_a", make_events(0, 1))
     assert 3500 < await client.ttl("ballast:events:resp_a") <= 3600
     await log.close("resp_a")
@@ -236,3 +264,34 @@ async def test_a_cancellation_at_any_moment_is_kept(client: Any) -> None:
             await log.aclose()
             (outcome,) = await asyncio.gather(appending, return_exceptions=True)
         assert outcome is None or isinstance(outcome, Unavailable)
+
+
+async def test_who_leaves_before_the_answer_gives_nobody_that_of_another(
+    valkey_server: ValkeyServer, client: Any
+) -> None:
+    for name in ("a", "b"):
+        await client.set(name, name.encode(), px=60_000)
+    await client.mget(["a"])
+    with valkey_server.frozen():
+        leaving, staying = (asyncio.ensure_future(client.mget([name])) for name in ("a", "b"))
+        await asyncio.sleep(0)
+        leaving.cancel()
+    assert await staying == [b"b"]
+    assert leaving.cancelled()
+
+
+async def test_a_connection_that_broke_is_replaced(valkey_server: ValkeyServer, client: Any) -> None:
+    for _ in range(2):
+        assert await client.mget(["a"]) == [None]
+        valkey_server.answer("CLIENT KILL TYPE normal")
+
+
+async def test_a_redis_that_does_not_answer_is_away(valkey_server: ValkeyServer, client: Any) -> None:
+    client.connection_pool.connection_kwargs |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), 0.05)
+    await client.mget(["a"])
+    with valkey_server.frozen(), pytest.raises(Unavailable):
+        await await_answer(client.mget(["a"]))
+    client.connection_pool.connection_kwargs |= dict.fromkeys(
+        ("socket_timeout", "socket_connect_timeout"), PATIENCE_SECONDS
+    )
+    assert await client.mget(["a"]) == [None]

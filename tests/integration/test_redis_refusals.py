@@ -102,7 +102,7 @@ async def test_a_turn_is_stored_whole_and_shown_whole_where_it_runs(
     valkey_server: ValkeyServer, client: Any, valkey_url: str, trouble: Trouble
 ) -> None:
     gate = asyncio.Event()
-    script: list[Any] = list(answer("Half ", "and half."))
+    script: list[Any] = list(answer("Half ", "and ", "ha", "lf."))
     script.insert(2, gate)
     elsewhere_client: Any = connect(valkey_url)
     events = RedisEventLog(client, make_supervisor(), 600.0, patience_seconds=SILENCE_SECONDS)
@@ -116,18 +116,21 @@ async def test_a_turn_is_stored_whole_and_shown_whole_where_it_runs(
             await asyncio.sleep(0.01)
         with trouble(valkey_server):
             gate.set()
-            ended = await running.ended()
+            ended = await running.wait_until_ended()
             seen = await asyncio.gather(*followers)
     assert at(ended.body, "output", 0, "content", 0, "text") == "Half and half."
     assert house.state.responses[ended.id] == ended
     here, elsewhere_seen = seen
     assert [event["sequence_number"] for event in here] == list(range(ended.last_event + 1))
     assert "".join(event["delta"] for event in here if event["type"].endswith("text.delta")) == "Half and half."
+    deltas, deltas_elsewhere = ([event for event in each if "delta" in event] for each in seen)
+    assert deltas_elsewhere == deltas[: len(deltas_elsewhere)]
     for told in seen:
         if told is elsewhere_seen and told[-1]["type"] == "error":
             assert told[-1]["code"] == told[-1]["error"]["code"] == "events_lost"
         else:
             assert (told[-1]["type"], told[-1]["response"]) == ("response.completed", ended.body)
+    await events.delete_late()
     later = await there.all_events(ended)
     assert (later[-1]["type"], later[-1]["response"]) == ("response.completed", ended.body)
     await events.aclose()

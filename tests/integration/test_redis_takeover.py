@@ -84,7 +84,7 @@ async def logs(valkey_url: str) -> AsyncIterator[Logs]:
 
 
 async def sealed(log: RedisEventLog, fence: int) -> list[Any]:
-    return [event async for batch in log.taken_over("resp_a", fence) for event in batch]
+    return [event async for batch in log.take_over("resp_a", fence) for event in batch]
 
 
 async def test_readers_of_a_holder_that_was_sealed_off_get_what_the_next_one_writes(logs: Logs) -> None:
@@ -243,7 +243,7 @@ async def test_a_holder_that_was_sealed_off_leaves_and_no_process_keeps_a_writer
             await logs.client.delete(f"ballast:events:{running.response.id}")
         await second.recovery.at_start()
         gate.set()
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         shown = await second.all_events(ended)
     assert shown[-1]["response"] == ended.body
     assert [*first.observer.left, *[response.id for response in first.observer.finished]] == [ended.id]
@@ -273,7 +273,7 @@ async def test_a_holder_whose_events_are_refused_leaves_the_turn_to_the_next_one
         await eventually(lambda: logs.old.writer_count, bool)
         await second.recovery.at_start()
         spoken.set()
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
     assert house.observer.left == [ended.id]
     assert not house.observer.broken
     assert not house.failures.failures

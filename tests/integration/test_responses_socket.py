@@ -14,7 +14,7 @@ from openai.resources.responses.responses import AsyncResponsesConnection
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from backend.foundation.http.listening import LONGEST_SOCKET_MESSAGE_BYTES, http_server
+from backend.foundation.http.app import LONGEST_SOCKET_MESSAGE_BYTES, http_server
 from backend.foundation.http.services import HttpOptions
 from backend.turns.http.responses_socket import ResponsesSocket
 from shared.http_server.server import HttpServer, while_serving

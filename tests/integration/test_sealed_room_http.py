@@ -55,6 +55,17 @@ async def test_it_is_asked_once_without_streaming_under_its_own_name_and_key(ses
     assert request.headers["authorization"] == "Bearer k"
 
 
+async def test_with_a_salt_no_call_finds_what_another_has_put_into_a_cache(session: aiohttp.ClientSession):
+    async with FakeModelServer() as server:
+        server.script(Reply(text=("{}",)), Reply(text=("{}",)))
+        asked = ChatCompletionsSecondary(session, SecondaryEndpoint("second", server.base_url, None, is_salted=True))
+        for _ in range(2):
+            await asked.reply(MESSAGES)
+    salts = {request.json_body["cache_salt"] for request in server.requests}
+    assert len(salts) == 2
+    assert all(len(salt) == 43 for salt in salts)
+
+
 @pytest.mark.parametrize("status", [301, 307, 400, 401, 404, 429, 500, 503])
 async def test_a_provider_that_refuses_is_unavailable_and_asked_once(session: aiohttp.ClientSession, status: int):
     headers = {"Location": "http://127.0.0.1:1/v1/chat/completions"} if status < 400 else {}
@@ -174,6 +185,14 @@ async def test_chunks_are_wrapped_as_they_are_read(session: aiohttp.ClientSessio
         "whole_below_tokens": 12_000,
         "sealed": VERSIONS.model_dump(),
     }
+
+
+async def test_a_strict_search_has_its_chunks_where_no_prose_is_made_of_them(session: aiohttp.ClientSession):
+    strict = {"areas": ["reserves"], "chunks": [CHUNK], "siblings": []}
+    async with backend(answer(chunks=[], strict=strict)) as (url, _):
+        found = await HttpSealedBackend(session, url, "t").search(sealed_search(), VERSIONS)
+    assert isinstance(found, SealedSearchResult)
+    assert (found.areas, [chunk.chunk_id for chunk in found.chunks]) == (("reserves",), ["c_1"])
 
 
 NO_IDS: tuple[Any, ...] = ([], None, True, "kb_r", {"kb_r": True}, ["kb_r", 1], [["kb_r"]])

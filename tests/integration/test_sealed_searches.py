@@ -10,19 +10,19 @@ from typing import NamedTuple
 import pytest
 from sqlalchemy import Connection, text
 
-from backend.agents.services.agent_access import open_agent_files
+from backend.agents.services.agents import open_agent_files
 from backend.foundation.sql.database import Database
-from backend.knowledge.domain.access import strictest_mode
-from backend.knowledge.domain.knowledge import MemberRole
+from backend.knowledge.domain.knowledge import MemberRole, strictest_mode
 from backend.knowledge.domain.tickets import SearchOptions, Ticket, sign_ticket
+from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver
 from backend.restricted.domain.restricted import AuditQuery, AuditRecord, SearchRequest
-from backend.restricted.services.close_searches import CloseSearches
-from backend.restricted.services.forget_searches import ForgetSearches
+from backend.restricted.services.close_searches import CloseSearches, ForgetSearches
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.sealed_outcomes import Outcome, SealedOutcomes
 from backend.restricted.services.sealed_search import SealedSearches
-from backend.restricted.services.ticket_access import TicketAccess
+from backend.restricted.services.ticketed_knowledge import TicketAccess
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.tables import metadata
@@ -36,7 +36,7 @@ from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.restricted_ledger import FakeSafeSummaryObserver
-from tests.fakes.sql_knowledge import knowledge_store
+from tests.fakes.sql_knowledge import knowledge_store, word_runs
 from tests.fakes.store_agents import FakeAgentStore
 
 SECRET = "secret"
@@ -82,9 +82,11 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await put(store, "a.md", [f"{PASSAGE} {number}." for number in range(100)])
         await store.set_member("kb_a", "bob", MemberRole.RESTRICTED_ANALYST)
         audit = RestrictedAudit(ledger, FakeSafeSummaryObserver(), clock, SECRET)
-        access = TicketAccess(store, partial(open_agent_files, FakeAgentStore()), audit, clock, SECRET)
+        retrieval = SqlRetrieval(database)
+        descriptions = SafeDescriptions(word_runs(database), retrieval, LoggingDescriptionObserver())
+        access = TicketAccess(store, partial(open_agent_files, FakeAgentStore()), descriptions, audit, clock, SECRET)
         yield House(
-            SealedSearches(access, SqlRetrieval(database), ledger, audit, LIMITS, SECRET),
+            SealedSearches(access, retrieval, ledger, audit, LIMITS, SECRET),
             SealedOutcomes(access, ledger, audit, clock, SECRET),
             CloseSearches(ledger, audit, clock, TURN_TIME),
             store,

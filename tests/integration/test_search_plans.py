@@ -48,7 +48,7 @@ async def fill(database: Database) -> None:
             document, _, made = make_document(f"{number}", ["one"] * CHUNKS_A_DOCUMENT, base_id=base_id)
             edition = f"{base_id} {number}"
             stored = {"edition_id": edition, "indexed_edition_id": edition, "body": dice.randbytes(BODY_BYTES)}
-            documents.append({**document.model_dump(), **stored, "attributes": "{}"})
+            documents.append({**document.model_dump(), **stored, "attributes": "{}", "notes": None})
             first = 10 + CHUNKS_A_DOCUMENT * number
             chunks += [chunk_parameters(edition, base_id, chunk, first + chunk.ordinal) for chunk in made]
     await store.create_base(make_base("kb_small"), "ann")
@@ -69,20 +69,20 @@ async def search_all_ways(database: Database, embedder: FakeEmbedder) -> None:
     for filters in (None, YEAR):
         assert await retrieval.search(bases, SAID, 10, filters)
         assert await vectors.nearest(bases, query, 10, filters)
-    assert await retrieval.everything(bases, 100) is None
-    assert await retrieval.everything(["kb_small"], 100)
+    assert await retrieval.read_all(bases, 100) is None
+    assert await retrieval.read_all(["kb_small"], 100)
     assert await retrieval.beginnings(["doc_kb_0_a"], 2, 2)
     hits = await retrieval.search(bases, SAID, 10)
-    assert await vectors.lacking(hits, model) < {hit.chunk.id for hit in hits}
+    assert await vectors.find_lacking(hits, model) < {hit.chunk.id for hit in hits}
     assert await vectors.progress(bases, model)
-    assert await vectors.embedded_chunks(["doc_kb_0_a"], model)
+    assert await vectors.count_embedded_chunks(["doc_kb_0_a"], model)
     assert await word_runs(database).holds_run(bases, sequences_of(SAID, MODEL_TEXT_RUNS))
 
 
 async def embed_some(database: Database, embedder: FakeEmbedder) -> None:
     """Give the first chunks of each base vectors."""
     vectors, model = SqlChunkVectors(database), await embedder.model()
-    assert await vectors.missing() is None
+    assert await vectors.find_missing() is None
     await vectors.discover(model)
     for _ in range(BASES):
         taken = (await vectors.take_unembedded(model, 8, LEASE)).texts

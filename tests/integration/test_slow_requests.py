@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from fastapi import FastAPI, Request
 
-from backend.foundation.http.listening import http_server
+from backend.foundation.http.app import http_server
 from backend.foundation.http.services import HttpOptions
 from backend.foundation.services.refusal_pace import RefusalPace
 from shared.http_server.timing import ReadLimits

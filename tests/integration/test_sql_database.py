@@ -65,6 +65,14 @@ def count_replicas(connection: Connection) -> int:
     return connection.execute(text("SELECT count(*) FROM replica")).scalar_one()
 
 
+ADD_REPLICA = Change(Statement(insert(replica)), [{"name": "a", "seen_at": T0}])
+ADD_ANOTHER = Change(ADD_REPLICA.statement, [{"name": "b", "seen_at": T0}])
+
+_SLEEPING = Statement(
+    text("SELECT count(*) FROM pg_stat_activity WHERE application_name = :name AND wait_event = 'PgSleep'")
+)
+
+
 def add_replica(connection: Connection) -> None:
     connection.execute(text("INSERT INTO replica (name, seen_at) VALUES ('a', '2026-11-22 09:30:00')"))
 
@@ -167,6 +175,37 @@ async def test_sqlite_work_that_is_cancelled_leaves_neither_lock_nor_broken_conn
         assert await database.read(count_replicas) == 1  # what had begun is whole, what waited never ran
 
 
+async def test_a_short_change_waits_for_who_writes(tmp_path: Path) -> None:
+    async with migrated(f"sqlite+aiosqlite:///{tmp_path}/a.db") as database:
+        begun, go_on = threading.Event(), threading.Event()
+
+        def work(connection: Connection) -> None:
+            begun.set()
+            assert go_on.wait(PATIENCE_SECONDS)
+            connection.execute(text("DELETE FROM replica"))
+
+        writing = asyncio.create_task(database.write(work))
+        await asyncio.to_thread(begun.wait)
+        changing = asyncio.create_task(database.change([ADD_REPLICA]))
+        assert await database.read(count_replicas) == 0
+        go_on.set()
+        await asyncio.gather(writing, changing)
+        assert await database.read(count_replicas) == 1
+
+
+async def test_a_short_change_waits_for_another_process_and_nobody_for_it(tmp_path: Path) -> None:
+    async with migrated(f"sqlite+aiosqlite:///{tmp_path}/a.db") as database:
+        await database.change([ADD_REPLICA])
+        other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        changing = asyncio.create_task(database.change([ADD_ANOTHER]))
+        assert await database.read(count_replicas) == 1
+        assert not changing.done()
+        other.execute("COMMIT")
+        await changing
+        assert await database.read(count_replicas) == 2
+
+
 async def test_postgres_work_that_is_cancelled_leaves_neither_lock_nor_broken_connection(postgres_url: str) -> None:
     async with migrated(postgres_url) as database:
         for _ in range(25):  # more than the pool holds
@@ -185,6 +224,21 @@ async def test_postgres_work_that_is_cancelled_leaves_neither_lock_nor_broken_co
             await asyncio.wait([task])
             assert task.cancelled()
         await database.write(add_replica)
+        assert await database.read(count_replicas) == 1
+
+
+async def test_a_statement_alone_that_is_cancelled_leaves_no_broken_connection(postgres_url: str) -> None:
+    long = Statement(text("SELECT pg_sleep(60), pg_advisory_xact_lock(:key)"))
+    async with migrated(postgres_url) as database:
+        for _ in range(25):  # more than the pool holds
+            task = asyncio.create_task(database.find(long, {"key": 1}))
+            await asyncio.sleep(0)
+            while not (await database.find(_SLEEPING, {"name": "ballast"}) or {"count": 0})["count"]:
+                continue
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+        assert (await database.change([ADD_REPLICA]))[0] == 1
         assert await database.read(count_replicas) == 1
 
 
@@ -211,6 +265,20 @@ async def test_postgres_that_restarts_is_used_again(postgres_server: PostgresSer
             await database.read(count_replicas)
         postgres_server.restart()
         assert await database.read(count_replicas) == 1
+
+
+async def test_a_statement_alone_finds_a_restarted_postgres_again(
+    postgres_server: PostgresServer, postgres_url: str
+) -> None:
+    async with migrated(postgres_url) as database:
+        await database.change([ADD_REPLICA])
+        postgres_server.kill()
+        with pytest.raises(Unavailable):
+            await database.change([ADD_REPLICA])
+        postgres_server.restart()
+        with pytest.raises(IntegrityError) as raised:
+            await database.change([ADD_REPLICA])
+        assert "pk_replica" in str(raised.value)
 
 
 async def test_a_sqlite_path_that_is_a_directory_is_unavailable(tmp_path: Path) -> None:
@@ -257,6 +325,13 @@ async def test_an_error_says_which_constraint_broke_and_by_no_value(
     assert PROTECTED not in shown
 
 
+async def test_an_error_of_a_change_says_no_value(database: Database) -> None:
+    same = Change(Statement(insert(replica)), [{"name": PROTECTED, "seen_at": T0}] * 2)
+    with pytest.raises((IntegrityError, sqlite3.IntegrityError)) as raised:
+        await database.change([same])
+    assert PROTECTED not in "".join(traceback.format_exception(raised.value))
+
+
 async def test_an_error_that_becomes_another_brings_no_value_along(database: Database) -> None:
     statement = text("INSERT INTO replica (name, seen_at) VALUES (:name, NULL)")
 
@@ -285,8 +360,11 @@ async def test_a_value_that_postgres_refuses_is_not_quoted(postgres_url: str, na
 
     async with migrated(postgres_url) as database:
         shown = await said(database, work, DBAPIError)
-    assert "SQLSTATE 22" in shown
-    assert PROTECTED not in shown
+        with pytest.raises(DBAPIError) as raised:
+            await database.find(Statement(text(statement)), {"name": name})
+    for each in (shown, "".join((str(raised.value), *traceback.format_exception(raised.value)))):
+        assert "SQLSTATE 22" in each
+        assert PROTECTED not in each
 
 
 async def test_text_that_json_cannot_hold_is_the_callers_fault(database: Database) -> None:
@@ -314,7 +392,7 @@ async def test_a_damaged_entry_is_named_and_others_stay_readable(database: Datab
     with pytest.raises(CorruptRecord, match=r"position 1 of conversation conv_a"):
         await store.log("conv_a")
     with pytest.raises(CorruptRecord, match=r"position 1 of conversation conv_a"):
-        await store.opened("conv_a", lambda _: True)
+        await store.open("conv_a", lambda _: True)
     assert await store.log("conv_a", 1) == entries[:1]
     assert await store.log("conv_b") == entries
 
@@ -324,7 +402,7 @@ async def test_filters_stand_where_the_release_before_does_not_read_and_end_with
     filters = Comparison(type="eq", key="kind", value="tea")
     turn = make_turn()
     conversation = turn.conversation.model_copy(update={"search": SearchOptions(max_results=3, filters=filters)})
-    await stores.turns.begin(turn.model_copy(update={"conversation": conversation}))
+    await stores.turns.begin(turn._replace(conversation=conversation))
     defaults = "SELECT turn_defaults FROM conversation"
     stored = await database.read(lambda connection: connection.execute(text(defaults)).scalar_one())
     assert orjson.loads(stored)["search"] == {"max_results": 3, "min_score": None}
@@ -345,7 +423,7 @@ async def test_fixed_tools_stand_where_the_release_before_does_not_read_and_end_
     changes = {"served": FIXED_TOOLS, "preset_use": use}
     conversation = turn.conversation.model_copy(update=changes)
     response = turn.response.model_copy(update={"preset_use": use})
-    await stores.turns.begin(turn.model_copy(update={"conversation": conversation, "response": response}))
+    await stores.turns.begin(turn._replace(conversation=conversation, response=response))
     columns = "SELECT turn_defaults || preset_use FROM conversation UNION SELECT preset_use FROM response"
     stored = await database.read(lambda connection: connection.execute(text(columns)).scalars().all())
     assert "served" not in "".join(stored)
@@ -384,6 +462,7 @@ async def test_checkpoints_of_many_turns_take_two_statements(url: str) -> None:
             for name in names:
                 await stores.turns.begin(make_turn(None, f"resp_{name}", f"conv_{name}"))
             holds = [make_response(f"resp_{name}", f"conv_{name}").hold for name in names]
+            await asyncio.sleep(0)  # the driver of PostgreSQL tells of a statement in the next step of the loop
             sent.clear()
             assert not await stores.turns.checkpoint_many([Checkpoint(hold, ({"n": 1},), 7) for hold in holds])
             # SQLite tells of each set of parameters.

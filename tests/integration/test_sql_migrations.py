@@ -139,7 +139,7 @@ async def test_documents_from_before_document_versions_are_found_replaced_and_de
         assert binding.base == make_base()
         assert [chunk.text for chunk in await store.chunks("doc_old")] == ["one two", "three"]
         assert await store.document_body("doc_old") == b"old"
-        everything = await SqlRetrieval(database).everything(["kb_a"], 100)
+        everything = await SqlRetrieval(database).read_all(["kb_a"], 100)
         assert everything is not None
         assert [hit.document_name for hit in everything] == ["old.md", "old.md"]
         assert (await put(store, "old.md", ["four"])).id == "doc_old"
@@ -148,7 +148,7 @@ async def test_documents_from_before_document_versions_are_found_replaced_and_de
         assert await database.read(lambda c: c.execute(text("SELECT COUNT(*) FROM chunk")).scalar_one()) == 0
 
 
-NEWER_COLUMNS = {"restricted_translation", "metadata", "last_active_at", "embed"}
+NEWER_COLUMNS = {"restricted_translation", "metadata", "last_active_at", "embed", "restricted_grade"}
 OLD_COUNTS = {"chunk_count": 2, "index_token_count": 7, "next_chunk_number": 2}
 OLD_DOCUMENT = (
     "INSERT INTO knowledge_member (knowledge_base_id, user_id, role) VALUES ('kb_a', 'ann', 'owner')",

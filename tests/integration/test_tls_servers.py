@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.foundation.http.listening import http_server
+from backend.foundation.http.app import http_server
 from chat_shell.servers.http.app import create_http_app
 from shared.certificates import CertificateFiles, Certificates
 from shared.http_server.server import build_server

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from backend.identity.tokens.provider_keys import MAX_KEY_SET_BYTES, fetch_over_http
+from backend.identity.tokens.verifier import MAX_KEY_SET_BYTES, fetch_over_http
 from tests.e2e.pair import Pair, lone_backend
 from tests.fakes.identity_provider import AUDIENCE, ISSUER, IdentityProvider, rsa_key, served
 from tests.servers.services import Launch

@@ -78,7 +78,7 @@ async def ask_and_steer(house: TurnHouse, gate: asyncio.Event) -> StoredResponse
     running = await house.start(conversation=first.conversation_id)
     await house.queue(how="steer", conversation=running.response.conversation_id)
     gate.set()
-    return await running.ended()
+    return await running.wait_until_ended()
 
 
 async def run_all_kinds(house: TurnHouse, other: TurnHouse, conversation_id: str, gate: asyncio.Event) -> None:
@@ -88,7 +88,7 @@ async def run_all_kinds(house: TurnHouse, other: TurnHouse, conversation_id: str
     await house.services.responses.cancel(ADA, queued[-1].id)
     await house.services.waiting.look()
     gate.set()
-    ended = await running.ended()
+    ended = await running.wait_until_ended()
     while await house.ports.stored.waiting.startable(1):
         await house.services.waiting.look()
     stopped = await house.start(previous_response_id=ended.id)

@@ -92,7 +92,7 @@ async def test_vectors_come_when_the_operator_has_mended_what_is_missing(place: 
         stores = stores_of(first)
         await stores.store.create_base(make_base(), "ann")
         await put(stores.store, "a", ["wine of the hill", "beer of the town"])
-        assert said in (await stores.vectors.missing() or "")
+        assert said in (await stores.vectors.find_missing() or "")
         assert await stores.vectors.nearest(["kb_a"], await asked(embedder, "wine"), 10) == ()
         hits = await SqlRetrieval(first).search(["kb_a"], "wine", 10)
         assert [hit.chunk.text for hit in hits] == ["wine of the hill"]
@@ -104,7 +104,7 @@ async def test_vectors_come_when_the_operator_has_mended_what_is_missing(place: 
     try:
         await migrate(second)
         stores = stores_of(second)
-        assert await stores.vectors.missing() is None
+        assert await stores.vectors.find_missing() is None
         await stores.embed(embedder)
         assert sorted(await stores.found(embedder, "wine")) == ["beer of the town", "wine of the hill"]
     finally:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from backend.extraction.domain.chunking import Piece, cut_into_pieces
+from backend.extraction.domain.chunking import Note, Piece, cut_into_pieces
 from backend.extraction.domain.media_types import MARKDOWN
 from backend.extraction.formats.chosen import read_blocks
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
@@ -12,7 +12,8 @@ _BASE = "kb_gate"
 
 def pieces_of(markdown: str) -> tuple[Piece, ...]:
     """Cut a document into the pieces that are searched."""
-    return cut_into_pieces([block for block in read_blocks(markdown.encode(), MARKDOWN) if block.text.strip()])
+    blocks = read_blocks(markdown.encode(), MARKDOWN)
+    return cut_into_pieces([block for block in blocks if not isinstance(block, Note)])
 
 
 def sealed_chunk(document: str, title: str, ordinal: int, headings: Iterable[str], text: str) -> ProtectedChunk:

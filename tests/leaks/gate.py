@@ -17,7 +17,7 @@ from backend.restricted.services.sealed_search import MAX_SIBLINGS, MAX_SIBLINGS
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.gate.case import GateCase
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Released
 from tests.leaks.chunks import pieces_of, sealed_chunk
 from tests.leaks.corpus.reading import (
     BenignQuestion,

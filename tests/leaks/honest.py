@@ -8,8 +8,7 @@ import orjson
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked
+from chat_shell.sealed.verdicts import Blocked, Released
 from tests.leaks.corpus.reading import BenignSummary, attacks, benign_questions, benign_summaries, document_text
 
 CANARY = "bcdfghjklmpqrvwxbcdfghjk"

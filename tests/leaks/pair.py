@@ -120,6 +120,7 @@ async def running_pair(
             "BACKEND_ADMIN_KEY": ADMIN_KEY,
             "BACKEND_SECRET": SECRET,
             "BACKEND_RESTRICTED_BUDGETS": f"conversation={NEVER_OVER},day={NEVER_OVER},month={NEVER_OVER}",
+            "BACKEND_RESTRICTED_STREAM_SECONDS": "0",
             "SERVICE_TOKEN": SERVICE_TOKEN,
             **more.backend,
         },

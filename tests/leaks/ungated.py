@@ -7,8 +7,7 @@ from pydantic import ValidationError
 
 from chat_shell.sealed.codes import AnswerReason, Confidence, GateCode
 from chat_shell.sealed.gate import judging
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked, Verdict
+from chat_shell.sealed.verdicts import Blocked, Released, Verdict
 from tests.leaks.loud import main
 
 LISTS = ("observations", "risks", "recommended_actions")

@@ -51,9 +51,9 @@ class RunningService(Child):
         self._command = (module, *arguments)
         self._forks = forks
 
-    def _spawned(self) -> Started:
+    def _spawn(self) -> Started:
         serving = self._forks and self._forks.serving(self._command, self.spec.environment)
-        return serving.start(self._command, self.spec) if serving else super()._spawned()
+        return serving.start(self._command, self.spec) if serving else super()._spawn()
 
     def stop(self, timeout_seconds: float = PATIENCE_SECONDS, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to end and return its exit code; kill it only when it hangs."""

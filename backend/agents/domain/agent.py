@@ -37,7 +37,7 @@ PLACEMENT = (
     "`classic` sends them right before the newest message in each turn and leaves the results of earlier turns' tools "
     "out, which costs most of the provider's cache."
 )
-REMINDER = "A text that stands at the end of each request to the model, and is kept nowhere."
+REMINDER = "A text that the model is reminded of at the end of its requests."
 SYSTEM_PROMPT = (
     "Replaces the operator's default system prompt; the instructions then follow it in the system message, and do not "
     "move. `{{user.name}}`, `{{user.id}}`, `{{user.tenant}}`, `{{agent.name}}` and `{{model}}` are filled in."

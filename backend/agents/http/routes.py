@@ -1,29 +1,67 @@
 """Agents and their members."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Path, Query, Request, Response
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
-from backend.agents.domain.agent import NAME_PATTERN, AgentDefinition, AgentRole, AgentTool
-from backend.agents.http.agent_shapes import (
-    AgentList,
-    AgentMemberList,
-    SetAgentMember,
-    ShownAgent,
-    ShownAgentMember,
-    shown_agent,
-)
-from backend.agents.services.agent_members import AgentMembers
-from backend.agents.services.agents import AgentCatalogue
+from backend.agents.domain.agent import NAME_PATTERN, AgentDefinition, AgentRole, AgentTool, KnownAgent
+from backend.agents.services.agents import AgentCatalogue, AgentMembers
 from backend.conversations.domain.item_steps import body_cooperatively
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import check_media_type, new_router, read_json
 from backend.foundation.http.services import service_of
-from backend.foundation.http.shapes import Deleted, PrincipalName
+from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody, unix_seconds
 from backend.foundation.services.steps import run_cooperatively
 from backend.identity.http.caller import CallerDep
+
+
+class ShownAgent(AgentDefinition):
+    """An agent, and the caller's role in it; without the right to edit it, only the bases that the caller may use."""
+
+    id: str
+    object: Literal["agent"] = "agent"
+    name: str
+    role: AgentRole
+    created_at: int
+
+
+class AgentList(ListPage[ShownAgent]):
+    """A page of the agents that the caller may use."""
+
+
+class SetAgentMember(RequestBody):
+    """The new role of a member."""
+
+    role: Literal["owner", "editor", "reader"]
+
+
+class ShownAgentMember(BaseModel):
+    """A member of an agent."""
+
+    object: Literal["agent.member"] = "agent.member"
+    user_id: str
+    role: AgentRole
+
+
+class AgentMemberList(ListPage[ShownAgentMember]):
+    """All members, by user id, in one page."""
+
+    has_more: bool = False
+
+
+def show_agent(known: KnownAgent) -> ShownAgent:
+    """Show an agent; a user who is not a member is shown as a reader. Its id is its name."""
+    agent = known.agent
+    return ShownAgent.model_construct(
+        **dict(agent.definition),
+        id=agent.name,
+        name=agent.name,
+        role=known.role or AgentRole.READER,
+        created_at=unix_seconds(agent.created_at),
+    )
+
 
 AgentsDep = Annotated[AgentCatalogue, Depends(service_of(AgentCatalogue))]
 MembersDep = Annotated[AgentMembers, Depends(service_of(AgentMembers))]
@@ -47,20 +85,20 @@ async def put_agent(
     definition = await run_cooperatively(body_cooperatively(AgentDefinition, await read_json(request), "tools", _TOOL))
     known, is_new = await agents.put(caller, name, definition)
     response.status_code = 201 if is_new else 200
-    return shown_agent(known)
+    return show_agent(known)
 
 
 @router.get("/v1/agents", summary="List agents")
 async def list_agents(agents: AgentsDep, caller: CallerDep, page: Annotated[PageQuery, Query()]) -> AgentList:
     """Return a page of the agents that the caller may use, the newest first unless asked otherwise."""
     found, has_more = await agents.page(caller, after=page.after, limit=page.limit, descending=page.descending)
-    return AgentList.of([shown_agent(each) for each in found], [each.agent.name for each in found], has_more=has_more)
+    return AgentList.of([show_agent(each) for each in found], [each.agent.name for each in found], has_more=has_more)
 
 
 @router.get(AGENT, summary="Retrieve an agent")
 async def retrieve_agent(name: str, agents: AgentsDep, caller: CallerDep) -> ShownAgent:
     """Return an agent that the caller may use."""
-    return shown_agent(await agents.find(caller, name))
+    return show_agent(await agents.find(caller, name))
 
 
 @router.delete(AGENT, summary="Delete an agent")

@@ -1,14 +1,19 @@
-"""Creating, replacing, listing and deleting agents."""
+"""Agents: create, replace, list and delete them, who may use them, their members, and their presets for turns."""
 
-from backend.agents.domain.agent import Agent, AgentDefinition, AgentRole, KnownAgent
+from collections.abc import Collection, Mapping, Sequence
+
+from backend.agents.domain.agent import Agent, AgentDefinition, AgentRole, KnownAgent, preset_of
 from backend.agents.ports.agents import AgentStore
-from backend.agents.services.agent_access import find_agent, no_such_agent, require_agent_owner
 from backend.agents.services.agent_files import AgentFiles
+from backend.conversations.domain.placed_blocks import AgentRef
 from backend.identity.domain import Caller
+from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.openai_api.domain.client_tools import check_functions
+from backend.openai_api.domain.presets import Preset
 from backend.openai_api.domain.turn_request import check_search_filters
-from backend.turns.services.request.model_names import ModelNames, listed
+from backend.turns.ports.presets import OfferedPreset
+from backend.turns.services.request.model_names import ModelNames, list_names
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied
@@ -120,7 +125,7 @@ class AgentCatalogue:
         if name in names and known is None:
             raise InvalidRequest(f"'{name}' is the name of a model; take another one.", param="name")
         if definition.model is not None and definition.model not in names:
-            message = f"The model '{definition.model}' is not offered; use one of {listed(names)}."
+            message = f"The model '{definition.model}' is not offered; use one of {list_names(names)}."
             raise InvalidRequest(message, param="model")
         await self._files.check(caller, definition, known.agent.definition.file_ids if known is not None else ())
         kept = known.agent.definition.base_ids if known is not None else ()
@@ -155,3 +160,122 @@ def _require_edit(known: KnownAgent | None) -> None:
 def _narrow(known: KnownAgent, base_ids: frozenset[str]) -> KnownAgent:
     definition = known.agent.definition.among(base_ids)
     return known.model_copy(update={"agent": known.agent.model_copy(update={"definition": definition})})
+
+
+async def find_agent(store: AgentStore, caller: Caller, name: str) -> KnownAgent:
+    """Return an agent and the caller's role.
+
+    Raises:
+        NotFound: the caller's tenant has no such agent, or the caller may not use it.
+    """
+    found = next(iter(await store.find(caller.tenant, caller.user_id, [name])), None)
+    if found is None or not found.is_usable:
+        raise no_such_agent(name)
+    return found
+
+
+async def open_agent_files(
+    store: AgentStore, tenant: str, user_id: str, file_index_ids: Sequence[str]
+) -> frozenset[str]:
+    """Return those of the file indexes whose agent the user may use now: a user of an agent may search its files."""
+    agents = {file_index_id.removeprefix(FILE_INDEX_ID_START): file_index_id for file_index_id in file_index_ids}
+    usable = await store.usable_among(tenant, user_id, sorted(agents))
+    return frozenset(agents[agent_id] for agent_id in usable)
+
+
+def require_agent_owner(known: KnownAgent) -> None:
+    """Require the role that may change members and delete the agent.
+
+    Raises:
+        PermissionDenied: the caller is no owner.
+    """
+    if known.role is not AgentRole.OWNER:
+        raise PermissionDenied("Only owners may do this.")
+
+
+def no_such_agent(name: str, *, param: str = "name") -> NotFound:
+    """Return the error for an agent that does not exist for the caller."""
+    return NotFound(f"There is no agent '{name}'; GET /v1/agents lists those that you may use.", param=param)
+
+
+class AgentMembers:
+    """Members of agents: they see each other, and only owners change them."""
+
+    def __init__(self, store: AgentStore) -> None:
+        self._store = store
+
+    async def all(self, caller: Caller, name: str) -> Mapping[str, AgentRole]:
+        """Return the members' roles by user id.
+
+        Raises:
+            NotFound: the caller may not use the agent.
+            PermissionDenied: the caller uses it without being a member.
+        """
+        known = await find_agent(self._store, caller, name)
+        if known.role is None:
+            raise PermissionDenied("Only members of this agent see its members.")
+        return await self._store.members(known.agent.id)
+
+    async def find(self, caller: Caller, name: str, user_id: str) -> AgentRole:
+        """Return one member's role.
+
+        Raises:
+            NotFound: the caller may not use the agent, or the user is no member.
+            PermissionDenied: the caller uses it without being a member.
+        """
+        role = (await self.all(caller, name)).get(user_id)
+        if role is None:
+            raise _no_such_member(user_id)
+        return role
+
+    async def set(self, caller: Caller, name: str, user_id: str, role: AgentRole) -> bool:
+        """Add a member or change their role; return whether they are new.
+
+        Raises:
+            NotFound: the caller may not use the agent.
+            PermissionDenied: the caller is no owner.
+            Conflict: no owner would be left.
+        """
+        known = await find_agent(self._store, caller, name)
+        require_agent_owner(known)
+        return await self._store.set_member(known.agent.id, user_id, role)
+
+    async def remove(self, caller: Caller, name: str, user_id: str) -> None:
+        """Remove a member.
+
+        Raises:
+            NotFound: the caller may not use the agent, or the user is no member.
+            PermissionDenied: the caller is no owner.
+            Conflict: no owner would be left.
+        """
+        known = await find_agent(self._store, caller, name)
+        require_agent_owner(known)
+        if not await self._store.remove_member(known.agent.id, user_id):
+            raise _no_such_member(user_id)
+
+
+def _no_such_member(user_id: str) -> NotFound:
+    return NotFound(f"There is no member '{user_id}'; the list of members names those there are.", param="user_id")
+
+
+class AgentPresets:
+    """Implements `PresetSource` with stored agents."""
+
+    def __init__(self, store: AgentStore) -> None:
+        self._store = store
+
+    async def find(self, caller: Caller, name: str) -> Preset | None:
+        """Return what an agent stands for, None where there is none that the caller may use."""
+        found = next(iter(await self._store.find(caller.tenant, caller.user_id, [name])), None)
+        return preset_of(found.agent) if found is not None and found.is_usable else None
+
+    async def usable(self, caller: Caller, refs: Collection[AgentRef]) -> frozenset[AgentRef]:
+        """Return those of these agents that are still there and that the caller may use."""
+        found = await self._store.find(caller.tenant, caller.user_id, sorted({ref.name for ref in refs}))
+        ids = {each.agent.id for each in found if each.is_usable}
+        return frozenset(ref for ref in refs if ref.id in ids)
+
+    async def list_offered(self, caller: Caller) -> tuple[OfferedPreset, ...]:
+        """Return the agents that the caller may use, by name."""
+        entries = await self._store.usable(caller.tenant, caller.user_id)
+        return tuple(OfferedPreset(entry.name, int(entry.created_at.timestamp())) for entry in entries)

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, ForeignKey, Index, Table, Text
 
-from backend.foundation.sql.schema import Instant, metadata, required
+from backend.foundation.sql.schema import Instant, metadata, require
 
 __all__ = ["agent", "agent_member"]
 
@@ -11,11 +11,11 @@ agent = Table(
     "agent",
     metadata,
     Column("id", Text, primary_key=True),
-    required("tenant", Text),
-    required("name", Text),
-    required("visibility", Text),
-    required("definition", Text),
-    required("created_at", Instant),
+    require("tenant", Text),
+    require("name", Text),
+    require("visibility", Text),
+    require("definition", Text),
+    require("created_at", Instant),
     Index(None, "tenant", "name", unique=True),
 )
 
@@ -24,5 +24,5 @@ agent_member = Table(
     metadata,
     Column("agent_id", Text, ForeignKey("agent.id", ondelete="CASCADE"), primary_key=True),
     Column("user_id", Text, primary_key=True),
-    required("role", Text),
+    require("role", Text),
 )

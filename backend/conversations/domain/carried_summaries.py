@@ -37,13 +37,13 @@ class CarriedSummary(Value):
         return f"{IdPrefix.COMPACTION}_{digest[:_DIGEST_CHARACTERS]}"
 
 
-def carrying_item(summary: CarriedSummary, secret: str) -> ItemBody:
+def build_carrying_item(summary: CarriedSummary, secret: str) -> ItemBody:
     """Return the item that a client carries a summary in."""
     sealed = sign_text(_PURPOSE, summary.model_dump_json().encode(), secret)
     return {"id": summary.item_id, "type": "compaction", "encrypted_content": sealed}
 
 
-def carried_in(items: Sequence[InputItem], secret: str) -> dict[int, CarriedSummary]:
+def read_carried(items: Sequence[InputItem], secret: str) -> dict[int, CarriedSummary]:
     """Return the summaries that items of an input carry, by the places of these.
 
     Raises:

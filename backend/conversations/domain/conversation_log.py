@@ -15,12 +15,11 @@ from shared.ids import IdPrefix
 from shared.models.execution import AccessMode, DynamicBlock
 from shared.models.messages import AssistantMessage, HistoryMessage, SystemMessage, ToolMessage, UserMessage
 from shared.models.values import Value
-from shared.prompts.authors import author_of
+from shared.prompts.authors import author_of, words_of_user
 from shared.prompts.knowledge_base import TEMPLATE_VERSION
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from shared.prompts.skills import READ_SKILL
 from shared.prompts.summary import is_left_out_mark
-from shared.prompts.user_words import words_of_user
 
 FIRST_WITH_SKILLS = 2
 """The first version of the fixed texts under which `classic` keeps texts of skills; earlier epochs have elided them."""
@@ -57,6 +56,7 @@ class EntryKind(StrEnum):
     CUSTOM_INSTRUCTIONS = "custom_instructions"
     PROJECT_FILES = "project_files"
     FILE = "file"
+    REMINDER = "reminder"
     SUMMARY = "summary"
     VOID = "void"
 
@@ -128,7 +128,7 @@ class Entry(Value):
     come; it is set on the entries with which the turn began. `reset` is set on the first entry of an epoch, `context`
     on each entry of kind dynamic_context: it is the whole context that has been stated up to this entry. `block` is set
     on the statements of an agent's instructions and project files. `summarised` names, of a summary, the agents whose
-    words the model that wrote it was shown.
+    words the model that wrote it was shown, and of a reminder the agent whose words it may hold.
     """
 
     position: int
@@ -169,7 +169,7 @@ _KINDS: Mapping[type[HistoryMessage], EntryKind] = {
 }
 
 
-def emptied_message(message: HistoryMessage | None, *, with_users: bool = False) -> HistoryMessage | None:
+def empty_message(message: HistoryMessage | None, *, with_users: bool = False) -> HistoryMessage | None:
     """Replace the text of a model or a tool by a notice, those of users too if asked; calls and results stay paired."""
     match message:
         case ToolMessage():
@@ -189,12 +189,12 @@ def check_complete(conversation_id: str, entries: Sequence[Entry], length: int) 
     Raises:
         CorruptRecord: an entry is missing.
     """
-    broken = broken_at(entries, length)
+    broken = find_break(entries, length)
     if broken is not None:
         raise CorruptRecord(f"The log entry at position {broken} of conversation {conversation_id} is missing.")
 
 
-def broken_at(entries: Sequence[Entry], length: int) -> int | None:
+def find_break(entries: Sequence[Entry], length: int) -> int | None:
     """Return the first position that is missing in a log of this length, or where an epoch begins without a reset."""
     if len(entries) != length:
         return next((place for place, entry in enumerate(entries) if entry.position != place), len(entries))
@@ -212,13 +212,13 @@ def newest_epoch_state(entries: Sequence[Entry]) -> EpochState:
     return next((entry.reset for entry in reversed(entries) if entry.reset is not None), NO_EPOCH_STATE)
 
 
-def announced_cut(entries: Sequence[Entry]) -> int:
+def find_announced_cut(entries: Sequence[Entry]) -> int:
     """Return where requests of the newest epoch begin, ignoring epochs of void turns, whose notices are not sent."""
     void_turns = _void_turns(entries)
     return newest_epoch_state([entry for entry in entries if entry.turn_id not in void_turns]).begins_at
 
 
-def stated_context(entries: Sequence[Entry], reset: EpochState) -> ContextState | None:
+def find_stated_context(entries: Sequence[Entry], reset: EpochState) -> ContextState | None:
     """Return the whole context that the messages of an epoch have stated; None when there are none."""
     says_from = reset.says_from
     said = [entry for entry in entries if entry.context is not None and entry.position >= says_from]
@@ -226,14 +226,14 @@ def stated_context(entries: Sequence[Entry], reset: EpochState) -> ContextState 
     return next((entry.context for entry in reversed(said) if entry.turn_id not in void_turns), None)
 
 
-def stated_modes(entries: Sequence[Entry], reset: EpochState) -> frozenset[tuple[str, AccessMode]]:
+def find_stated_modes(entries: Sequence[Entry], reset: EpochState) -> frozenset[tuple[str, AccessMode]]:
     """Return each base with each mode in which context messages of an epoch have described it."""
     says_from = reset.says_from
     states = [entry.context for entry in entries if entry.context is not None and entry.position >= says_from]
     return frozenset([(base.id, base.mode) for state in states for base in state.bases])
 
 
-def standing_blocks(entries: Sequence[Entry], reset: EpochState) -> frozenset[int]:
+def find_standing_blocks(entries: Sequence[Entry], reset: EpochState) -> frozenset[int]:
     """Return the positions of the statements of an agent's blocks that a request of an epoch contains.
 
     Those before the part of the log that is left out stay, without what had been superseded there: what a provider has
@@ -247,7 +247,7 @@ def standing_blocks(entries: Sequence[Entry], reset: EpochState) -> frozenset[in
     return frozenset([*newest_cut.values(), *behind])
 
 
-def sent_entries(entries: Sequence[Entry], reset: EpochState) -> tuple[Entry, ...]:
+def select_sent(entries: Sequence[Entry], reset: EpochState) -> tuple[Entry, ...]:
     """Return the entries of the log that a request of an epoch contains, in order, without void turns.
 
     The summary of what is left out comes first; a notice that something is left out is not sent beside it.
@@ -255,25 +255,25 @@ def sent_entries(entries: Sequence[Entry], reset: EpochState) -> tuple[Entry, ..
     without the texts of skills, which the model goes on to follow.
     """
     void_turns, withheld = _void_turns(entries), frozenset(reset.withheld)
-    begins_at, says_from = reset.begins_at, reset.says_from
-    context, standing = EntryKind.DYNAMIC_CONTEXT, standing_blocks(entries, reset)
+    begins_at, standing = reset.begins_at, find_standing_blocks(entries, reset)
+    begin_at = {EntryKind.DYNAMIC_CONTEXT: reset.says_from, EntryKind.REMINDER: max(begins_at, reset.blocks_from)}
     never_here = (EntryKind.SUMMARY,) if reset.summary_at is None else (EntryKind.SUMMARY, EntryKind.NOTICE)
     sent = [
-        _withheld(entry, reset) if entry.turn_id in withheld else entry
+        _withhold(entry, reset) if entry.turn_id in withheld else entry
         for entry in entries
         if entry.message is not None
-        and (entry.position >= (says_from if entry.kind is context else begins_at) or entry.position in standing)
+        and (entry.position >= begin_at.get(entry.kind, begins_at) or entry.position in standing)
         and (entry.block is None or entry.position in standing)
         and entry.turn_id not in void_turns
         and entry.kind not in never_here
     ]
     below = reset.elides_below
-    ordered = [_elided(entry) if entry.position < below else entry for entry in _in_call_order(sent)]
-    shown = _elided_before_newest(ordered, reset) if reset.placement == CLASSIC else ordered
+    ordered = [_elide(entry) if entry.position < below else entry for entry in _in_call_order(sent)]
+    shown = _elide_before_newest(ordered, reset) if reset.placement == CLASSIC else ordered
     return (*summary_of(entries, reset), *shown)
 
 
-def sent_before(sent: Sequence[Entry], position: int) -> tuple[Entry, ...]:
+def select_sent_before(sent: Sequence[Entry], position: int) -> tuple[Entry, ...]:
     """Return of the entries of a request those below a position, and the summary that it begins with."""
     return tuple(entry for entry in sent if entry.position < position or entry.kind is EntryKind.SUMMARY)
 
@@ -287,12 +287,12 @@ def summary_of(entries: Sequence[Entry], reset: EpochState) -> tuple[Entry, ...]
     found = entries[place] if 0 <= place < len(entries) else None
     if found is None or found.kind is not EntryKind.SUMMARY:
         return ()
-    return (_withheld(found, reset) if found.turn_id in reset.withheld else found,)
+    return (_withhold(found, reset) if found.turn_id in reset.withheld else found,)
 
 
 def history(entries: Sequence[Entry]) -> tuple[HistoryMessage, ...]:
     """Return the messages of the log that a request of its newest epoch contains."""
-    return messages_of(sent_entries(entries, newest_epoch_state(entries)))
+    return messages_of(select_sent(entries, newest_epoch_state(entries)))
 
 
 def messages_of(entries: Iterable[Entry]) -> tuple[HistoryMessage, ...]:
@@ -317,13 +317,13 @@ def user_words(entries: Iterable[Entry], user_id: str) -> str:
     return "\n".join(text for content in contents for text in words_of_user(content))[-MAX_USER_CHARACTERS:]
 
 
-def _elided_before_newest(sent: list[Entry], reset: EpochState) -> list[Entry]:
+def _elide_before_newest(sent: list[Entry], reset: EpochState) -> list[Entry]:
     """Elide the results before the newest turn of the user, which goes on where it continues from results."""
     user = EntryKind.USER
     newest = next((whole_turn_of(entry.turn_id) for entry in reversed(sent) if entry.kind is user), None)
     start = next((place for place, entry in enumerate(sent) if whole_turn_of(entry.turn_id) == newest), 0)
     stay = _skill_texts(sent[:start]) if reset.keeps_skills else frozenset[int]()
-    return [*(entry if entry.position in stay else _elided(entry) for entry in sent[:start]), *sent[start:]]
+    return [*(entry if entry.position in stay else _elide(entry) for entry in sent[:start]), *sent[start:]]
 
 
 def _skill_texts(sent: Sequence[Entry]) -> frozenset[int]:
@@ -343,7 +343,7 @@ def skill_calls(message: AssistantMessage) -> frozenset[str]:
     return frozenset(call.call_id for call in message.tool_calls if call.name == READ_SKILL)
 
 
-def _elided(entry: Entry) -> Entry:
+def _elide(entry: Entry) -> Entry:
     message = entry.message
     if not isinstance(message, ToolMessage):
         return entry
@@ -356,10 +356,10 @@ def _void_turns(entries: Sequence[Entry]) -> frozenset[str]:
     return frozenset([entry.turn_id for entry in entries if entry.kind is void])
 
 
-def _withheld(entry: Entry, reset: EpochState) -> Entry:
+def _withhold(entry: Entry, reset: EpochState) -> Entry:
     if entry.kind is EntryKind.SUMMARY:
         return entry.model_copy(update={"message": UserMessage(content=WITHHELD)})
-    return entry.model_copy(update={"message": emptied_message(entry.message, with_users=reset.withholds_users)})
+    return entry.model_copy(update={"message": empty_message(entry.message, with_users=reset.withholds_users)})
 
 
 def _in_call_order(entries: Sequence[Entry]) -> list[Entry]:
@@ -386,7 +386,7 @@ def _place(places: Mapping[str, int], entry: Entry) -> int:
     return places.get(message.call_id, len(places)) if isinstance(message, ToolMessage) else 0
 
 
-def pending_calls(messages: Sequence[HistoryMessage]) -> tuple[str, ...]:
+def find_pending_calls(messages: Sequence[HistoryMessage]) -> tuple[str, ...]:
     """Return the ids of tool calls that no result has answered, in call order."""
     waiting: dict[str, None] = {}
     for message in messages:

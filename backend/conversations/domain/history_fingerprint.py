@@ -57,15 +57,15 @@ class Boundary(NamedTuple):
 
 def root_fingerprint(tenant: str, user_id: str) -> HistoryFingerprint:
     """Return the chain of a user who has seen nothing; no chain of another user equals one that begins with it."""
-    return HistoryFingerprint(result_of(_hashed_cooperatively("", ("root", tenant, user_id))), ends_with_answer=False)
+    return HistoryFingerprint(result_of(_hash_cooperatively("", ("root", tenant, user_id))), ends_with_answer=False)
 
 
-def stored_fingerprint(digest: str) -> HistoryFingerprint:
+def restore_fingerprint(digest: str) -> HistoryFingerprint:
     """Return a chain that is stored, which an answer ends."""
     return HistoryFingerprint(digest, ends_with_answer=True)
 
 
-def extended_cooperatively(
+def extend_cooperatively(
     chain: HistoryFingerprint | None, messages: Sequence[HistoryMessage]
 ) -> Steps[HistoryFingerprint | None]:
     """Extend a chain by messages; None where what the client has seen is not known.
@@ -78,14 +78,14 @@ def extended_cooperatively(
             return None
         said = (*chain.said, *run) if is_answer else ()
         before = chain.before if is_answer and chain.said else chain.digest
-        digest = yield from _hashed_cooperatively(before, _fields(said or run))
+        digest = yield from _hash_cooperatively(before, _fields(said or run))
         chain = HistoryFingerprint(digest, is_answer, before, said)
     return chain
 
 
-def extended(chain: HistoryFingerprint | None, messages: Sequence[HistoryMessage]) -> HistoryFingerprint | None:
+def extend_chain(chain: HistoryFingerprint | None, messages: Sequence[HistoryMessage]) -> HistoryFingerprint | None:
     """Extend a chain at once; see `extended_cooperatively`."""
-    return result_of(extended_cooperatively(chain, messages))
+    return result_of(extend_cooperatively(chain, messages))
 
 
 def text_however_divided(texts: Sequence[str]) -> str:
@@ -105,7 +105,7 @@ def boundaries_cooperatively(
     digest, count, pending = root.digest, 0, 0
     found: list[Boundary] = []
     for run in _runs(messages):
-        digest = yield from _hashed_cooperatively(digest, _fields(run, text_of))
+        digest = yield from _hash_cooperatively(digest, _fields(run, text_of))
         count += len(run)
         pending += len(run)
         if isinstance(run[0], AssistantMessage):
@@ -142,16 +142,16 @@ def fingerprint_at_end(opened: OpenedConversation, root: HistoryFingerprint) -> 
     It is None where anything else stands there: a turn that did not end well, an item that was taken out, or a turn
     of a release that keeps no chains.
     """
-    chain = stored_fingerprint(opened.seen.digest) if opened.seen is not None else root
+    chain = restore_fingerprint(opened.seen.digest) if opened.seen is not None else root
     rest = opened.log[opened.seen.log_end if opened.seen is not None else 0 :]
-    return extended(chain, _given(rest)) if all(map(_is_given, rest)) else None
+    return extend_chain(chain, _find_given(rest)) if all(map(_is_given, rest)) else None
 
 
 def _is_given(entry: Entry) -> bool:
     return entry.is_given and entry.message is not None
 
 
-def _given(entries: Sequence[Entry]) -> list[HistoryMessage]:
+def _find_given(entries: Sequence[Entry]) -> list[HistoryMessage]:
     return [entry.message for entry in entries if entry.message is not None]
 
 
@@ -196,7 +196,7 @@ def _content_fields(content: Content) -> Iterator[str]:
             yield from ("text", part if isinstance(part, str) else part.text)
 
 
-def _hashed_cooperatively(before: str, fields: Iterator[str] | tuple[str, ...]) -> Steps[str]:
+def _hash_cooperatively(before: str, fields: Iterator[str] | tuple[str, ...]) -> Steps[str]:
     """Hash a chain and the next fields, each with its length in characters, so that no two lists hash alike."""
     whole = hashlib.blake2b(before.encode(), digest_size=DIGEST_BYTES)
     for field in fields:

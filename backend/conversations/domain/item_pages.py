@@ -29,7 +29,7 @@ class ItemList(BaseModel):
 
 def item_list(bodies: Sequence[ItemBody], include: Sequence[Include], *, has_more: bool) -> ItemList:
     """Return a page of items in the form that clients receive."""
-    shown = [shown_item(body, include) for body in bodies]
+    shown = [show_item(body, include) for body in bodies]
     return ItemList(
         data=shown,
         first_id=str(shown[0]["id"]) if shown else "",
@@ -38,6 +38,6 @@ def item_list(bodies: Sequence[ItemBody], include: Sequence[Include], *, has_mor
     )
 
 
-def shown_item(body: ItemBody, include: Sequence[Include]) -> ItemBody:
+def show_item(body: ItemBody, include: Sequence[Include]) -> ItemBody:
     """Return an item for a client; the results of a search are contained only where `include` names them."""
     return body if FILE_SEARCH_RESULTS in include else without_results(body)

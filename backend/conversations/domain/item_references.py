@@ -12,12 +12,12 @@ STEP_ITEMS = 50
 """Items that are read in one step, which takes about 2 ms."""
 
 
-def referenced_ids(items: Sequence[InputItem]) -> tuple[str, ...]:
+def find_referenced_ids(items: Sequence[InputItem]) -> tuple[str, ...]:
     """Return the ids that items of an input name, each once."""
     return tuple(dict.fromkeys([item.id for item in items if isinstance(item, ItemReference)]))
 
 
-def resolved_cooperatively(items: Sequence[InputItem], bodies: Mapping[str, ItemBody]) -> Steps[list[InputItem]]:
+def resolve_cooperatively(items: Sequence[InputItem], bodies: Mapping[str, ItemBody]) -> Steps[list[InputItem]]:
     """Return the items with the stored ones in the places of references; a stored item keeps its id.
 
     Raises:

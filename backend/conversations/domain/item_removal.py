@@ -12,16 +12,16 @@ from backend.conversations.domain.conversation_log import (
     EntryKind,
     EpochReason,
     EpochState,
+    find_pending_calls,
     messages_of,
     newest_epoch_state,
     part_of,
-    pending_calls,
-    sent_entries,
+    select_sent,
     whole_turn_of,
 )
 from backend.conversations.domain.placed_blocks import ANCHORED
 from backend.conversations.domain.responses import Item, Removal
-from backend.knowledge.domain.labels import Label, Labels, joined_labels
+from backend.knowledge.domain.labels import Label, Labels, join_labels
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
 from shared.models.served_tools import model_name
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
@@ -40,18 +40,18 @@ _GLUED_ABOVE = frozenset(
 IsCall = Callable[[ToolCall], bool]
 
 
-def taking_out(conversation_id: str, log: Sequence[Entry], item: Item, now: datetime) -> Removal:
+def take_out(conversation_id: str, log: Sequence[Entry], item: Item, now: datetime) -> Removal:
     """Return what takes the last item out of a conversation; the epoch that it begins is the next one.
 
     What stands above a message of the user, such as a context message or a notice, goes too where the remaining log
     would end with it: the next turn states it again.
     """
-    last = _telling(newest_epoch_state(log), log, item)
+    last = _find_telling(newest_epoch_state(log), log, item)
     sent = _as_logged(log, last)
     kept = _without_item(sent, item)
-    start, void = _changed(sent, kept)
+    start, void = _find_changed(sent, kept)
     first, epoch = (log[-1].position + 1, log[-1].epoch + 1) if log else (0, 1)
-    again = _appended_again(kept[start:], first, _labels(log))
+    again = _append_again(kept[start:], first, _labels(log))
     behind = first + len(again)
     ids = void or [part_of(item.response_id or conversation_id, behind)]
     voids = [
@@ -60,7 +60,7 @@ def taking_out(conversation_id: str, log: Sequence[Entry], item: Item, now: date
     ]
     withheld = [new.turn_id for old, new in zip(kept[start:], again, strict=True) if old.turn_id in last.withheld]
     entries = [entry.model_copy(update={"epoch": epoch, "created_at": now}) for entry in (*again, *voids)]
-    entries[0] = entries[0].model_copy(update={"reset": _edited(last, withheld)})
+    entries[0] = entries[0].model_copy(update={"reset": _mark_edited(last, withheld)})
     return Removal(item=item, epoch=epoch, entries=tuple(entries))
 
 
@@ -70,7 +70,7 @@ def is_edited(entries: Sequence[Entry]) -> bool:
     return any(reset.reason is EpochReason.HISTORY_EDITED for reset in resets)
 
 
-def _telling(last: EpochState, log: Sequence[Entry], item: Item) -> EpochState:
+def _find_telling(last: EpochState, log: Sequence[Entry], item: Item) -> EpochState:
     """Return the reset under which requests hold an item.
 
     A summary tells of what a compaction has left out, so an item of that part takes the compaction back: the next turn
@@ -85,7 +85,7 @@ def _telling(last: EpochState, log: Sequence[Entry], item: Item) -> EpochState:
 
 def _as_logged(log: Sequence[Entry], reset: EpochState) -> tuple[Entry, ...]:
     """Return what requests hold: what is withheld or elided now may be sent again later, so it is as it was logged."""
-    return sent_entries(log, reset.model_copy(update={"withheld": (), "placement": ANCHORED}))
+    return select_sent(log, reset.model_copy(update={"withheld": (), "placement": ANCHORED}))
 
 
 def _labels(log: Sequence[Entry]) -> Mapping[str, Labels]:
@@ -93,10 +93,10 @@ def _labels(log: Sequence[Entry]) -> Mapping[str, Labels]:
     for entry in log:
         if entry.label:
             labels.setdefault(entry.turn_id, []).extend(entry.label)
-    return {turn_id: joined_labels(found) for turn_id, found in labels.items()}
+    return {turn_id: join_labels(found) for turn_id, found in labels.items()}
 
 
-def _appended_again(entries: Sequence[Entry], first: int, labels: Mapping[str, Labels]) -> list[Entry]:
+def _append_again(entries: Sequence[Entry], first: int, labels: Mapping[str, Labels]) -> list[Entry]:
     """Return entries as they are appended again: each is a turn of its own, so that each can become void alone."""
     places = enumerate(entries, first)
     changes = [
@@ -111,12 +111,12 @@ def _appended_again(entries: Sequence[Entry], first: int, labels: Mapping[str, L
     return [entry.model_copy(update=change) for entry, change in zip(entries, changes, strict=True)]
 
 
-def _edited(last: EpochState, withheld: Collection[str]) -> EpochState:
+def _mark_edited(last: EpochState, withheld: Collection[str]) -> EpochState:
     changes = {"reason": EpochReason.HISTORY_EDITED, "withheld": tuple(sorted({*last.withheld, *withheld}))}
     return last.model_copy(update=changes)
 
 
-def _changed(sent: Sequence[Entry], kept: Sequence[Entry]) -> tuple[int, list[str]]:
+def _find_changed(sent: Sequence[Entry], kept: Sequence[Entry]) -> tuple[int, list[str]]:
     """Return from where on entries are appended again, and the ids of the turns that become void."""
     pairs = enumerate(zip(sent, kept, strict=False))
     start = next((place for place, (old, new) in pairs if old is not new), min(len(sent), len(kept)))
@@ -134,7 +134,7 @@ def _without_item(sent: Sequence[Entry], item: Item) -> list[Entry]:
     if place is None:
         return list(sent)
     kept = [*sent[:place], *_rest_of(sent[place], item)]
-    waiting = pending_calls(messages_of(kept))
+    waiting = find_pending_calls(messages_of(kept))
     kept += [
         entry
         for entry in sent[place + 1 :]

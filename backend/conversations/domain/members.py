@@ -1,10 +1,10 @@
 """Members of a conversation, their roles, and what each role may do."""
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from backend.identity.domain import Caller
 from shared.errors import BallastError, PermissionDenied
-from shared.models.values import Value
 
 MOST_MEMBERS = 100
 """How many people a conversation can be shared with."""
@@ -25,7 +25,7 @@ class ConversationRole(StrEnum):
 _RANKS = {ConversationRole.READER: 0, ConversationRole.WRITER: 1, ConversationRole.OWNER: 2}
 
 
-class People(Value):
+class People(NamedTuple):
     """The people of a conversation: who created it owns it for good; `others` is None until they share it.
 
     Once shared it stays so: `others` is empty where all of them have been removed.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
@@ -10,13 +11,13 @@ from backend.conversations.domain.conversation_log import (
     Entry,
     EntryKind,
     EpochState,
-    emptied_message,
+    empty_message,
     newest_epoch_state,
-    sent_before,
-    sent_entries,
+    select_sent,
+    select_sent_before,
 )
 from backend.conversations.domain.placed_blocks import ANCHORED, AgentRef, Placement
-from backend.conversations.domain.prompt_record import NO_REUSE, Reuse, SentPrompt, Shortfall, inherited
+from backend.conversations.domain.prompt_record import NO_REUSE, MissCause, Reuse, SentPrompt, Shortfall, inherit_prompt
 from shared.models.canonical import message_json
 from shared.models.events import Cost, Usage
 from shared.models.messages import Message, SystemMessage, ToolMessage, UserMessage
@@ -25,11 +26,10 @@ from shared.prompts.message_order import system_messages
 from shared.tokens import message_tokens
 
 SYSTEM = "system"
-REMINDER = "reminder"
 SUMMARY_REQUEST = "summary_instruction"
 """Kinds of messages that are no kinds of entries."""
 
-UNLOGGED_KINDS = frozenset({REMINDER, SUMMARY_REQUEST, EntryKind.SUMMARY.value})
+UNLOGGED_KINDS = frozenset({EntryKind.REMINDER.value, SUMMARY_REQUEST, EntryKind.SUMMARY.value})
 """The kinds of messages that one model call holds outside of the log: the instruction for a summary, and the summary of
 the stretch before it, are in no other."""
 
@@ -64,6 +64,16 @@ class Excerpt(Value):
     until: int
 
 
+class CacheMiss(Value):
+    """Why the provider's cache was not read as far as it could be, and what the provider says, "" where nothing."""
+
+    cause: MissCause | None = None
+    diagnosis: str = ""
+
+
+NO_MISS = CacheMiss()
+
+
 class ModelCall(Value):
     """One model call of a turn.
 
@@ -89,18 +99,19 @@ class ModelCall(Value):
     placement: Placement = ANCHORED
     rewritten_tokens: int = 0
     left_out: tuple[str, ...] = ()
+    miss: CacheMiss = NO_MISS
 
     @property
     def shown_shortfall(self) -> Shortfall | None:
-        """The shortfall; where nothing else is to blame, that of a policy by which messages move.
+        """The shortfall: that of a policy wherever one has moved messages, whatever the provider then read of the rest.
 
         It is derived and not stored, because the release before refuses a shortfall that it does not know.
         """
-        is_policy = self.shortfall is None and self.reuse.first_difference is None and self.rewritten_tokens > 0
+        is_policy = self.reuse.first_difference is None and self.rewritten_tokens > 0
         return Shortfall.POLICY if is_policy else self.shortfall
 
 
-class CallsMade(Value):
+class CallsMade(NamedTuple):
     """The model calls that one write of a turn stores; `sent` is the newest prompt, None to leave it unchanged."""
 
     conversation_id: str
@@ -136,7 +147,7 @@ def prompt_parts(call: ModelCall, log: Sequence[Entry], agent: AgentRef | None =
     parts = [PromptPart(SYSTEM, message, None, None, own) for message in system_messages(call.header.system_prompt)]
     parts += [
         PromptPart(entry.kind.value, entry.message, entry.position, entry.turn_id, entry.agents)
-        for entry in _sent_in(call, held)
+        for entry in _select_sent_in(call, held)
         if entry.message is not None
     ]
     for tail in call.tail:
@@ -146,25 +157,25 @@ def prompt_parts(call: ModelCall, log: Sequence[Entry], agent: AgentRef | None =
     return tuple(parts)
 
 
-def _sent_in(call: ModelCall, held: Sequence[Entry]) -> tuple[Entry, ...]:
+def _select_sent_in(call: ModelCall, held: Sequence[Entry]) -> tuple[Entry, ...]:
     """Return the entries of the log in the prompt of a call."""
     excerpt = call.summary_of
     if excerpt is None:
-        return sent_entries(held, newest_epoch_state(held))
-    return sent_before(sent_entries(held, excerpt.reset), excerpt.until)
+        return select_sent(held, newest_epoch_state(held))
+    return select_sent_before(select_sent(held, excerpt.reset), excerpt.until)
 
 
-def shared_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt | None:
+def share_prompt(sent: SentPrompt | None, log: Sequence[Entry]) -> SentPrompt | None:
     """Return the part of a conversation's newest prompt that a fork with this log sends too.
 
     Tool results at the end of the log do not count, because results of earlier calls may still be inserted before them.
     """
     if sent is None or not log or log[-1].epoch != sent.epoch:
         return None
-    entries = list(sent_entries(log, newest_epoch_state(log)))
+    entries = list(select_sent(log, newest_epoch_state(log)))
     while entries and isinstance(entries[-1].message, ToolMessage):
         entries.pop()
-    return inherited(sent, len(entries))
+    return inherit_prompt(sent, len(entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +190,7 @@ class WithheldTurns:
     agents: frozenset[AgentRef] = frozenset()
 
 
-def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: WithheldTurns) -> JsonObject:
+def show_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, withheld: WithheldTurns) -> JsonObject:
     """Return a call of the turn `turn_id` as a client gets it, with notices in place of withheld texts."""
     return {
         "call": call.call,
@@ -187,7 +198,7 @@ def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, wit
         "epoch_reason": call.epoch_reason,
         "tools": orjson.loads(call.header.tools) if call.header.tools else [],
         "messages": [
-            _shown_part(part, withheld, turn_id, is_reused=place < call.reuse.messages)
+            _show_part(part, withheld, turn_id, is_reused=place < call.reuse.messages)
             for place, part in enumerate(parts)
         ],
         "reused_bytes": call.reuse.size_bytes,
@@ -196,14 +207,16 @@ def shown_prompt(call: ModelCall, parts: Sequence[PromptPart], turn_id: str, wit
         "cost": call.cost.model_dump() if call.cost is not None else None,
         "first_difference": call.reuse.first_difference,
         "shortfall": call.shown_shortfall,
+        "cache_miss": call.miss.cause,
+        "cache_diagnosis": call.miss.diagnosis or None,
         "placement": call.placement,
         "rewritten_tokens": call.rewritten_tokens,
         "purpose": "answer" if call.summary_of is None else "summary",
-        "gauge": _shown_gauge(call),
+        "gauge": _show_gauge(call),
     }
 
 
-def _shown_gauge(call: ModelCall) -> JsonObject | None:
+def _show_gauge(call: ModelCall) -> JsonObject | None:
     """Return how full the window was; the provider's count of the prompt where it gave one, else an estimate."""
     if call.gauge is None:
         return None
@@ -215,10 +228,10 @@ def _shown_gauge(call: ModelCall) -> JsonObject | None:
     }
 
 
-def _shown_part(part: PromptPart, withheld: WithheldTurns, turn_id: str, *, is_reused: bool) -> JsonObject:
+def _show_part(part: PromptPart, withheld: WithheldTurns, turn_id: str, *, is_reused: bool) -> JsonObject:
     # A message outside of the log belongs to this turn, except the system message, which holds no text of knowledge.
     is_withheld = (part.turn_id or turn_id) in withheld.ids and part.kind != SYSTEM
-    message = _emptied(part, withheld) if is_withheld else part.message
+    message = _empty(part, withheld) if is_withheld else part.message
     if not part.agents.isdisjoint(withheld.agents):
         message = SystemMessage(content=WITHHELD) if part.kind == SYSTEM else UserMessage(content=WITHHELD)
     return {
@@ -230,9 +243,9 @@ def _shown_part(part: PromptPart, withheld: WithheldTurns, turn_id: str, *, is_r
     }
 
 
-def _emptied(part: PromptPart, withheld: WithheldTurns) -> Message:
+def _empty(part: PromptPart, withheld: WithheldTurns) -> Message:
     if part.kind in (EntryKind.DYNAMIC_CONTEXT, EntryKind.SUMMARY):
         return UserMessage(content=WITHHELD)
     if isinstance(part.message, SystemMessage):
         return part.message
-    return emptied_message(part.message, with_users=withheld.with_users) or part.message
+    return empty_message(part.message, with_users=withheld.with_users) or part.message

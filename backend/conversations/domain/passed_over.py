@@ -113,7 +113,7 @@ OR_OTHER_KIND = WrapValidator(_other_kind)
 """Lets an object of a type that a union does not know be passed over."""
 
 
-def _left_out_choice(given: object, validated: ValidatorFunctionWrapHandler, validation: ValidationInfo) -> Any:
+def _leave_out_choice(given: object, validated: ValidatorFunctionWrapHandler, validation: ValidationInfo) -> Any:
     """Let the model choose where the tool that must be called is one that is passed over."""
     try:
         return validated(given)
@@ -129,11 +129,11 @@ def _left_out_choice(given: object, validated: ValidatorFunctionWrapHandler, val
         return None
 
 
-OR_LEFT_OUT = WrapValidator(_left_out_choice)
+OR_LEFT_OUT = WrapValidator(_leave_out_choice)
 """Lets a choice of a tool be passed over whose type is that of one among `tools` that is passed over."""
 
 
-def named_in(metadata: Mapping[str, str] | None, passed_over: PassedOver | None) -> Mapping[str, str] | None:
+def name_passed_over(metadata: Mapping[str, str] | None, passed_over: PassedOver | None) -> Mapping[str, str] | None:
     """Return metadata that name what was passed over, where they have room for that."""
     given = metadata or {}
     if passed_over is None or not passed_over.text or (len(given) >= MAX_PAIRS and IGNORED_KEY not in given):
@@ -150,21 +150,20 @@ class NotingRequest(BaseModel):
     metadata: dict[str, str] | None = None
     _passed_over: PassedOver | None = PrivateAttr(default=None)
 
-    def noting(self, passed_over: PassedOver | None) -> Self:
-        """Return the request with its collector, and with what that holds so far named in the metadata."""
-        noting = self.model_copy()
-        noting.share(passed_over)
-        return noting.named()
+    def with_collector(self, passed_over: PassedOver | None) -> Self:
+        """Let a collector have what is passed over of this request and of its later copies.
 
-    def share(self, passed_over: PassedOver | None) -> None:
-        """Let a collector have what is passed over of this request and of its later copies."""
+        Return the request with what the collector holds so far named in the metadata.
+        """
         self._passed_over = passed_over
+        return self.with_collected()
 
-    def named(self) -> Self:
+    def with_collected(self) -> Self:
         """Return the request with what its collector holds so far named in the metadata."""
-        return self.model_copy(update={"metadata": named_in(self.metadata, self._passed_over)})
+        named = name_passed_over(self.metadata, self._passed_over)
+        return self if named is self.metadata else self.model_copy(update={"metadata": named})
 
-    def naming(self, places: Sequence[str]) -> Self:
+    def with_named(self, places: Sequence[str]) -> Self:
         """Return the request with these places named as passed over.
 
         Raises:
@@ -177,7 +176,7 @@ class NotingRequest(BaseModel):
             raise InvalidRequest(message, param=places[0])
         for place in places:
             self._passed_over.leave_out(place)
-        return self.named()
+        return self.with_collected()
 
 
 def _places(

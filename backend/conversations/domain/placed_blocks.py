@@ -41,7 +41,7 @@ class PlacedBlocks(Value):
     """The texts of an agent's instructions and project files, and the uploads of one turn, one message each.
 
     `system_prompt` replaces the operator's default where it is not None; the instructions then stand in the system
-    message, and `instructions` is empty. `reminder` is the agent's part of the message that ends each request.
+    message, and `instructions` is empty. `reminder` is the agent's part of reminders.
     """
 
     instructions: str = ""

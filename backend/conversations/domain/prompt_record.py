@@ -10,7 +10,7 @@ from zlib import crc32
 import orjson
 
 from shared.models.canonical import CHAT_COMPLETIONS, message_json, tools_json
-from shared.models.events import Usage
+from shared.models.events import CACHE_CHANGES, Usage
 from shared.models.execution import ToolDefinition
 from shared.models.messages import Message
 from shared.models.values import Value
@@ -35,6 +35,35 @@ class Shortfall(StrEnum):
     OURS = "ours"
     POLICY = "policy"
     PROVIDER_MISS = "provider_miss"
+
+
+class MissCause(StrEnum):
+    """Why a provider read less of a prompt from its cache than the call before had sent.
+
+    `ours`: bytes have moved, here or, as the provider says, on the way to it. `below_minimum`: it keeps no prefix that
+    short. `evicted`: nobody had asked for it as long as the provider keeps one, or the end of it is gone: caches drop
+    ends first. `routed_elsewhere`: none of it was found within that time, as on another machine.
+    """
+
+    OURS = "ours"
+    BELOW_MINIMUM = "below_minimum"
+    EVICTED = "evicted"
+    ROUTED_ELSEWHERE = "routed_elsewhere"
+
+
+class CacheTerms(NamedTuple):
+    """What is known of a provider's cache at one call: how it works, the time since the call before, and its own word.
+
+    A time of 0 is not known, or none to speak of.
+    """
+
+    minimum_tokens: int = CACHED_FROM_TOKENS
+    ttl_seconds: int = 0
+    idle_seconds: float = 0
+    diagnosis: str = ""
+
+
+NO_TERMS = CacheTerms()
 
 
 class SentPrompt(Value):
@@ -74,13 +103,13 @@ class Reuse(Value):
 NO_REUSE = Reuse()
 
 
-def measured_tools(tools: Sequence[ToolDefinition]) -> Measure:
+def measure_tools(tools: Sequence[ToolDefinition]) -> Measure:
     """Measure the array of tools; without tools its size is 0."""
     content = orjson.dumps(tools_json(tools)) if tools else b""
     return Measure(_digest(content), len(content), estimate_tokens(content.decode()))
 
 
-def measured(message: Message) -> Measure:
+def measure_message(message: Message) -> Measure:
     """Measure a message in its canonical form."""
     form = message_json(message)
     whole = orjson.dumps(form)
@@ -119,23 +148,36 @@ def rewritten_tokens(last: SentPrompt | None, messages: Sequence[Measure], same_
     return rewritten
 
 
-def shortfall_of(reuse: Reuse, prompt_tokens: int, usage: Usage) -> Shortfall | None:
+def cause_of_miss(reuse: Reuse, prompt_tokens: int, usage: Usage, terms: CacheTerms = NO_TERMS) -> MissCause | None:
     """Return why the provider read less from its cache than was possible; None where it read enough.
 
     The result is None where the provider reports no cached tokens. The estimate is scaled to reported input tokens.
     """
     if reuse.first_difference is not None:
-        return Shortfall.OURS
+        return MissCause.OURS
     if usage.cached_tokens is None:
         return None
     expected = reuse.tokens
     if usage.input_tokens is not None and prompt_tokens:
         expected = reuse.tokens * usage.input_tokens // prompt_tokens
-    is_missed = expected >= CACHED_FROM_TOKENS and usage.cached_tokens < expected - CACHED_STEP_TOKENS
-    return Shortfall.PROVIDER_MISS if is_missed else None
+    if usage.cached_tokens >= expected - CACHED_STEP_TOKENS:
+        return None
+    if expected < terms.minimum_tokens:
+        return MissCause.BELOW_MINIMUM
+    if terms.diagnosis in CACHE_CHANGES:
+        return MissCause.OURS
+    is_old = 0 < terms.ttl_seconds <= terms.idle_seconds
+    return MissCause.EVICTED if is_old or usage.cached_tokens else MissCause.ROUTED_ELSEWHERE
 
 
-def inherited(last: SentPrompt, entry_count: int) -> SentPrompt:
+def shortfall_of(reuse: Reuse, cause: MissCause | None) -> Shortfall | None:
+    """Return whose doing a miss is: ours where what we sent has moved; None for a prefix that no cache keeps."""
+    if reuse.first_difference is not None:
+        return Shortfall.OURS
+    return None if cause in (None, MissCause.BELOW_MINIMUM) else Shortfall.PROVIDER_MISS
+
+
+def inherit_prompt(last: SentPrompt, entry_count: int) -> SentPrompt:
     """Return the part of a sent prompt that a fork repeats: the system message and the first `entry_count` entries."""
     has_system = bool(last.messages) and last.messages[0].startswith(_SYSTEM_ROLE)
     messages = last.messages[: entry_count + has_system]

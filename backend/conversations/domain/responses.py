@@ -17,7 +17,7 @@ from backend.conversations.domain.served_tools import ServedTools
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
-from shared.models.execution import ToolDefinition
+from shared.models.execution import AccessMode, ToolDefinition
 from shared.models.values import JsonObject, Value, objects_in
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS
 from shared.prompts.message_order import join_blocks
@@ -194,7 +194,7 @@ class OpenedConversation(Value):
     seen: SeenPoint | None = None
 
 
-class Hold(Value):
+class Hold(NamedTuple):
     """A turn in the hands of one process: what it writes is refused once another has taken the turn over."""
 
     response_id: str
@@ -234,6 +234,11 @@ class StoredResponse(Value):
     ran_with: SettingsDigest | None = None
 
     @property
+    def is_restricted(self) -> bool:
+        """Whether it rests on a base that its user may only ask about."""
+        return any(label.mode is not AccessMode.FULL for label in self.label)
+
+    @property
     def hold(self) -> Hold:
         """The turn in the hands of the process that runs it."""
         return Hold(response_id=self.id, conversation_id=self.conversation_id, fence=self.fence)
@@ -269,7 +274,7 @@ def lane_conversations(body: JsonObject) -> tuple[str, ...]:
     return tuple(str(lane["conversation_id"]) for lane in objects_in(body.get("lanes") or []))
 
 
-class NewTurn(Value):
+class NewTurn(NamedTuple):
     """The records that are written in one transaction before a turn's first request is sent.
 
     `conversation` is the state after the write, with the running response set and `log_length` increased.
@@ -293,7 +298,7 @@ class NewTurn(Value):
     texts: tuple[str, ...] = ()
 
 
-class Exchange(Value):
+class Exchange(NamedTuple):
     """A complete exchange with tools, written in one transaction before the next model call.
 
     `output` are all items so far, `last_event` is the number of the newest event about them. `steered_by` are the ids
@@ -320,7 +325,7 @@ class Checkpoint:
     calls: CallsMade = NO_CALLS
 
 
-class FinishedTurn(Value):
+class FinishedTurn(NamedTuple):
     """The records that are written in one transaction before the terminal event of a turn is sent."""
 
     response: StoredResponse
@@ -338,7 +343,7 @@ def conversation_cache_key(secret: str, tenant: str, sign: str) -> str:
     return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()[:KEY_HEX_DIGITS]
 
 
-def numbered_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str | None) -> tuple[Item, ...]:
+def number_items(bodies: Sequence[ItemBody], first_sequence: int, response_id: str | None) -> tuple[Item, ...]:
     """Return items with their sequence numbers; items that no turn created have no response."""
     return tuple(
         Item(id=str(body["id"]), sequence=sequence, response_id=response_id, body=body)

@@ -24,7 +24,7 @@ def check_no_instructions(given: Sequence[InputItem]) -> None:
             )
 
 
-def seeded_entries(conversation: Conversation, messages: Sequence[HistoryMessage], now: datetime) -> tuple[Entry, ...]:
+def seed_entries(conversation: Conversation, messages: Sequence[HistoryMessage], now: datetime) -> tuple[Entry, ...]:
     """Return the entries for messages that are appended to the log of a conversation.
 
     They belong to no turn. Each is a part of the conversation's own, so that it can become void by itself.

@@ -25,7 +25,7 @@ class ToolSelection(Value):
     servers: tuple[ServerChoice, ...] = ()
     skills: tuple[str, ...] = ()
 
-    def joined(self, other: "ToolSelection") -> "ToolSelection":
+    def join(self, other: "ToolSelection") -> "ToolSelection":
         """Return what either of the two wants."""
         servers: dict[str, ServerChoice] = {}
         for choice in (*self.servers, *other.servers):
@@ -52,14 +52,14 @@ class ServedTools(Value):
         """Return whether fixing this selection takes a look at what is offered now."""
         return self.selection != selection or bool(self.missing)
 
-    def fixed(self, selection: ToolSelection, offered: OfferedTools) -> "ServedTools":
+    def fix(self, selection: ToolSelection, offered: OfferedTools) -> "ServedTools":
         """Return what is fixed for a selection; what was fixed before for the same server or skills stays as it is."""
         known = {one.server: one for one in offered.servers if one.is_known}
         kept = {choice.server for choice in selection.servers if choice in self.selection.servers} - {*self.missing}
         tools = [tool for tool in self.tools if tool.server in kept and tool.definition.name != READ_SKILL]
         for choice in selection.servers:
             if choice.server not in kept and choice.server in known:
-                tools += _chosen(choice, known[choice.server])
+                tools += _choose(choice, known[choice.server])
         is_same = selection.skills == self.selection.skills
         skills = self.skills if is_same else _cards(selection.skills, offered)
         if skills:
@@ -75,13 +75,16 @@ class ServedTools(Value):
         )
 
 
+NOTHING_SERVED = ServedTools()
+
+
 def _either(one: ServerChoice, other: ServerChoice) -> ServerChoice:
     if one.tools is None or other.tools is None:
         return ServerChoice(server=one.server)
     return ServerChoice(server=one.server, tools=tuple(sorted({*one.tools, *other.tools})))
 
 
-def _chosen(choice: ServerChoice, known: ServerTools) -> list[ServedTool]:
+def _choose(choice: ServerChoice, known: ServerTools) -> list[ServedTool]:
     return [tool for tool in known.tools if choice.tools is None or tool.tool in choice.tools]
 
 

@@ -2,6 +2,8 @@
 
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 
 from backend.conversations.domain.attached_files import UnreadFile
@@ -39,7 +41,6 @@ from shared.models.messages import (
     ToolMessage,
     UserMessage,
 )
-from shared.models.values import Value
 
 MAX_NAMED_CALLS = 5
 """The maximum number of unanswered calls that an error names."""
@@ -48,7 +49,8 @@ _BETWEEN_CALLS = FunctionCallItem | CustomToolCallItem | ReasoningItem | FileSea
 """What may stand among the calls of one answer."""
 
 
-class ParsedInput(Value):
+@dataclass(frozen=True)
+class ParsedInput:
     """The parts of an input.
 
     `history` holds the messages before the current one, without date suffixes. `current` is None where no message of
@@ -65,12 +67,12 @@ class ParsedInput(Value):
     order: tuple[int, ...] = ()
     files: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def messages(self) -> tuple[HistoryMessage, ...]:
         """All messages, the current one being the last."""
         return self.history if self.current is None else (*self.history, UserMessage(content=self.current))
 
-    @property
+    @cached_property
     def question_at(self) -> int | None:
         """The index among the messages of the newest one of the user, None where there is none.
 
@@ -83,7 +85,7 @@ class ParsedInput(Value):
 
     def behind(self, count: int) -> "ParsedInput":
         """Return the input without the first `count` messages of its history."""
-        return self.model_copy(update={"history": self.history[count:], "ends": self.ends[count:]})
+        return replace(self, history=self.history[count:], ends=self.ends[count:])
 
 
 def read_string(text: str, pending_calls: Sequence[str]) -> ParsedInput:
@@ -102,7 +104,7 @@ def read_items(items: Sequence[InputItem], pending_calls: Sequence[str], where: 
     Raises:
         InvalidRequest: an item is not allowed at its position; `param` names it.
     """
-    return _ListReader(pending_calls, where).fed(items).turn_input()
+    return _ListReader(pending_calls, where).read_all(items).turn_input()
 
 
 def read_without_items(pending_calls: Sequence[str], where: str = "input") -> ParsedInput:
@@ -121,7 +123,7 @@ def read_given_history(items: Sequence[InputItem], pending_calls: Sequence[str])
     Raises:
         InvalidRequest: an item is not allowed at its position; `param` names it, starting with `items`.
     """
-    return _ListReader(pending_calls, "items").fed(items).given_history()
+    return _ListReader(pending_calls, "items").read_all(items).build_given_history()
 
 
 def _in_call_order(items: Sequence[InputItem], pending_calls: Iterable[str]) -> Sequence[int]:
@@ -160,7 +162,7 @@ class _ListReader:
         self._calls_end = 0
         self._order: list[int] = []
 
-    def fed(self, items: Sequence[InputItem]) -> "_ListReader":
+    def read_all(self, items: Sequence[InputItem]) -> "_ListReader":
         """Read all items, and return the reader."""
         for place in _in_call_order(items, self._pending):
             self._order.append(place)
@@ -173,14 +175,14 @@ class _ListReader:
             self._close_calls()
         match item:
             case SystemItem():
-                self._add_system(_joined(item.content), param)
+                self._add_system(_join(item.content), param)
             case UserItem():
                 _refuse_pending(self._pending, param)
                 self._add(UserMessage(content=_content(item.content, f"{param}.content")))
             case AssistantItem():
                 _refuse_pending(self._pending, param)
                 reasoning = item.reasoning if isinstance(item, ReasonedItem) else None
-                self._add(AssistantMessage(text=_joined(item.content), reasoning=reasoning))
+                self._add(AssistantMessage(text=_join(item.content), reasoning=reasoning))
             case FunctionCallItem() | CustomToolCallItem():
                 self._add_call(item, param)
                 self._calls_end = len(self._order)
@@ -232,7 +234,7 @@ class _ListReader:
             raise InvalidRequest(message, param=f"{param}.call_id")
         del self._pending[item.call_id]
 
-    def given_history(self) -> ParsedInput:
+    def build_given_history(self) -> ParsedInput:
         self._close_calls()
         return ParsedInput(instructions=tuple(self._instructions), history=tuple(self._messages), current=None)
 
@@ -268,7 +270,7 @@ def _refuse_pending(pending_calls: Collection[str], param: str) -> None:
         raise InvalidRequest(f"No output was given for the function call {names}; add the output of each.", param=param)
 
 
-def _joined(content: str | Sequence[InputTextPart | OutputTextPart | RefusalPart]) -> str:
+def _join(content: str | Sequence[InputTextPart | OutputTextPart | RefusalPart]) -> str:
     if isinstance(content, str):
         return content
     return "".join(part.refusal if isinstance(part, RefusalPart) else part.text for part in content)

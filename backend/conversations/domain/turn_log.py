@@ -1,22 +1,35 @@
 """Collect the entries that a running turn adds to the conversation log."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from datetime import datetime
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, kind_of, pending_calls
+from backend.conversations.domain.conversation_log import Entry, EntryKind, find_pending_calls, kind_of
+from backend.conversations.domain.placed_blocks import AgentRef
 from shared.errors import InternalError
 from shared.models.events import ExecutionEvent, MessagesAdded, ModelCallStarted, RefusalDelta, TextDelta
-from shared.models.messages import AssistantMessage, HistoryMessage, ToolMessage, TurnMessage, UserMessage
+from shared.models.messages import AssistantMessage, HistoryMessage, TurnMessage, UserMessage
+from shared.prompts.message_order import read_reminder
 
 
 class TurnLog:
     """Holds the messages of a turn that are not stored yet, and the text of the running model call.
 
     With `has_entries` the log holds messages of the turn already, of which another process had them stored.
+    `reminded_of` is the agent of which its reminders may hold words.
     """
 
-    def __init__(self, turn_id: str, epoch: int, log_length: int, *, has_entries: bool = False) -> None:
+    def __init__(
+        self,
+        turn_id: str,
+        epoch: int,
+        log_length: int,
+        *,
+        has_entries: bool = False,
+        reminded_of: tuple[AgentRef, ...] = (),
+    ) -> None:
         self._turn_id = turn_id
+        self._reminded_of = reminded_of
         self._epoch = epoch
         self._length = log_length
         self._held: list[TurnMessage] = []
@@ -37,20 +50,22 @@ class TurnLog:
             self._pieces.clear()
         elif isinstance(event, ModelCallStarted):
             self._pieces.clear()
+            if event.reminder_stays:
+                self._held.append(UserMessage(content=event.reminder))
 
     @property
     def holds_whole_exchanges(self) -> bool:
         """Whether all that is held are exchanges in which every call is answered."""
-        return bool(self._held) and _answered_count(self._held) == len(self._held)
+        return bool(self._held) and _count_answered(self._held) == len(self._held)
 
     def complete_exchange(self, now: datetime) -> tuple[Entry, ...]:
-        """Return the entries up to the last tool result at which all calls are answered; a model call follows them.
+        """Return the entries up to the last result or reminder at which all calls are answered; a model call follows.
 
         Later messages are held back, because the end of a turn is stored together with the response.
         """
         if not self._held:
             return ()
-        waiting = self._held[_answered_count(self._held) :]
+        waiting = self._held[_count_answered(self._held) :]
         del self._held[len(self._held) - len(waiting) :]
         entries = self._hand_out(now)
         self._held.extend(waiting)
@@ -59,13 +74,11 @@ class TurnLog:
     @property
     def waits_for_client(self) -> bool:
         """Whether a call waits for a result that only the client can give."""
-        return bool(pending_calls(self._held))
+        return bool(find_pending_calls(self._held))
 
     def copy(self) -> "TurnLog":
         """Return another one that holds the same; what is fed to one the other does not get."""
-        other = TurnLog(self._turn_id, self._epoch, self._length, has_entries=self._has_entries)
-        other._held, other._pieces = list(self._held), list(self._pieces)
-        return other
+        return deepcopy(self)
 
     def enter(self, messages: Sequence[UserMessage], now: datetime) -> tuple[Entry, ...]:
         """Return the entries of messages that the user sent while the turn ran, behind those of all that is held.
@@ -73,7 +86,7 @@ class TurnLog:
         Raises:
             InternalError: a call waits for its result, which nothing may part from it.
         """
-        if pending_calls(self._held):
+        if find_pending_calls(self._held):
             raise InternalError("A message of the user would part a tool call from its result.")
         self._held.extend(messages)
         self._pieces.clear()
@@ -90,7 +103,7 @@ class TurnLog:
         calls left, a void entry is added, so that later requests skip the turn.
         """
         if not is_success:
-            self._held = _answered(self._held)
+            self._held = _keep_answered(self._held)
             text = "".join(self._pieces)
             if text:
                 self._held.append(AssistantMessage(text=text))
@@ -100,8 +113,8 @@ class TurnLog:
         return (*entries, self._entry(EntryKind.VOID, None, now))
 
     def _hand_out(self, now: datetime) -> tuple[Entry, ...]:
-        entries = tuple(self._entry(kind_of(message), message, now) for message in self._held)
-        self._has_entries = self._has_entries or bool(entries)
+        entries = tuple(self._entry(_kind_of(message), message, now) for message in self._held)
+        self._has_entries = self._has_entries or any(entry.kind is not EntryKind.REMINDER for entry in entries)
         self._held.clear()
         return entries
 
@@ -113,19 +126,24 @@ class TurnLog:
             kind=kind,
             message=message,
             created_at=now,
+            summarised=self._reminded_of if kind is EntryKind.REMINDER else (),
         )
         self._length += 1
         return entry
 
 
-def _answered_count(messages: Sequence[TurnMessage]) -> int:
-    """Return the number of messages up to the last tool result at which all calls are answered."""
-    ends = [place for place, message in enumerate(messages, 1) if isinstance(message, ToolMessage)]
-    return next((end for end in reversed(ends) if not pending_calls(messages[:end])), 0)
+def _kind_of(message: TurnMessage) -> EntryKind:
+    return kind_of(message) if read_reminder(message) is None else EntryKind.REMINDER
 
 
-def _answered(messages: Sequence[TurnMessage]) -> list[TurnMessage]:
-    waiting = set(pending_calls(messages))
+def _count_answered(messages: Sequence[TurnMessage]) -> int:
+    """Return the number of messages up to the last tool result, or reminder, at which all calls are answered."""
+    ends = [place for place, message in enumerate(messages, 1) if not isinstance(message, AssistantMessage)]
+    return next((end for end in reversed(ends) if not find_pending_calls(messages[:end])), 0)
+
+
+def _keep_answered(messages: Sequence[TurnMessage]) -> list[TurnMessage]:
+    waiting = set(find_pending_calls(messages))
     kept: list[TurnMessage] = []
     for message in messages:
         if isinstance(message, AssistantMessage):

@@ -50,6 +50,6 @@ class WaitingTurn(Value):
     expires_at: datetime
     claim: KeyClaim | None = None
 
-    def entering(self, response_id: str, output_count: int) -> Entered:
+    def enter(self, response_id: str, output_count: int) -> Entered:
         """Return what its message is that enters the turn of a response."""
         return Entered(response_id=response_id, output_count=output_count, items=self.response.input_items)

@@ -23,12 +23,12 @@ def labels_in(log: Sequence[Entry]) -> frozenset[Label]:
     return frozenset([label for entry in log for label in entry.label])
 
 
-def withheld_turns(log: Sequence[Entry], access: Access) -> frozenset[str]:
+def find_withheld_turns(log: Sequence[Entry], access: Access) -> frozenset[str]:
     """Return the ids of the turns that a reader with this access may not read."""
     return frozenset([entry.turn_id for entry in log if entry.label and not may_read(access, entry.label)])
 
 
-def emptied_item(body: ItemBody, *, with_users: bool = False) -> ItemBody:
+def empty_item(body: ItemBody, *, with_users: bool = False) -> ItemBody:
     """Return a withheld item with a notice as the model's text, and without queries, results and arguments.
 
     What users gave is taken out too if asked: in a shared conversation it may be somebody else's.
@@ -49,6 +49,6 @@ def _is_summary(body: ItemBody) -> bool:
     return any(is_left_out_mark(str(part.get("text"))) for part in objects_in(body["content"]))
 
 
-def emptied_body(body: JsonObject) -> JsonObject:
+def empty_body(body: JsonObject) -> JsonObject:
     """Return the body of a withheld response, with all its items emptied."""
-    return {**body, "output": [emptied_item(item) for item in objects_in(body["output"])]}
+    return {**body, "output": [empty_item(item) for item in objects_in(body["output"])]}

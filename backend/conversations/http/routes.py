@@ -1,5 +1,6 @@
 """Conversations and their items, in OpenAI's shape."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Request
@@ -7,12 +8,11 @@ from pydantic import BaseModel, Field
 
 from backend.conversations.domain.input_items import InputItems
 from backend.conversations.domain.item_bodies import RESPONSE_ID, Include
-from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, shown_item
+from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list, show_item
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_cooperatively
-from backend.conversations.domain.responses import Conversation, Item
+from backend.conversations.domain.responses import Conversation
 from backend.conversations.services.conversations import CallerConversations, ItemQuery
 from backend.conversations.services.withheld_turns import WithheldText
-from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import new_router, read_json
@@ -76,14 +76,8 @@ async def create_conversation(
     text = await read_json(request)
     steps = body_cooperatively(CreateConversation, text, "items", INPUT_ITEM)
     body = await run_cooperatively(steps) if text.raw else CreateConversation()
-
-    async def create(claim: KeyClaim | None) -> Conversation:
-        return await conversations.create(caller, body.items or (), body.metadata or {}, claim)
-
-    async def again(conversation_id: str) -> Conversation:
-        return await conversations.find(caller, conversation_id)
-
-    return _shown(await once(create, again))
+    create = partial(conversations.create, caller, body.items or (), body.metadata or {})
+    return _show(await once(create, partial(conversations.find, caller)))
 
 
 @router.get("/v1/conversations", summary="List conversations")
@@ -92,7 +86,7 @@ async def list_conversations(
 ) -> ConversationList:
     """Return a page of the conversations that the caller may read, the newest first unless asked otherwise."""
     found = await conversations.page(caller, page)
-    shown = [_shown(each) for each in found.conversations]
+    shown = [_show(each) for each in found.conversations]
     return ConversationList.of(shown, [each.id for each in shown], has_more=found.has_more)
 
 
@@ -101,7 +95,7 @@ async def retrieve_conversation(
     conversation_id: str, conversations: ConversationsDep, caller: CallerDep
 ) -> ShownConversation:
     """Return a conversation."""
-    return _shown(await conversations.find(caller, conversation_id))
+    return _show(await conversations.find(caller, conversation_id))
 
 
 @router.post("/v1/conversations/{conversation_id}", summary="Update a conversation")
@@ -109,7 +103,7 @@ async def update_conversation(
     conversation_id: str, body: UpdateConversation, conversations: ConversationsDep, caller: CallerDep
 ) -> ShownConversation:
     """Replace the metadata."""
-    return _shown(await conversations.set_metadata(caller, conversation_id, body.metadata or {}))
+    return _show(await conversations.set_metadata(caller, conversation_id, body.metadata or {}))
 
 
 @router.delete("/v1/conversations/{conversation_id}", summary="Delete a conversation")
@@ -130,7 +124,7 @@ async def list_items(
     """Return a page of items, the newest first unless asked otherwise."""
     query = ItemQuery(limit=page.limit, descending=page.descending, after=page.after)
     found = await conversations.items(caller, conversation_id, query)
-    bodies = await withheld.shown_items(caller, conversation_id, found.items)
+    bodies = await withheld.show_items(caller, conversation_id, found.items)
     if RESPONSE_ID in page.include:
         bodies = [{**body, "response_id": item.response_id} for body, item in zip(bodies, found.items, strict=True)]
     return item_list(bodies, page.include, has_more=found.has_more)
@@ -152,14 +146,8 @@ async def create_items(
 ) -> ItemList:
     """Append items to the history; 409 while a turn runs on the conversation."""
     body = await run_cooperatively(body_cooperatively(CreateItems, await read_json(request), "items", INPUT_ITEM))
-
-    async def create(claim: KeyClaim | None) -> tuple[Item, ...]:
-        return await conversations.add_items(caller, conversation_id, body.items, claim)
-
-    async def again(created: str) -> tuple[Item, ...]:
-        return await conversations.items_added(caller, conversation_id, created)
-
-    created = await once(create, again)
+    create = partial(conversations.add_items, caller, conversation_id, body.items)
+    created = await once(create, partial(conversations.items_added, caller, conversation_id))
     return item_list([item.body for item in created], include, has_more=False)
 
 
@@ -174,8 +162,8 @@ async def retrieve_item(
 ) -> JsonObject:
     """Return one item."""
     found = await conversations.item(caller, conversation_id, item_id)
-    (body,) = await withheld.shown_items(caller, conversation_id, [found])
-    return shown_item(body, include)
+    (body,) = await withheld.show_items(caller, conversation_id, [found])
+    return show_item(body, include)
 
 
 @router.delete("/v1/conversations/{conversation_id}/items/{item_id}", summary="Delete the last item")
@@ -183,10 +171,10 @@ async def delete_item(
     conversation_id: str, item_id: str, conversations: ConversationsDep, caller: CallerDep
 ) -> ShownConversation:
     """Take the last item out and return the conversation; 405 for any other item, 409 while a turn runs."""
-    return _shown(await conversations.remove_item(caller, conversation_id, item_id))
+    return _show(await conversations.remove_item(caller, conversation_id, item_id))
 
 
-def _shown(conversation: Conversation) -> ShownConversation:
+def _show(conversation: Conversation) -> ShownConversation:
     return ShownConversation(
         id=conversation.id, created_at=unix_seconds(conversation.created_at), metadata=conversation.metadata
     )

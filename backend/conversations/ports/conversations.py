@@ -46,7 +46,7 @@ class ConversationStore(Protocol):
         """Return the conversation, or None when there is none."""
         ...
 
-    async def listed(
+    async def list_readable(
         self, tenant: str, user_id: str, *, after: str | None, limit: int, descending: bool
     ) -> tuple[Conversation, ...]:
         """Return up to `limit` conversations that a user may read, by the time of their creation, behind `after`.
@@ -56,9 +56,7 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def opened(
-        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
-    ) -> OpenedConversation | None:
+    async def open(self, conversation_id: str, needs_log: Callable[[Conversation], bool]) -> OpenedConversation | None:
         """Return the conversation, and in the same unit of work its log where `needs_log` returns true, or None.
 
         Raises:
@@ -97,7 +95,7 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def left_of_deleted(self) -> Sequence[str]:
+    async def find_left_of_deleted(self) -> Sequence[str]:
         """Return deleted conversations of which rows are left: who deleted them did not come to the end."""
         ...
 
@@ -157,7 +155,7 @@ class ConversationStore(Protocol):
         """Return the items with a sequence below `end` that were there when the log had the length `log_end`."""
         ...
 
-    async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
+    async def find_owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
         """Return those of these items that are in conversations that a user may read, each once: forks share items."""
         ...
 
@@ -232,7 +230,7 @@ class TurnStore(Protocol):
         """
         ...
 
-    async def placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
+    async def find_placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
         """Return the texts that requests of a conversation hold outside of its log, by their digests.
 
         Digests of which there is no text are left out.
@@ -260,7 +258,7 @@ class TurnStore(Protocol):
         """
         ...
 
-    async def running_ids(self, replica: str) -> frozenset[str]:
+    async def find_running_ids(self, replica: str) -> frozenset[str]:
         """Return the ids of the running turns that a replica holds."""
         ...
 

@@ -52,7 +52,7 @@ class WaitingTurnStore(Protocol):
         """Return the ids of the responses that messages wait for which may enter their turns."""
         ...
 
-    async def steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
+    async def find_steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
         """Return the waiting turns whose messages may enter the turn of a response that holds its conversation.
 
         `TurnStore.append` takes them out of those that wait, in the transaction that writes their messages to the log.
@@ -62,7 +62,7 @@ class WaitingTurnStore(Protocol):
         """
         ...
 
-    async def entered(self, response_id: str) -> tuple[Entered, ...]:
+    async def find_entered(self, response_id: str) -> tuple[Entered, ...]:
         """Return the messages that have entered the turn of a response, in their order."""
         ...
 

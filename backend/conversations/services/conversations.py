@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from backend.conversations.domain.authors import authored, authored_bodies
-from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
+from backend.conversations.domain.authors import add_author, add_author_to_bodies
+from backend.conversations.domain.conversation_log import Entry, check_complete, find_pending_calls, history
 from backend.conversations.domain.input_items import InputItem
 from backend.conversations.domain.item_bodies import input_bodies
-from backend.conversations.domain.item_removal import taking_out
+from backend.conversations.domain.item_removal import take_out
 from backend.conversations.domain.members import ConversationRole, check_role
 from backend.conversations.domain.responses import (
     Conversation,
     Item,
     OpenedConversation,
     conversation_cache_key,
-    numbered_items,
+    number_items,
 )
-from backend.conversations.domain.seeded_log import check_no_instructions, seeded_entries
+from backend.conversations.domain.seeded_log import check_no_instructions, seed_entries
 from backend.conversations.domain.turn_input import read_given_history
 from backend.conversations.ports.conversations import ConversationStore
 from backend.foundation.domain.idempotency import KeyClaim
@@ -56,10 +56,10 @@ class Seed(NamedTuple):
             InvalidRequest: an item is not allowed at its position; `param` names it.
         """
         author = self.conversation.people.author_of(self.caller.user_id)
-        messages = authored(read_given_history(self.given, self.waiting), author).history
-        entries = seeded_entries(self.conversation, messages, self.now)
-        bodies = authored_bodies(input_bodies(self.given, new_id), author)
-        return entries, numbered_items(bodies, self.next_sequence, None)
+        messages = add_author(read_given_history(self.given, self.waiting), author).history
+        entries = seed_entries(self.conversation, messages, self.now)
+        bodies = add_author_to_bodies(input_bodies(self.given, new_id), author)
+        return entries, number_items(bodies, self.next_sequence, None)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class CallerConversations:
         Raises:
             NotFound: `after` is not one of them.
         """
-        found = await self._store.listed(
+        found = await self._store.list_readable(
             caller.tenant, caller.user_id, after=query.after, limit=query.limit + 1, descending=query.descending
         )
         return ConversationPage(found[: query.limit], has_more=len(found) > query.limit)
@@ -123,9 +123,9 @@ class CallerConversations:
         Raises:
             NotFound: there is no such conversation, or the caller is no member.
         """
-        return await self._found(caller, conversation_id, ConversationRole.READER)
+        return await self._find(caller, conversation_id, ConversationRole.READER)
 
-    async def _found(self, caller: Caller, conversation_id: str, needed: ConversationRole) -> Conversation:
+    async def _find(self, caller: Caller, conversation_id: str, needed: ConversationRole) -> Conversation:
         found = await self._store.find(conversation_id)
         role = found.people.role_of(caller) if found is not None else None
         check_role(role, needed, _unknown(conversation_id))
@@ -133,8 +133,8 @@ class CallerConversations:
             raise _unknown(conversation_id)
         return found
 
-    async def _opened(self, caller: Caller, conversation_id: str, needed: ConversationRole) -> OpenedConversation:
-        opened = await self._store.opened(conversation_id, lambda found: found.people.allows(caller, needed))
+    async def _open(self, caller: Caller, conversation_id: str, needed: ConversationRole) -> OpenedConversation:
+        opened = await self._store.open(conversation_id, lambda found: found.people.allows(caller, needed))
         role = opened.conversation.people.role_of(caller) if opened is not None else None
         check_role(role, needed, _unknown(conversation_id))
         if opened is None:
@@ -147,7 +147,7 @@ class CallerConversations:
         Raises:
             NotFound: there is no such conversation, or the caller is no member.
         """
-        found = await self._found(caller, conversation_id, ConversationRole.OWNER)
+        found = await self._find(caller, conversation_id, ConversationRole.OWNER)
         await self._store.set_metadata(conversation_id, metadata)
         return found.model_copy(update={"metadata": metadata})
 
@@ -159,7 +159,7 @@ class CallerConversations:
             PermissionDenied: the caller is no owner.
             TurnRunning: a turn runs on one of them.
         """
-        await self._found(caller, conversation_id, ConversationRole.OWNER)
+        await self._find(caller, conversation_id, ConversationRole.OWNER)
         await self._store.delete(conversation_id)
 
     async def add_items(
@@ -173,9 +173,9 @@ class CallerConversations:
             NotFound: there is no such conversation, or the caller is no member.
             TurnRunning: a turn runs on it, or its log has changed since it was read.
         """
-        opened = await self._opened(caller, conversation_id, ConversationRole.WRITER)
+        opened = await self._open(caller, conversation_id, ConversationRole.WRITER)
         check_no_instructions(given)
-        found, waiting = opened.conversation, pending_calls(history(opened.log))
+        found, waiting = opened.conversation, find_pending_calls(history(opened.log))
         seed = Seed(caller, found, given, waiting, opened.next_sequence, self._clock.now())
         entries, items = await run_in_thread_if_large(len(given), seed.rows)
         claimed = claim.of(f"{items[0].id} {len(items)}") if claim is not None else None
@@ -191,7 +191,7 @@ class CallerConversations:
             MethodNotAllowed: another item follows.
             CorruptRecord: its log cannot be read, or a part of it is missing.
         """
-        opened = await self._opened(caller, conversation_id, ConversationRole.OWNER)
+        opened = await self._open(caller, conversation_id, ConversationRole.OWNER)
         found, log = opened.conversation, opened.log
         item = await self.item(caller, conversation_id, item_id)
         if found.running_response_id is not None:
@@ -201,7 +201,7 @@ class CallerConversations:
             raise MethodNotAllowed(message, param="item_id")
         check_complete(conversation_id, log, found.log_length)
         now = self._clock.now()
-        removed = await run_in_thread_if_large(len(log), lambda: taking_out(conversation_id, log, item, now))
+        removed = await run_in_thread_if_large(len(log), lambda: take_out(conversation_id, log, item, now))
         await self._store.remove(conversation_id, found.log_length, removed)
         return found
 

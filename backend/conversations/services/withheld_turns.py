@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from backend.conversations.domain.model_calls import WithheldTurns
 from backend.conversations.domain.responses import Item, ItemBody, StoredResponse
-from backend.conversations.domain.withheld import emptied_body, emptied_item
+from backend.conversations.domain.withheld import empty_body, empty_item
 from backend.conversations.ports.conversations import ConversationStore
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import Label, may_read
@@ -29,26 +29,26 @@ class WithheldText:
         """Return whether a response, running or ended, is withheld from this caller."""
         return not may_read(await self._access.of(caller, response.label), response.label)
 
-    async def shown(self, caller: Caller, response: StoredResponse) -> StoredResponse:
+    async def show(self, caller: Caller, response: StoredResponse) -> StoredResponse:
         """Return a response in the form that this caller may see."""
         if not await self.concerns(caller, response):
             return response
-        return response.model_copy(update={"body": emptied_body(response.body)})
+        return response.model_copy(update={"body": empty_body(response.body)})
 
-    async def shown_items(self, caller: Caller, conversation_id: str, items: Sequence[Item]) -> list[ItemBody]:
+    async def show_items(self, caller: Caller, conversation_id: str, items: Sequence[Item]) -> list[ItemBody]:
         """Return the bodies of items in the form that this caller may see."""
         withheld = await self.of(caller, conversation_id)
         return [
-            emptied_item(item.body, with_users=withheld.with_users) if item.response_id in withheld.ids else item.body
+            empty_item(item.body, with_users=withheld.with_users) if item.response_id in withheld.ids else item.body
             for item in items
         ]
 
-    async def shown_input(self, caller: Caller, response: StoredResponse, items: Sequence[ItemBody]) -> list[ItemBody]:
+    async def show_input(self, caller: Caller, response: StoredResponse, items: Sequence[ItemBody]) -> list[ItemBody]:
         """Return input items of a response in the form that this caller may see."""
         if not await self.concerns(caller, response):
             return list(items)
         with_users = response.user_id != caller.user_id or await self._is_shared(response.shown_conversation_id)
-        return [emptied_item(item, with_users=with_users) for item in items]
+        return [empty_item(item, with_users=with_users) for item in items]
 
     async def _is_shared(self, conversation_id: str) -> bool:
         people = await self._conversations.people(conversation_id)

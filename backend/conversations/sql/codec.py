@@ -19,7 +19,7 @@ from backend.conversations.domain.responses import (
     ResponseStatus,
     StoredResponse,
 )
-from backend.conversations.domain.served_tools import ServedTools
+from backend.conversations.domain.served_tools import NOTHING_SERVED, ServedTools
 from backend.conversations.domain.waiting_turns import Entered, IfRunning, WaitingTurn
 from backend.foundation.sql.parameters import json_text, to_json
 from backend.foundation.sql.statements import Row
@@ -34,18 +34,21 @@ _ENTRY = TypeAdapter(Entry).validator
 """The validator without its wrapper: a log has many rows, and each call of the wrapper would cost time."""
 
 
+_DEFAULTS = set(ConversationSettings.model_fields) - {"served"}
+_ENCODED = {*_DEFAULTS, "metadata", "sent", "preset_use", "served", "members"}
+
+
 def conversation_parameters(conversation: Conversation) -> Parameters:
     """Return the row of a conversation."""
-    settings = set(ConversationSettings.model_fields) - {"served"}
     return {
-        **conversation.model_dump(exclude={*settings, "metadata", "sent", "preset_use", "served", "members"}),
+        **{name: value for name, value in vars(conversation).items() if name not in _ENCODED},
         "members": members_json(conversation.members),
         "metadata": to_json(conversation.metadata),
-        "turn_defaults": to_json(conversation.model_dump(include=settings, exclude={"search": {"filters"}})),
+        "turn_defaults": to_json(conversation.model_dump(include=_DEFAULTS, exclude={"search": {"filters"}})),
         "search_filters": _filters_json(conversation),
         "sent_prompt": conversation.sent.model_dump_json() if conversation.sent is not None else None,
         "preset_use": _optional_json(conversation.preset_use),
-        "served_tools": _served_json(conversation),
+        "served_tools": _encode_served(conversation),
     }
 
 
@@ -89,13 +92,13 @@ class _ServedUse(Value):
     served: ServedTools
 
 
-def _served_json(conversation: Conversation) -> str | None:
-    if conversation.served == ServedTools():
+def _encode_served(conversation: Conversation) -> str | None:
+    if conversation.served == NOTHING_SERVED:
         return None
     return _ServedUse(response_id=conversation.latest_response_id, served=conversation.served).model_dump_json()
 
 
-def _served_of(stored: str | None, newest_response_id: object) -> ServedTools:
+def _decode_served(stored: str | None, newest_response_id: object) -> ServedTools:
     """Read what is fixed, unless the release before has run a turn since, which knew nothing of it."""
     use = _ServedUse.model_validate_json(stored) if stored is not None else None
     return use.served if use is not None and use.response_id == newest_response_id else ServedTools()
@@ -119,7 +122,7 @@ def to_conversation(row: Row) -> Conversation:
     try:
         defaults = ConversationSettings.model_validate_json(columns.pop("turn_defaults"))
         filters = _filters_of(columns.pop("search_filters"), columns["latest_response_id"])
-        served = _served_of(columns.pop("served_tools"), columns["latest_response_id"])
+        served = _decode_served(columns.pop("served_tools"), columns["latest_response_id"])
         if filters is not None:
             search = defaults.search.model_copy(update={"filters": filters})
             defaults = defaults.model_copy(update={"search": search})
@@ -152,7 +155,7 @@ def entry_parameters(conversation_id: str, entries: Sequence[Entry]) -> list[Par
             "reset": _reset_json(entry.reset, _FIRST_OF_RESET) if entry.reset is not None else None,
             "reset_additions": _additions_of(entry.reset) if entry.reset is not None else None,
             "context": _canonical(entry.context) if entry.context is not None else None,
-            "placed": _placed_json(entry),
+            "placed": _encode_placed(entry),
             "created_at": entry.created_at,
         }
         for entry in entries
@@ -164,12 +167,24 @@ def _canonical(value: Value) -> str:
 
 
 _STORED_AS: Mapping[EntryKind, EntryKind] = dict.fromkeys(
-    (EntryKind.CUSTOM_INSTRUCTIONS, EntryKind.PROJECT_FILES, EntryKind.FILE, EntryKind.SUMMARY), EntryKind.NOTICE
+    (
+        EntryKind.CUSTOM_INSTRUCTIONS,
+        EntryKind.PROJECT_FILES,
+        EntryKind.FILE,
+        EntryKind.SUMMARY,
+        EntryKind.REMINDER,
+    ),
+    EntryKind.NOTICE,
 )
 """The kinds that the release before does not know, each under one of the same role that it does."""
 
+_KNOWN_REMINDER = EntryKind.CUSTOM_INSTRUCTIONS
+"""The kind under which a reminder is kept apart, as the release before knows none: it states no block."""
+
 _FIRST_OF_RESET = frozenset({"reason", "begins_at", "says_from", "withheld", "access_mode", "template_version"})
 """The fields of a reset that the release before knows; it refuses to read others."""
+
+_ADDED_TO_RESET = {name: one.default for name, one in EpochState.model_fields.items() if name not in _FIRST_OF_RESET}
 
 
 class _Placed(Value):
@@ -179,13 +194,17 @@ class _Placed(Value):
     block: BlockMark | None = None
     summarised: tuple[AgentRef, ...] = ()
 
+    @property
+    def entry_kind(self) -> EntryKind:
+        """The kind of the entry."""
+        return EntryKind.REMINDER if self.kind is _KNOWN_REMINDER and self.block is None else self.kind
 
-def _placed_json(entry: Entry) -> str | None:
+
+def _encode_placed(entry: Entry) -> str | None:
     if entry.kind not in _STORED_AS:
         return None
-    return _Placed(kind=entry.kind, block=entry.block, summarised=entry.summarised).model_dump_json(
-        exclude_defaults=True
-    )
+    kind = _KNOWN_REMINDER if entry.kind is EntryKind.REMINDER else entry.kind
+    return _Placed(kind=kind, block=entry.block, summarised=entry.summarised).model_dump_json(exclude_defaults=True)
 
 
 def _reset_json(reset: EpochState, fields: Collection[str]) -> str:
@@ -193,8 +212,7 @@ def _reset_json(reset: EpochState, fields: Collection[str]) -> str:
 
 
 def _additions_of(reset: EpochState) -> str | None:
-    added = reset.model_fields_set - _FIRST_OF_RESET
-    added = {name for name in added if getattr(reset, name) != EpochState.model_fields[name].default}
+    added = {name for name, default in _ADDED_TO_RESET.items() if getattr(reset, name) != default}
     return _reset_json(reset, added) if added else None
 
 
@@ -222,6 +240,7 @@ _ROLES: Mapping[str, str | None] = {
     "project_files": "user",
     "file": "user",
     "summary": "user",
+    "reminder": "user",
     "void": None,
 }
 """The role of the message in an entry of each kind; a void entry has no message."""
@@ -231,7 +250,7 @@ def _entry_fields(row: Row) -> Parameters:
     content: str | None = row["content"]
     message: JsonObject | None = orjson.loads(content) if content is not None else None
     placed = _Placed.model_validate_json(row["placed"]) if row["placed"] else None
-    kind: str = placed.kind.value if placed is not None else row["kind"]
+    kind: str = placed.entry_kind.value if placed is not None else row["kind"]
     if (message["role"] if message is not None else None) != _ROLES[kind]:
         raise ValueError("kind and content do not go together")
     fields: Parameters = {
@@ -256,7 +275,7 @@ def _entry_fields(row: Row) -> Parameters:
 
 def item_parameters(conversation_id: str, items: Sequence[Item]) -> list[Parameters]:
     """Return the rows of items."""
-    return [{**dict(item), "conversation_id": conversation_id, "body": to_json(item.body)} for item in items]
+    return [{**vars(item), "conversation_id": conversation_id, "body": to_json(item.body)} for item in items]
 
 
 def to_item(conversation_id: str, row: Row) -> Item:
@@ -279,7 +298,7 @@ def response_parameters(
 ) -> Parameters:
     """Return the row of a response whose turn begins."""
     return {
-        **{name: value for name, value in dict(response).items() if name not in _OF_SEEN_POINT},
+        **{name: value for name, value in vars(response).items() if name not in _OF_SEEN_POINT},
         "preset_use": _optional_json(response.preset_use),
         "plan": plan,
         "context_parts": context_parts,
@@ -313,7 +332,7 @@ def to_response(row: Row) -> StoredResponse:
         raise CorruptRecord(f"Response {row['id']} cannot be read.") from error
 
 
-def waiting_parameters(waiting: WaitingTurn) -> Parameters:
+def encode_waiting(waiting: WaitingTurn) -> Parameters:
     """Return the row of a turn that waits, without its place."""
     response = waiting.response
     return {

@@ -43,7 +43,7 @@ _INSERT = Statement(insert(_conversation))
 _FIND = Statement(select(_conversation).where(IS_CONVERSATION))
 
 
-def _owned(dialect: Dialect) -> ClauseElement:
+def _select_owned(dialect: Dialect) -> ClauseElement:
     """Select these items from all conversations of a tenant that are a user's, or are shared with anybody."""
     may_be_read = (_conversation.c.user_id == bindparam("where_user")) | _conversation.c.members.is_not(None)
     columns = (_item.c.conversation_id, _item.c.id, _sequence, _item.c.response_id, _item.c.body)
@@ -63,7 +63,7 @@ _newest_sequence = select(func.max(_sequence)).where(_item.c.conversation_id == 
 _newest_removed = (
     select(func.max(_removed.c.sequence)).where(_removed.c.conversation_id == _conversation.c.id).scalar_subquery()
 )
-_OPEN = Statement(
+_open = (
     select(
         _conversation,
         _newest_sequence.label("newest_sequence"),
@@ -74,26 +74,24 @@ _OPEN = Statement(
     .outerjoin(_seen, _seen.c.response_id == _conversation.c.latest_response_id)
     .where(IS_CONVERSATION)
 )
+_OPEN = Statement(_open)
 _SET = Statement(update(_conversation).where(IS_CONVERSATION))
 _GROW = Statement(update(_conversation).where(IS_CONVERSATION, IS_FREE, HAS_LENGTH))
 
-_log = (
-    select(
-        _entry.c.position,
-        _entry.c.epoch,
-        _entry.c.turn_id,
-        _entry.c.kind,
-        _entry.c.content,
-        _entry.c.created_at,
-        _entry.c.label,
-        _entry.c.reset,
-        _entry.c.context,
-        _entry.c.reset_additions,
-        _entry.c.placed,
-    )
-    .where(_entry.c.conversation_id == bindparam("where_id"))
-    .order_by(_entry.c.position)
+_ENTRY_COLUMNS = (
+    _entry.c.position,
+    _entry.c.epoch,
+    _entry.c.turn_id,
+    _entry.c.kind,
+    _entry.c.content,
+    _entry.c.created_at,
+    _entry.c.label,
+    _entry.c.reset,
+    _entry.c.context,
+    _entry.c.reset_additions,
+    _entry.c.placed,
 )
+_log = select(*_ENTRY_COLUMNS).where(_entry.c.conversation_id == bindparam("where_id")).order_by(_entry.c.position)
 _LOG = Statement(_log)
 _LOG_BELOW = Statement(_log.where(_entry.c.position < bindparam("where_end")))
 
@@ -127,7 +125,7 @@ _REMOVED_LATER = Statement(
     )
     .order_by(_removed.c.sequence)
 )
-_OWNED = {dialect: Statement(_owned(dialect)) for dialect in get_args(Dialect)}
+_OWNED = {dialect: Statement(_select_owned(dialect)) for dialect in get_args(Dialect)}
 _BEFORE_ALL = -1
 _BEHIND_ALL = 2**31 - 1
 
@@ -159,7 +157,7 @@ class SqlConversationStore:
         row = await self._database.find(_FIND, {"where_id": conversation_id})
         return to_conversation(row) if row is not None else None
 
-    async def listed(
+    async def list_readable(
         self, tenant: str, user_id: str, *, after: str | None, limit: int, descending: bool
     ) -> tuple[Conversation, ...]:
         """Return up to `limit` conversations that a user may read, behind `after`."""
@@ -167,23 +165,16 @@ class SqlConversationStore:
             lambda connection: read_page(connection, tenant, user_id, after, limit, descending=descending)
         )
 
-    async def opened(
-        self, conversation_id: str, needs_log: Callable[[Conversation], bool]
-    ) -> OpenedConversation | None:
+    async def open(self, conversation_id: str, needs_log: Callable[[Conversation], bool]) -> OpenedConversation | None:
         """Return the conversation, and its log where `needs_log` asks for it, in at most two statements."""
 
         def work(connection: Connection) -> OpenedConversation | None:
             row = _OPEN.first(connection, {"where_id": conversation_id})
-            if row is None:
-                return None
-            columns = dict(row)
-            sequences: list[int | None] = [columns.pop(name) for name in ("newest_sequence", "newest_removed")]
-            digest, log_end = columns.pop("seen"), columns.pop("seen_end")
-            found = to_conversation(columns)
-            log = _read_log(connection, conversation_id, found.log_length) if needs_log(found) else ()
-            seen = SeenPoint(digest=digest, log_end=log_end) if digest is not None else None
-            newest = max([sequence for sequence in sequences if sequence is not None], default=-1)
-            return OpenedConversation(conversation=found, log=log, next_sequence=newest + 1, seen=seen)
+            opened = _to_opened(row) if row is not None else None
+            if opened is None or not needs_log(opened.conversation):
+                return opened
+            log = _read_log(connection, conversation_id, opened.conversation.log_length)
+            return opened.model_copy(update={"log": log})
 
         return await self._database.read(work)
 
@@ -234,7 +225,7 @@ class SqlConversationStore:
             with suppress(Unavailable):
                 await self.clear(each)
 
-    async def left_of_deleted(self) -> Sequence[str]:
+    async def find_left_of_deleted(self) -> Sequence[str]:
         """Find those that are withdrawn."""
         return await self._database.read(withdrawn_ids)
 
@@ -320,7 +311,7 @@ class SqlConversationStore:
 
         return await self._database.read(work)
 
-    async def owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
+    async def find_owned_items(self, tenant: str, user_id: str, ids: Sequence[str]) -> tuple[OwnedItem, ...]:
         """Return those of these items that are in conversations of a user, each once."""
 
         def work(connection: Connection) -> tuple[OwnedItem, ...]:
@@ -335,6 +326,17 @@ class SqlConversationStore:
     async def find_item(self, conversation_id: str, item_id: str) -> Item | None:
         """Return one item, or None."""
         return await self._database.read(lambda connection: _find_item(connection, conversation_id, item_id))
+
+
+_BESIDES = ("newest_sequence", "newest_removed", "seen", "seen_end")
+
+
+def _to_opened(row: Row) -> OpenedConversation:
+    """Read the row of a conversation that is opened, without its log."""
+    found = to_conversation({name: value for name, value in row.items() if name not in _BESIDES})
+    seen = SeenPoint(digest=row["seen"], log_end=row["seen_end"]) if row["seen"] is not None else None
+    sequences = [sequence for sequence in (row["newest_sequence"], row["newest_removed"]) if sequence is not None]
+    return OpenedConversation(conversation=found, log=(), next_sequence=max(sequences, default=-1) + 1, seen=seen)
 
 
 def _to_people(row: Row) -> People:

@@ -114,15 +114,15 @@ def renew(connection: Connection, replica: str, terms: LeaseTerms) -> None:
 def take_abandoned(connection: Connection, replica: str, terms: LeaseTerms, limit: int) -> tuple[TakenTurn, ...]:
     """Take over up to `limit` turns that were released, or whose replica's lease has expired, the oldest first."""
     times = {"zero": 0.0, "minus_unleased": -UNLEASED_SECONDS, "minus_fresh": -terms.fresh_seconds}
-    return _taken(connection, _TAKE_ABANDONED, {"me": replica, "most": limit, **times})
+    return _take_with(connection, _TAKE_ABANDONED, {"me": replica, "most": limit, **times})
 
 
 def take_all(connection: Connection, replica: str) -> tuple[TakenTurn, ...]:
     """Take over all turns that other processes have left running."""
-    return _taken(connection, _TAKE_ALL, {"me": replica})
+    return _take_with(connection, _TAKE_ALL, {"me": replica})
 
 
-def running_ids(connection: Connection, replica: str) -> frozenset[str]:
+def find_running_ids(connection: Connection, replica: str) -> frozenset[str]:
     """Return the ids of the running turns of a replica."""
     return frozenset(row["id"] for row in _RUNNING_IDS.rows(connection, {"me": replica}))
 
@@ -130,7 +130,7 @@ def running_ids(connection: Connection, replica: str) -> frozenset[str]:
 def take_again(connection: Connection, replica: str, ids: Sequence[str]) -> tuple[TakenTurn, ...]:
     """Take over some of the turns that a replica has itself."""
     dialect = connection.dialect.name
-    return _taken(connection, _TAKE_AGAIN[dialect], {"me": replica, "ids": list_parameter(ids, dialect)})
+    return _take_with(connection, _TAKE_AGAIN[dialect], {"me": replica, "ids": list_parameter(ids, dialect)})
 
 
 def release(connection: Connection, hold: Hold) -> None:
@@ -138,7 +138,7 @@ def release(connection: Connection, hold: Hold) -> None:
     _RELEASE.change(connection, {"where_response_id": hold.response_id, "where_fence": hold.fence})
 
 
-def _taken(connection: Connection, statement: Statement, parameters: Mapping[str, object]) -> tuple[TakenTurn, ...]:
+def _take_with(connection: Connection, statement: Statement, parameters: Mapping[str, object]) -> tuple[TakenTurn, ...]:
     taken = _readable(statement.rows(connection, parameters))
     return tuple(sorted(taken, key=lambda turn: (turn.response.created_at, turn.response.id)))
 

@@ -47,7 +47,7 @@ def read_page(
         NotFound: `after` names no conversation that this user may read.
     """
     user: Parameters = {"where_tenant": tenant, "where_user": user_id, "where_named": to_json(user_id)}
-    start = _found(connection, tenant, user_id, after) if after is not None else None
+    start = _find(connection, tenant, user_id, after) if after is not None else None
     found: list[Conversation] = []
     for each in _candidates(connection, user | {"where_limit": limit}, start, descending=descending):
         if user_id in each.people.roles:
@@ -70,7 +70,7 @@ def _candidates(
             return
 
 
-def _found(connection: Connection, tenant: str, user_id: str, conversation_id: str) -> Conversation:
+def _find(connection: Connection, tenant: str, user_id: str, conversation_id: str) -> Conversation:
     row = _FIND.first(connection, {"where_id": conversation_id})
     found = to_conversation(row) if row is not None else None
     if found is None or found.tenant != tenant or user_id not in found.people.roles:

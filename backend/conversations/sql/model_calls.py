@@ -9,7 +9,9 @@ from sqlalchemy import Connection, bindparam, delete, select, text
 
 from backend.conversations.domain.conversation_log import EntryKind
 from backend.conversations.domain.model_calls import (
+    NO_MISS,
     UNLOGGED_KINDS,
+    CacheMiss,
     CallsMade,
     Excerpt,
     Gauge,
@@ -37,10 +39,10 @@ _IS_RESPONSE = _call.c.response_id == bindparam("where_response_id")
 _INSERT_CALL = """
     INSERT INTO model_call (
         response_id, call, conversation_id, epoch, epoch_reason, log_end, header, tail, reuse, shortfall, usage, cost,
-        placed, gauge, summary_of, left_out
+        placed, gauge, summary_of, left_out, miss
     ) VALUES (
         :response_id, :call, :conversation_id, :epoch, :epoch_reason, :log_end,
-        :header, :tail, :reuse, :shortfall, :usage, :cost, :placed, :gauge, :summary_of, :left_out
+        :header, :tail, :reuse, :shortfall, :usage, :cost, :placed, :gauge, :summary_of, :left_out, :miss
     ) ON CONFLICT (response_id, call)
 """
 _ADD_CALL = Statement(text(f"{_INSERT_CALL} DO NOTHING"))
@@ -50,7 +52,8 @@ _SET_CALL = Statement(
             epoch = excluded.epoch, epoch_reason = excluded.epoch_reason, log_end = excluded.log_end,
             header = excluded.header, tail = excluded.tail, reuse = excluded.reuse, placed = excluded.placed,
             shortfall = excluded.shortfall, usage = excluded.usage, cost = excluded.cost,
-            gauge = excluded.gauge, summary_of = excluded.summary_of, left_out = excluded.left_out
+            gauge = excluded.gauge, summary_of = excluded.summary_of, left_out = excluded.left_out,
+            miss = excluded.miss
     """)
 )
 _ADD_HEADER = Statement(
@@ -99,7 +102,10 @@ class _Placed(Value):
     rewritten_tokens: int = 0
 
 
-def written_calls(made: CallsMade) -> list[Change]:
+_NOWHERE = _Placed()
+
+
+def write_calls(made: CallsMade) -> list[Change]:
     """Return the changes that write calls; one that is stored already was sent again, or has ended since."""
     return _changes(made, _SET_CALL)
 
@@ -112,7 +118,7 @@ def add_calls(connection: Connection, made: CallsMade) -> None:
 def read_calls(connection: Connection, response_id: str) -> tuple[ModelCall, ...]:
     """Read the calls of a turn, in order."""
     rows = _CALLS.rows(connection, {"where_response_id": response_id})
-    placed = [_placed_in(row) for row in rows]
+    placed = [_decode_placed(row) for row in rows]
     digests = {message.digest for each in placed for message in each.tail}
     conversation_id = rows[0]["conversation_id"] if rows else ""
     texts = read_texts(connection, conversation_id, sorted(digests))
@@ -125,21 +131,21 @@ def delete_calls(connection: Connection, response_id: str) -> None:
 
 
 def _changes(made: CallsMade, statement: Statement) -> list[Change]:
-    headers = {_digest(call.header): call.header for call in made.calls}
+    digests = {header: _digest(header) for header in dict.fromkeys(call.header for call in made.calls)}
     named = [
-        {"conversation_id": made.conversation_id, "digest": digest, **header.model_dump()}
-        for digest, header in headers.items()
+        {"conversation_id": made.conversation_id, "digest": digest, **vars(header)}
+        for header, digest in digests.items()
     ]
     # The turn has stored the blocks of its agent as it began; what else stands in no log is as short as it is rare.
     texts = {message.text for call in made.calls for message in call.tail if message.kind in UNLOGGED_KINDS}
     return [
         Change(_ADD_HEADER, named),
-        *added_texts(made.conversation_id, sorted(texts)),
-        Change(statement, _parameters(made)),
+        *add_texts(made.conversation_id, sorted(texts)),
+        Change(statement, _parameters(made, digests)),
     ]
 
 
-def added_texts(conversation_id: str, texts: Sequence[str]) -> list[Change]:
+def add_texts(conversation_id: str, texts: Sequence[str]) -> list[Change]:
     """Return the changes that store texts which stand in prompts, but in no log; each is stored once."""
     rows = [
         {"conversation_id": conversation_id, "digest": text_digest(text), "content": to_json(text)} for text in texts
@@ -154,7 +160,7 @@ def read_texts(connection: Connection, conversation_id: str, digests: Collection
     return {digest: orjson.loads(row["content"]) for digest, row in found.items() if row is not None}
 
 
-def _parameters(made: CallsMade) -> Sequence[Parameters]:
+def _parameters(made: CallsMade, digests: Mapping[PromptHeader, str]) -> Sequence[Parameters]:
     return [
         {
             "response_id": made.response_id,
@@ -163,16 +169,17 @@ def _parameters(made: CallsMade) -> Sequence[Parameters]:
             "epoch": call.epoch,
             "epoch_reason": call.epoch_reason,
             "log_end": call.log_end,
-            "header": _digest(call.header),
+            "header": digests[call.header],
             "tail": _tail_json(call),
             "reuse": call.reuse.model_dump_json(),
             "shortfall": call.shortfall.value if call.shortfall is not None else None,
             "usage": call.usage.model_dump_json() if call.usage is not None else None,
             "cost": call.cost.model_dump_json() if call.cost is not None else None,
-            "placed": _placed_json(call),
+            "placed": _encode_placed(call),
             "gauge": call.gauge.model_dump_json() if call.gauge is not None else None,
             "summary_of": call.summary_of.model_dump_json(exclude_defaults=True) if call.summary_of else None,
             "left_out": to_json(list(call.left_out)) if call.left_out else None,
+            "miss": call.miss.model_dump_json(exclude_defaults=True) if call.miss != NO_MISS else None,
         }
         for call in made.calls
     ]
@@ -183,17 +190,17 @@ def _tail_json(call: ModelCall) -> str | None:
     return _TAIL.dump_json(known, include={"__all__": _KNOWN_FIELDS}).decode() if known else None
 
 
-def _placed_json(call: ModelCall) -> str | None:
+def _encode_placed(call: ModelCall) -> str | None:
     tail = tuple(
         _PlacedMessage(index=message.index, kind=message.kind, digest=text_digest(message.text))
         for message in call.tail
         if message.kind != _KNOWN_KIND
     )
     placed = _Placed(tail=tail, placement=call.placement, rewritten_tokens=call.rewritten_tokens)
-    return placed.model_dump_json(exclude_defaults=True) if placed != _Placed() else None
+    return placed.model_dump_json(exclude_defaults=True) if placed != _NOWHERE else None
 
 
-def _placed_in(row: Row) -> _Placed:
+def _decode_placed(row: Row) -> _Placed:
     try:
         return _Placed.model_validate_json(row["placed"]) if row["placed"] else _Placed()
     except ValueError as error:
@@ -220,6 +227,7 @@ def _to_call(row: Row, placed: _Placed, texts: Mapping[str, str]) -> ModelCall:
             gauge=Gauge.model_validate_json(row["gauge"]) if row["gauge"] else None,
             summary_of=Excerpt.model_validate_json(row["summary_of"]) if row["summary_of"] else None,
             left_out=tuple(orjson.loads(row["left_out"])) if row["left_out"] else (),
+            miss=CacheMiss.model_validate_json(row["miss"]) if row["miss"] else NO_MISS,
         )
     except (LookupError, ValueError) as error:
         raise _unreadable(row) from error

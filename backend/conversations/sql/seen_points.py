@@ -48,7 +48,7 @@ def _newest(dialect: Dialect) -> ClauseElement:
 _NEWEST = {dialect: Statement(_newest(dialect)) for dialect in get_args(Dialect)}
 
 
-def written_seen(response: StoredResponse) -> list[Change]:
+def write_seen(response: StoredResponse) -> list[Change]:
     """Return the change that stores what the client had seen at the end of a response, where that is known."""
     if response.seen is None:
         return []

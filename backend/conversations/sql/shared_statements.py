@@ -59,10 +59,10 @@ def guard_error(connection: Connection, *conversation_ids: str) -> Conflict | No
     for conversation_id in conversation_ids:
         if _FIND_ID.first(connection, {"where_id": conversation_id}) is None:
             return NotFound("There is no such conversation.")
-    return held_by_another()
+    return build_held_error()
 
 
-def held_by_another() -> TurnRunning:
+def build_held_error() -> TurnRunning:
     """Return the error for a conversation in which another turn runs or has written."""
     return TurnRunning("Another turn holds this conversation, or has just written to it.")
 
@@ -73,4 +73,4 @@ def positions_are_free() -> Generator[None]:
     try:
         yield
     except (IntegrityError, sqlite3.IntegrityError) as error:
-        raise held_by_another() from error
+        raise build_held_error() from error

@@ -2,13 +2,14 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, ColumnElement, ForeignKey, Index, Integer, Table, Text, text
 
-from backend.foundation.sql.schema import Instant, metadata, required
+from backend.foundation.sql.schema import Instant, metadata, require
 
 IS_RUNNING = text("status IN ('queued', 'in_progress')")
 """Plain text, because a database uses a partial index only for queries that repeat its condition."""
 
 
 IS_SHARED = text("members IS NOT NULL")
+HAS_LABEL = text("label IS NOT NULL")
 
 
 def _conversation_key() -> Column[str]:
@@ -24,14 +25,14 @@ conversation = Table(
     "conversation",
     metadata,
     Column("id", Text, primary_key=True),
-    required("tenant", Text),
-    required("user_id", Text),
-    required("created_at", Instant),
-    required("metadata", Text),
-    required("log_length", Integer),
-    required("epoch", Integer),
-    required("turn_defaults", Text),
-    required("cache_key", Text),
+    require("tenant", Text),
+    require("user_id", Text),
+    require("created_at", Instant),
+    require("metadata", Text),
+    require("log_length", Integer),
+    require("epoch", Integer),
+    require("turn_defaults", Text),
+    require("cache_key", Text),
     Column("running_response_id", Text),
     Column("latest_response_id", Text),
     Column("sent_prompt", Text),
@@ -52,17 +53,18 @@ log_entry = Table(
     metadata,
     _conversation_key(),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    required("epoch", Integer),
-    required("turn_id", Text),
-    required("kind", Text),
+    require("epoch", Integer),
+    require("turn_id", Text),
+    require("kind", Text),
     Column("role", Text),
     Column("label", Text),
     Column("content", Text),
-    required("created_at", Instant),
+    require("created_at", Instant),
     Column("reset", Text),
     Column("context", Text),
     Column("reset_additions", Text),
     Column("placed", Text),
+    Index("ix_log_entry_labelled", "turn_id", sqlite_where=HAS_LABEL, postgresql_where=HAS_LABEL),
 )
 
 # A fork copies items with their ids, so an id is unique within its conversation only.
@@ -71,9 +73,9 @@ item = Table(
     metadata,
     _conversation_key(),
     Column("sequence", Integer, primary_key=True, autoincrement=False),
-    required("id", Text),
+    require("id", Text),
     Column("response_id", Text),
-    required("body", Text),
+    require("body", Text),
     Index(None, "conversation_id", "id", unique=True),
     Index(None, "id"),
 )
@@ -86,9 +88,9 @@ removed_item = Table(
     _conversation_key(),
     Column("sequence", Integer, primary_key=True, autoincrement=False),
     Column("removed_at", Integer, primary_key=True, autoincrement=False),
-    required("id", Text),
+    require("id", Text),
     Column("response_id", Text),
-    required("body", Text),
+    require("body", Text),
 )
 
 # There is no foreign key, because responses stay when their conversation is deleted. `partial_output` is the checkpoint
@@ -100,22 +102,22 @@ response = Table(
     "response",
     metadata,
     Column("id", Text, primary_key=True),
-    required("tenant", Text),
-    required("user_id", Text),
-    required("conversation_id", Text),
-    required("created_at", Instant),
-    required("status", Text),
-    required("background", Boolean),
-    required("body", Text),
-    required("input_items", Text),
+    require("tenant", Text),
+    require("user_id", Text),
+    require("conversation_id", Text),
+    require("created_at", Instant),
+    require("status", Text),
+    require("background", Boolean),
+    require("body", Text),
+    require("input_items", Text),
     Column("partial_output", Text),
     Column("log_end", Integer),
     Column("items_end", Integer),
-    required("last_event", Integer),
-    required("replica", Text),
-    required("is_deleted", Boolean),
+    require("last_event", Integer),
+    require("replica", Text),
+    require("is_deleted", Boolean),
     Column("label", Text),
-    required("fence", Integer, server_default="0"),
+    require("fence", Integer, server_default="0"),
     Column("plan", Text),
     Column("settled_event", Integer),
     Column("preset_use", Text),
@@ -131,18 +133,18 @@ waiting_turn = Table(
     "waiting_turn",
     metadata,
     Column("id", Text, primary_key=True),
-    required("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE")),
-    required("place", Integer),
-    required("if_running", Text),
-    required("tenant", Text),
-    required("user_id", Text),
-    required("created_at", Instant),
-    required("expires_at", Instant),
-    required("background", Boolean),
-    required("body", Text),
-    required("input_items", Text),
+    require("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE")),
+    require("place", Integer),
+    require("if_running", Text),
+    require("tenant", Text),
+    require("user_id", Text),
+    require("created_at", Instant),
+    require("expires_at", Instant),
+    require("background", Boolean),
+    require("body", Text),
+    require("input_items", Text),
     Column("label", Text),
-    required("asked", Text),
+    require("asked", Text),
     Column("entered_id", Text, ForeignKey("response.id", ondelete="CASCADE"), index=True),
     Column("entered_at", Integer),
     Index(None, "conversation_id", "place", unique=True),
@@ -155,10 +157,10 @@ seen_point = Table(
     "seen_point",
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    required("digest", Text),
-    required("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), index=True),
-    required("response_id", Text, ForeignKey("response.id", ondelete="CASCADE")),
-    required("log_end", Integer),
+    require("digest", Text),
+    require("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), index=True),
+    require("response_id", Text, ForeignKey("response.id", ondelete="CASCADE")),
+    require("log_end", Integer),
     Column("header", Text),
     Column("bases", Text),
     Index(None, "response_id", unique=True),
@@ -172,8 +174,8 @@ prompt_header = Table(
     metadata,
     _conversation_key(),
     Column("digest", Text, primary_key=True),
-    required("tools", Text),
-    required("system_prompt", Text),
+    require("tools", Text),
+    require("system_prompt", Text),
 )
 
 # The texts of messages that stand in prompts, but in no log, and that several calls of a conversation share; `content`
@@ -183,7 +185,7 @@ placed_text = Table(
     metadata,
     _conversation_key(),
     Column("digest", Text, primary_key=True),
-    required("content", Text),
+    require("content", Text),
 )
 
 # `header` is the digest of a row in `prompt_header`; `tail`, `reuse`, `usage` and `left_out` are JSON. `placed` is the
@@ -193,13 +195,13 @@ model_call = Table(
     metadata,
     Column("response_id", Text, primary_key=True),
     Column("call", Integer, primary_key=True, autoincrement=False),
-    required("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), index=True),
-    required("epoch", Integer),
+    require("conversation_id", Text, ForeignKey("conversation.id", ondelete="CASCADE"), index=True),
+    require("epoch", Integer),
     Column("epoch_reason", Text),
-    required("log_end", Integer),
-    required("header", Text),
+    require("log_end", Integer),
+    require("header", Text),
     Column("tail", Text),
-    required("reuse", Text),
+    require("reuse", Text),
     Column("shortfall", Text),
     Column("usage", Text),
     Column("cost", Text),
@@ -207,6 +209,7 @@ model_call = Table(
     Column("gauge", Text),
     Column("summary_of", Text),
     Column("left_out", Text),
+    Column("miss", Text),
 )
 
 # The lease of a process on its turns ends at `expires_at`; from `trusted_from` on it may judge others. Both are times
@@ -215,7 +218,7 @@ replica = Table(
     "replica",
     metadata,
     Column("name", Text, primary_key=True),
-    required("seen_at", Instant),
+    require("seen_at", Instant),
     Column("expires_at", Instant),
     Column("trusted_from", Instant),
 )

@@ -26,34 +26,34 @@ from backend.conversations.sql.codec import (
     to_json,
     to_response,
 )
-from backend.conversations.sql.leases import release, renew, running_ids, take_abandoned, take_again, take_all
+from backend.conversations.sql.leases import find_running_ids, release, renew, take_abandoned, take_again, take_all
 from backend.conversations.sql.model_calls import (
     add_calls,
-    added_texts,
+    add_texts,
     delete_calls,
     read_calls,
     read_texts,
-    written_calls,
+    write_calls,
 )
-from backend.conversations.sql.seen_points import newest_seen, written_seen
+from backend.conversations.sql.seen_points import newest_seen, write_seen
 from backend.conversations.sql.shared_statements import (
     HAS_LENGTH,
     IS_CONVERSATION,
     IS_FREE,
     IS_NOT_HELD,
+    build_held_error,
     guard_error,
-    held_by_another,
     new_rows,
     positions_are_free,
 )
-from backend.conversations.sql.waiting_turns import TAKE_FIRST, enter, entered_in, find_waiting
+from backend.conversations.sql.waiting_turns import TAKE_FIRST, enter, find_entered_in, find_waiting
 from backend.foundation.sql.database import (
     DEFAULT_TIMEOUT_SECONDS,
     FIND_TIMEOUT_SECONDS,
     Database,
     compute_off_event_loop,
 )
-from backend.foundation.sql.idempotency import take_key
+from backend.foundation.sql.idempotency import build_claim, check_key
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Change, NothingMet, Statement, change_together
 from shared.errors import TurnTaken
@@ -106,6 +106,14 @@ _SETTLE = Statement(_change_held.values(**_newer_output, settled_event=_newest))
 _END_HELD = Statement(_change_held.returning(_response.c.is_deleted))
 _END_SHOWN = Statement(_change_held.where(not_(_response.c.is_deleted)))
 _DELETE = Statement(delete(_response).where(_IS_RESPONSE))
+_entry = tables.log_entry
+_OWN_LABEL = select(_response.c.label).where(_IS_RESPONSE).scalar_subquery()
+_TAKE_LABEL = Statement(
+    update(_entry)
+    .where(_entry.c.conversation_id == bindparam("where_id"), _entry.c.turn_id == bindparam("where_response_id"))
+    .where(tables.HAS_LABEL)
+    .values(label=_OWN_LABEL)
+)
 
 # Columns that the beginning of a turn must not change.
 _KEPT_BY_BEGIN = ("id", "tenant", "user_id", "created_at", "metadata", "sent_prompt", "members")
@@ -131,20 +139,17 @@ class SqlTurnStore:
         # In one order for all, so that two requests over the same conversations do not wait for each other.
         rows = [row for turn in sorted(turns, key=lambda turn: turn.conversation.id) for row in _rows_of(turn)]
         claim = next((turn.claim for turn in turns if turn.claim is not None), None)
+        taken_ids = [turn.conversation.id for turn in turns if turn.expected_log_length is not None]
 
-        def work(connection: Connection) -> None:
-            take_key(connection, claim)
-            change_together(connection, rows)
+        def find_reason(connection: Connection) -> Exception:
+            check_key(connection, claim)
+            return guard_error(connection, *taken_ids)
 
         try:
             with positions_are_free():
-                if claim is None:
-                    await self._database.change(rows)
-                else:
-                    await self._database.write(work)
+                await self._database.change([*build_claim(claim), *rows])
         except NothingMet:
-            taken_ids = [turn.conversation.id for turn in turns if turn.expected_log_length is not None]
-            raise await self._database.read(lambda connection: guard_error(connection, *taken_ids)) from None
+            raise await self._database.read(find_reason) from None
 
     async def append(self, hold: Hold, expected_log_length: int, exchange: Exchange) -> None:
         """Append an exchange of a running turn; it fails where another process has taken the turn over."""
@@ -153,23 +158,23 @@ class SqlTurnStore:
             "where_log_length": expected_log_length,
             "log_length": expected_log_length + len(exchange.entries),
             **({"epoch": exchange.entries[-1].epoch} if exchange.entries else {}),
-            **_sent_prompt(exchange.calls),
+            **_encode_sent_prompt(exchange.calls),
         }
         settled = {"newest": exchange.last_event, "output": to_json(list(exchange.output))}
 
         def work(connection: Connection) -> None:
             # The row is locked until the commit, so that who takes the turn over sees either all of this or nothing.
-            if not _SETTLE.change(connection, {**_held(hold), **settled}):
-                raise _taken()
+            if not _SETTLE.change(connection, {**_encode_hold(hold), **settled}):
+                raise _build_taken_error()
             if not _GROW.change(connection, growth):
                 grown: Parameters = {"where_id": hold.conversation_id, "where_log_length": growth["log_length"]}
                 if _HAS_GROWN.first(connection, grown) is not None:
                     return  # an earlier attempt has stored it: nobody else appends while this turn is held
-                raise held_by_another()
+                raise build_held_error()
             enter(connection, hold.response_id, exchange)
             rows = new_rows(hold.conversation_id, exchange.entries, ())
             with positions_are_free():
-                change_together(connection, [*rows, *written_calls(exchange.calls)])
+                change_together(connection, [*rows, *write_calls(exchange.calls)])
 
         await self._database.write(work)
 
@@ -195,13 +200,15 @@ class SqlTurnStore:
     async def finish(self, turn: FinishedTurn) -> bool:
         """Store the end of a turn and unlock the conversation; return False where it was ended or taken before."""
         response = turn.response
-        ended = Change(_END_SHOWN, [{**_held(response.hold), **finish_parameters(response)}], must_meet=True)
-        freed = _freed_conversation(turn)._replace(must_meet=True)
+        if response.is_restricted:
+            return await self._database.write(partial(_finish_in_steps, turn=turn))
+        ended = Change(_END_SHOWN, [{**_encode_hold(response.hold), **finish_parameters(response)}], must_meet=True)
+        freed = _free_conversation(turn)._replace(must_meet=True)
         try:
             with positions_are_free():
-                await self._database.change([ended, freed, *_log_rows(turn), *_shown_rows(turn)])
+                await self._database.change([ended, freed, *_log_rows(turn), *_write_shown(turn)])
         except NothingMet:
-            return await self._database.write(partial(_finish_otherwise, turn=turn))
+            return await self._database.write(partial(_finish_in_steps, turn=turn))
         return True
 
     async def find(self, response_id: str) -> StoredResponse | None:
@@ -213,7 +220,9 @@ class SqlTurnStore:
             if row is None and (waiting := find_waiting(connection, response_id)) is not None:
                 return waiting
             # One that has begun between the two looks is found by a third, as is the one that it has entered.
-            other = {"where_response_id": entered_in(connection, response_id) or response_id} if row is None else named
+            other = (
+                {"where_response_id": find_entered_in(connection, response_id) or response_id} if row is None else named
+            )
             row = row or _FIND.first(connection, other)
             if row is None:
                 return None
@@ -231,7 +240,7 @@ class SqlTurnStore:
         """Return the stored model calls of a turn, in order."""
         return await self._database.read(lambda connection: read_calls(connection, response_id))
 
-    async def placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
+    async def find_placed_texts(self, conversation_id: str, digests: Collection[str]) -> Mapping[str, str]:
         """Return the texts that requests of a conversation hold outside of its log, by their digests."""
         if not digests:
             return {}
@@ -257,9 +266,9 @@ class SqlTurnStore:
         """Take over turns of other replicas whose lease has expired, or which were released."""
         return await self._apart(lambda connection: take_abandoned(connection, replica, terms, limit))
 
-    async def running_ids(self, replica: str) -> frozenset[str]:
+    async def find_running_ids(self, replica: str) -> frozenset[str]:
         """Return the ids of the running turns that a replica holds."""
-        return await self._apart(lambda connection: running_ids(connection, replica))
+        return await self._apart(lambda connection: find_running_ids(connection, replica))
 
     async def take_again(self, replica: str, ids: Sequence[str]) -> tuple[TakenTurn, ...]:
         """Take over those of a replica's own running turns that nobody in its process runs."""
@@ -279,7 +288,7 @@ class SqlTurnStore:
 
 def _checkpoint_change(checkpoint: Checkpoint) -> Parameters:
     return {
-        **_held(checkpoint.hold),
+        **_encode_hold(checkpoint.hold),
         "output": to_json(list(checkpoint.output)),
         "newest": checkpoint.last_event,
     }
@@ -300,36 +309,39 @@ def _rows_of(turn: NewTurn) -> list[Change]:
     taking = _TAKE_NEXT if turn.has_waited else _TAKE
     return [
         *waited,
-        Change(_INSERT_CONVERSATION, [conversation]) if length is None else _taking(taking, length, conversation),
+        Change(_INSERT_CONVERSATION, [conversation]) if length is None else _take(taking, length, conversation),
         *new_rows(turn.conversation.id, turn.entries, turn.items),
         Change(_INSERT_RESPONSE, [response_parameters(turn.response, turn.plan, turn.context_parts)]),
-        *added_texts(turn.conversation.id, turn.texts),
+        *add_texts(turn.conversation.id, turn.texts),
     ]
 
 
-def _taking(statement: Statement, expected_log_length: int, parameters: Parameters) -> Change:
+def _take(statement: Statement, expected_log_length: int, parameters: Parameters) -> Change:
     """Return the change by which a turn takes a conversation, which must be free and of this length."""
     changed = {name: value for name, value in parameters.items() if name not in _KEPT_BY_BEGIN}
     where = {"where_id": parameters["id"], "where_log_length": expected_log_length}
     return Change(statement, [{**changed, **where}], must_meet=True)
 
 
-def _finish_otherwise(connection: Connection, turn: FinishedTurn) -> bool:
+def _finish_in_steps(connection: Connection, turn: FinishedTurn) -> bool:
     """Store the end of a turn step by step, where it may have been deleted, ended or taken; say whether it was stored.
 
-    Of a response that was deleted meanwhile nothing is kept but what it has brought to the log.
+    Of a response that was deleted meanwhile nothing is kept but what it has brought to the log. Where meanwhile a
+    document was deleted on which a restricted turn rests, its entries take over the label by which it is withheld.
     """
     response = turn.response
-    ended = _END_HELD.first(connection, {**_held(response.hold), **finish_parameters(response)})
+    ended = _END_HELD.first(connection, {**_encode_hold(response.hold), **finish_parameters(response)})
     if ended is None:
         return False
+    shown = [] if ended["is_deleted"] else _write_shown(turn)
+    with positions_are_free():
+        freed, *_ = change_together(connection, [_free_conversation(turn), *_log_rows(turn), *shown])
+    if not freed:
+        raise build_held_error()
+    if response.is_restricted:
+        _TAKE_LABEL.change(connection, {"where_id": response.conversation_id, "where_response_id": response.id})
     if ended["is_deleted"]:
         _delete_response(connection, response.id)
-    shown = [] if ended["is_deleted"] else _shown_rows(turn)
-    with positions_are_free():
-        freed, *_ = change_together(connection, [_freed_conversation(turn), *_log_rows(turn), *shown])
-    if not freed:
-        raise held_by_another()
     return True
 
 
@@ -337,8 +349,8 @@ def _log_rows(turn: FinishedTurn) -> list[Change]:
     return new_rows(turn.response.conversation_id, turn.entries, turn.items)
 
 
-def _shown_rows(turn: FinishedTurn) -> list[Change]:
-    return [*written_calls(turn.calls), *written_seen(turn.response)]
+def _write_shown(turn: FinishedTurn) -> list[Change]:
+    return [*write_calls(turn.calls), *write_seen(turn.response)]
 
 
 def _delete_response(connection: Connection, response_id: str) -> None:
@@ -346,24 +358,24 @@ def _delete_response(connection: Connection, response_id: str) -> None:
     delete_calls(connection, response_id)
 
 
-def _held(hold: Hold) -> Parameters:
+def _encode_hold(hold: Hold) -> Parameters:
     return {"where_response_id": hold.response_id, "where_fence": hold.fence}
 
 
-def _taken() -> TurnTaken:
+def _build_taken_error() -> TurnTaken:
     return TurnTaken("The turn has ended, or another process has taken it over.")
 
 
-def _sent_prompt(calls: CallsMade) -> Parameters:
+def _encode_sent_prompt(calls: CallsMade) -> Parameters:
     return {"sent_prompt": calls.sent.model_dump_json()} if calls.sent is not None else {}
 
 
-def _freed_conversation(turn: FinishedTurn) -> Change:
+def _free_conversation(turn: FinishedTurn) -> Change:
     parameters: Parameters = {
         "where_id": turn.response.conversation_id,
         "where_response_id": turn.response.id,
         "running_response_id": None,
-        **_sent_prompt(turn.calls),
+        **_encode_sent_prompt(turn.calls),
     }
     if turn.entries:
         position = turn.entries[0].position

@@ -8,11 +8,11 @@ from backend.conversations.domain.responses import Exchange, StoredResponse
 from backend.conversations.domain.waiting_turns import Entered, IfRunning, WaitingTurn
 from backend.conversations.sql import tables
 from backend.conversations.sql.codec import (
+    encode_waiting,
     response_parameters,
     to_entered,
     to_remains,
     to_waiting_turn,
-    waiting_parameters,
 )
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import take_key
@@ -106,7 +106,7 @@ class SqlWaitingTurnStore:
 
     async def add(self, waiting: WaitingTurn, most: int) -> str | None:
         """Store a turn that waits; return the id of the response whose turn holds the conversation."""
-        parameters = waiting_parameters(waiting)
+        parameters = encode_waiting(waiting)
         of_conversation = {"where_conversation_id": waiting.response.conversation_id}
 
         def work(connection: Connection) -> str | None:
@@ -149,13 +149,13 @@ class SqlWaitingTurnStore:
         rows = await self._database.read(lambda connection: _TO_BE_STEERED.rows(connection, {}))
         return [row["id"] for row in rows]
 
-    async def steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
+    async def find_steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
         """Return the waiting turns whose messages may enter the turn of a response."""
         which = {"where_response_id": response.id}
         rows = await self._database.read(lambda connection: _STEERING.rows(connection, which))
         return tuple(map(to_waiting_turn, rows))
 
-    async def entered(self, response_id: str) -> tuple[Entered, ...]:
+    async def find_entered(self, response_id: str) -> tuple[Entered, ...]:
         """Return the messages that have entered a turn."""
         which = {"where_response_id": response_id}
         rows = await self._database.read(lambda connection: _ENTERED.rows(connection, which))
@@ -180,7 +180,7 @@ def find_waiting(connection: Connection, response_id: str) -> StoredResponse | N
     return to_waiting_turn(row).response if row is not None else None
 
 
-def entered_in(connection: Connection, response_id: str) -> str | None:
+def find_entered_in(connection: Connection, response_id: str) -> str | None:
     """Return the id of the response whose turn the message of a waiting turn has entered; None where it has not."""
     row = _ENTERED_IN.first(connection, {"where_id": response_id})
     return row["entered_id"] if row is not None else None

@@ -97,7 +97,7 @@ class JsonCalls:
         try:
             async with self._session.post(
                 self._url,
-                data=self._encoded(body),
+                data=self._encode(body),
                 headers=self._headers,
                 timeout=self._timeout,
                 allow_redirects=False,
@@ -115,7 +115,7 @@ class JsonCalls:
         except (aiohttp.ClientError, OSError) as error:
             raise ModelUnavailable(f"no connection to {self._name}") from error
 
-    def _encoded(self, body: JsonObject) -> bytes:
+    def _encode(self, body: JsonObject) -> bytes:
         try:
             return orjson.dumps(body)
         except orjson.JSONEncodeError as error:  # half of a surrogate pair, which UTF-8 cannot carry

@@ -24,10 +24,10 @@ class OpenAIModerator:
         count = len(given) if isinstance(given, list) and isinstance(given[0], str) else 1
         bounds = AnswerBounds(_BYTES_OF_RESULT * (count + 1), _VALUES_OF_RESULT * (count + 1))
         with told_as_unavailable():
-            return _checked(await self._calls.post({"model": self._model, "input": given}, bounds), count)
+            return _check(await self._calls.post({"model": self._model, "input": given}, bounds), count)
 
 
-def _checked(answer: JsonValue, count: int) -> JsonObject:
+def _check(answer: JsonValue, count: int) -> JsonObject:
     """Check what clients read of an answer: ids, and for each of `count` inputs a flag with categories and scores."""
     found = answer if isinstance(answer, dict) else {}
     results = objects_in(found.get("results"))

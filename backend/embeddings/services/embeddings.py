@@ -50,7 +50,7 @@ class Embeddings:
             ModelRequestRejected: the embedder refuses the texts.
             DeadlineExceeded: it takes too long. Retryable.
         """
-        embedder = self._checked(model)
+        embedder = self._check(model)
         check_texts(texts)
         self._admission.check_open()
         with self._admission.place(*holders_of(caller)):
@@ -62,7 +62,7 @@ class Embeddings:
                 raise DeadlineExceeded("The embedder takes too long for so many texts; send fewer.") from None
         return EmbeddedTexts(self._model, vectors, sum(map(estimate_tokens, texts)))
 
-    def _checked(self, model: str) -> Embedder:
+    def _check(self, model: str) -> Embedder:
         if self._embedder is None:
             told = "its operator sets one with BACKEND_EMBEDDING_BASE_URL and BACKEND_EMBEDDING_MODEL"
             raise NotFound(f"This server makes no embeddings: {told}.")

@@ -31,13 +31,13 @@ class Moderations:
             TooManyRequests: the caller holds as much as one caller may. Retryable.
             ModelRequestRejected: it refuses the input.
         """
-        moderator = self._checked(model)
+        moderator = self._check(model)
         check_texts(_texts_of(given))
         self._admission.check_open()
         with self._admission.place(*holders_of(caller)):
             return await moderator.judge(given)
 
-    def _checked(self, model: str | None) -> Moderator:
+    def _check(self, model: str | None) -> Moderator:
         if self._moderator is None:
             told = "its operator sets a provider with BACKEND_MODERATION_BASE_URL and BACKEND_MODERATION_MODEL"
             raise NotFound(f"This server moderates nothing: {told}.")

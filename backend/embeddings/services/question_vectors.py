@@ -1,11 +1,11 @@
 """The vectors of questions, in time for their searches: equal questions cost one call to the embedder."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from backend.embeddings.domain import CallOutcome, EmbeddedQuery, TextKind
-from backend.embeddings.ports import CallObserver, Embedder
+from backend.embeddings.ports import CallObserver, Embedder, MeaningPorts
 from backend.embeddings.services.timely_calls import Timely, TimelyCalls
 from backend.foundation.domain.bounded import Bounded
 
@@ -36,7 +36,7 @@ class QuestionVectors:
     async def vector_of(self, query: str, asked_of: Collection[str]) -> EmbeddedQuery | None:
         """Return the vector of a question; None where it does not come in time."""
         found = await self._find(_Question(query.strip()[:MAX_QUESTION_CHARACTERS], frozenset(asked_of)))
-        self._observer.ended(found.outcome)
+        self._observer.note_end(found.outcome)
         return found.answer
 
     async def _find(self, question: _Question) -> Timely[EmbeddedQuery]:
@@ -68,3 +68,23 @@ class QuestionVectors:
     async def _embed(self, text: str) -> EmbeddedQuery:
         [vector] = await self._embedder.embed([text], TextKind.QUERY)
         return EmbeddedQuery(await self._embedder.model(), vector)
+
+
+class NoQuestionEmbedding:
+    """A `QuestionEmbedding` without an embedder."""
+
+    async def vector_of(self, query: str, asked_of: Collection[str]) -> EmbeddedQuery | None:
+        """Return None: questions are answered by words alone."""
+        return None
+
+
+class NoReranker:
+    """A `Reranker` where none is set up."""
+
+    async def scores(self, query: str, texts: Sequence[str]) -> tuple[float, ...] | None:
+        """Return None: the order of the search stays."""
+        return None
+
+
+NO_MEANING = MeaningPorts(None, NoQuestionEmbedding(), NoReranker())
+"""Search by words alone."""

@@ -1,11 +1,11 @@
 """Calls that a search waits for: none lasts longer than its deadline, and a provider that is away costs no time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from backend.embeddings.domain import CallOutcome
-from backend.embeddings.ports import CallObserver
+from backend.embeddings.ports import CallObserver, ScoringModel
 from shared.errors import BallastError, ModelRequestRejected
 
 FAILURES_BEFORE_PAUSE = 3
@@ -87,3 +87,20 @@ class TimelyCalls:
             return Timely(CallOutcome.LATE, None)
         self._breaker.note_success()
         return Timely(CallOutcome.ANSWERED, answer)
+
+
+class TimelyReranker:
+    """A `Reranker` over a model that may be slow or away."""
+
+    def __init__(self, model: ScoringModel, calls: TimelyCalls, observer: CallObserver) -> None:
+        self._model = model
+        self._calls = calls
+        self._observer = observer
+
+    async def scores(self, query: str, texts: Sequence[str]) -> tuple[float, ...] | None:
+        """Return a score for each text; None where they do not come in time."""
+        if not texts:
+            return ()
+        found = await self._calls.attempt(lambda: self._model.score(query, texts))
+        self._observer.note_end(found.outcome)
+        return found.answer

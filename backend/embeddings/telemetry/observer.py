@@ -21,7 +21,7 @@ class CountingObserver:
         self._provider = provider
         self._counter = counter
 
-    def ended(self, outcome: CallOutcome) -> None:
+    def note_end(self, outcome: CallOutcome) -> None:
         """Count it."""
         self._counter.labels(outcome.value).inc()
 

@@ -5,22 +5,58 @@ A document is cut at headings first, then between paragraphs, then between sente
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate, zip_longest
 from math import ceil
 from typing import NamedTuple
 
-from backend.extraction.domain.blocks import Block, Heading, Paragraph
 from backend.extraction.domain.media_types import MARKDOWN, TEXT
 from backend.search.domain.chunks import Chunk
-from shared.models.values import Value
+from shared.models.values import Place, Value
 from shared.tokens import ASCII_CHARACTERS_PER_TOKEN, OTHER_CHARACTERS_PER_TOKEN
+
+
+class Heading(Value):
+    """A heading of a document; level 1 is the outermost."""
+
+    level: int
+    text: str
+    place: Place | None = None
+
+
+class Paragraph(Value):
+    """Running text, a list, a table or code, as one block of a document; `row` is its row in a sheet."""
+
+    text: str
+    place: Place | None = None
+    row: int | None = None
+
+
+class Note(Value):
+    """What a reader of the file sees and its text does not hold, or what was left out of it; no text itself."""
+
+    text: str
+
+
+Block = Heading | Paragraph | Note
+"""A part of a document without its format; a document is read as blocks in reading order."""
+
+
+def put_at(place: Place, blocks: Iterable[Block]) -> Iterator[Block]:
+    """Say of blocks where they stand: on a page, on a slide."""
+    for block in blocks:
+        yield block if isinstance(block, Note) else block.model_copy(update={"place": place})
+
 
 MIN_CHUNK_TOKENS = 200
 WISHED_CHUNK_TOKENS = 320
 MAX_CHUNK_TOKENS = 400
 MAX_HEADING_CHARACTERS = 200
 """A longer text is taken as a paragraph, even if its markup makes it a heading."""
+
+_OF_OTHER_ENCODING = re.compile("[\x00\x1b]")
+"""UTF-16 and encodings of seven bits, such as ISO-2022-JP, look like UTF-8 but for these."""
 
 _UNITS = ASCII_CHARACTERS_PER_TOKEN
 """Sizes are counted in parts of a token, which unlike estimated tokens add up exactly."""
@@ -44,36 +80,41 @@ indented line, as wrapped text continues in the next. Without backtracking a mil
 
 
 class Piece(Value):
-    """The text of a future chunk and the headings above it, outermost first."""
+    """The text of a future chunk, the headings above it, outermost first, and its place, if the format has places."""
 
     heading_path: tuple[str, ...]
     text: str
+    place: Place | None = None
 
 
 class _Atom(NamedTuple):
-    """A text that is never cut: a sentence, or a part of an overlong one."""
+    """A text of a block that is never cut: a sentence, or a part of an overlong one."""
 
     text: str
     ends_paragraph: bool
+    block: Heading | Paragraph
 
 
-def cut_into_pieces(blocks: Sequence[Block]) -> tuple[Piece, ...]:
+def cut_into_pieces(blocks: Sequence[Heading | Paragraph]) -> tuple[Piece, ...]:
     """Cut a document into pieces of at most 400 estimated tokens.
 
     A section of more than 400 is cut into pieces of 200 or more where its sentences allow it. All text but
     white space is kept: a heading in the path of the pieces below it, or, if it has no text, as a piece of its own.
     """
     return tuple(
-        Piece(heading_path=path, text=text)
+        Piece(heading_path=path, text=_join(atoms), place=_join_places(atoms[0].block, atoms[-1].block))
         for path, paragraphs in _sections([block for block in blocks if block.text.strip()])
-        for text in _cut([atom for paragraph in paragraphs for atom in _atoms(paragraph)])
+        for atoms in _cut([atom for paragraph in paragraphs for atom in _atoms(paragraph)])
     )
 
 
 def readable_text(media_type: str, body: bytes | bytearray, chunks: Sequence[Chunk]) -> str:
-    """Return text and Markdown as stored, and other formats from their chunks, with headings written as in Markdown."""
+    """Return text and Markdown in UTF-8 as stored, others from their chunks, with headings written as in Markdown."""
     if media_type in (TEXT, MARKDOWN):
-        return body.decode("utf-8-sig")
+        with suppress(UnicodeDecodeError):
+            text = body.decode("utf-8-sig")
+            if not _OF_OTHER_ENCODING.search(text):
+                return text
     return join_text(chunks)
 
 
@@ -95,19 +136,31 @@ def _new_headings(before: Sequence[str], path: Sequence[str]) -> list[str]:
     return [f"{'#' * (depth + 1)} {path[depth]}" for depth in range(same, len(path))]
 
 
-def _sections(blocks: Sequence[Block]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+def _join_places(first: Heading | Paragraph, last: Heading | Paragraph) -> Place | None:
+    """Return the place of a text that begins in one block and ends in another."""
+    place = first.place
+    if place is None or last.place is None:
+        return place
+    if isinstance(first, Paragraph) and first.row is not None and isinstance(last, Paragraph):
+        return place.model_copy(update={"rows": (first.row, last.row or first.row)})
+    return place if last.place.page == place.page else place.model_copy(update={"last_page": last.place.page})
+
+
+def _sections(
+    blocks: Sequence[Heading | Paragraph],
+) -> Iterator[tuple[tuple[str, ...], list[Heading | Paragraph]]]:
     """Group paragraphs under the headings above them."""
     above: list[Heading] = []
-    paragraphs: list[str] = []
+    paragraphs: list[Heading | Paragraph] = []
     for block, following in zip_longest(blocks, blocks[1:]):
         if isinstance(block, Paragraph) or len(block.text) > MAX_HEADING_CHARACTERS:
-            paragraphs.append(block.text)
+            paragraphs.append(block)
             continue
         if paragraphs:
             yield _path(above), paragraphs
         above = [heading for heading in above if heading.level < block.level]
         is_over_nothing = following is None or (isinstance(following, Heading) and following.level <= block.level)
-        paragraphs = [block.text] if is_over_nothing else []
+        paragraphs = [block] if is_over_nothing else []
         above += [] if is_over_nothing else [block]
     if paragraphs:
         yield _path(above), paragraphs
@@ -117,12 +170,12 @@ def _path(above: Sequence[Heading]) -> tuple[str, ...]:
     return tuple(" ".join(heading.text.split()) for heading in above)
 
 
-def _atoms(paragraph: str) -> Iterator[_Atom]:
-    sentences = filter(None, _SENTENCE.findall(paragraph.strip("\n").rstrip()))
+def _atoms(block: Heading | Paragraph) -> Iterator[_Atom]:
+    sentences = filter(None, _SENTENCE.findall(block.text.strip("\n").rstrip()))
     parts = [part for sentence in sentences for part in _short(sentence)]
     for part in parts[:-1]:
-        yield _Atom(part, ends_paragraph=False)
-    yield _Atom(parts[-1] + _PARAGRAPH_END, ends_paragraph=True)
+        yield _Atom(part, ends_paragraph=False, block=block)
+    yield _Atom(parts[-1] + _PARAGRAPH_END, ends_paragraph=True, block=block)
 
 
 def _short(sentence: str) -> Iterator[str]:
@@ -142,14 +195,18 @@ def _last_break(text: str, first: int, behind: int) -> int:
     return line if line >= 0 else max(text.rfind(" ", first, behind), text.rfind("\n", first, behind))
 
 
-def _cut(atoms: Sequence[_Atom]) -> Iterator[str]:
-    """Join atoms to texts of about equal size."""
+def _cut(atoms: Sequence[_Atom]) -> Iterator[Sequence[_Atom]]:
+    """Group atoms to texts of about equal size."""
     ends = [0, *accumulate(_units(atom.text) for atom in atoms)]
     start = 0
     while start < len(atoms):
         end = _best_end(atoms, ends, start)
-        yield "".join(atom.text for atom in atoms[start:end]).strip("\n").rstrip()
+        yield atoms[start:end]
         start = end
+
+
+def _join(atoms: Sequence[_Atom]) -> str:
+    return "".join(atom.text for atom in atoms).strip("\n").rstrip()
 
 
 def _best_end(atoms: Sequence[_Atom], ends: Sequence[int], start: int) -> int:

@@ -1,5 +1,6 @@
 """The format of a document, as a media type."""
 
+import codecs
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -17,15 +18,22 @@ CSV = "text/csv"
 JSON = "application/json"
 JSON_LINES = "application/jsonl"
 EMAIL = "message/rfc822"
+RTF = "application/rtf"
+ODT = "application/vnd.oasis.opendocument.text"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+ODP = "application/vnd.oasis.opendocument.presentation"
+EPUB = "application/epub+zip"
+ZIP = "application/zip"
 
 
 class Format(NamedTuple):
     """A readable format, by what clients call it and what reading it takes.
 
     `reader` names the module among the readers, and its function. Formats that are heavy take long for their length:
-    what they hold is packed, or a page is drawn to be read. Those that are not `is_utf8` tell their encoding, or their
-    reader finds it out. Files of up to `bytes_read_here` are read without a child process: none of these lengths takes
-    50 ms, whatever the file holds.
+    what they hold is packed, or a page is drawn to be read. Those that are `is_text` may have any encoding of texts.
+    Files in UTF-8 of up to `bytes_read_here` are read without a child process: none of these lengths takes 50 ms,
+    whatever the file holds. `version` grows when the reader, or one that it hands parts to, makes another text of the
+    same bytes: documents that an earlier one has read can then be read again.
     """
 
     name: str
@@ -33,23 +41,24 @@ class Format(NamedTuple):
     endings: tuple[str, ...]
     other_types: tuple[str, ...] = ()
     is_heavy: bool = False
-    is_utf8: bool = False
+    is_text: bool = False
     bytes_read_here: int = 0
+    version: int = 1
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    TEXT: Format("text", "text:read_plain_text", ("txt", "text", "log"), is_utf8=True, bytes_read_here=64 * 1024),
+    TEXT: Format("text", "text:read_plain_text", ("txt", "text", "log"), is_text=True, bytes_read_here=64 * 1024),
     MARKDOWN: Format(
         "Markdown",
         "markdown:read_markdown",
         ("md", "markdown"),
         ("text/x-markdown",),
-        is_utf8=True,
+        is_text=True,
         bytes_read_here=8 * 1024,
     ),
-    HTML: Format("HTML", "html:read_html", ("htm", "html", "xhtml"), ("application/xhtml+xml",), is_utf8=True),
-    PDF: Format("PDF", "pdf:read_pdf", ("pdf",), is_heavy=True),
-    DOCX: Format("DOCX", "docx:read_docx", ("docx",), is_heavy=True),
+    HTML: Format("HTML", "html:read_html", ("htm", "html", "xhtml"), ("application/xhtml+xml",), is_text=True),
+    PDF: Format("PDF", "pdf.document:read_pdf", ("pdf",), is_heavy=True),
+    DOCX: Format("DOCX", "docx.document:read_docx", ("docx",), is_heavy=True),
     PPTX: Format("PPTX", "pptx:read_pptx", ("pptx",), is_heavy=True),
     XLSX: Format("XLSX", "xlsx:read_xlsx", ("xlsx",), is_heavy=True),
     CSV: Format(
@@ -57,17 +66,28 @@ FORMATS: Final[Mapping[str, Format]] = {
         "delimited:read_csv",
         ("csv", "tsv"),
         ("application/csv", "text/x-csv", "text/tab-separated-values"),
+        is_text=True,
     ),
-    JSON: Format("JSON", "json_values:read_json_document", ("json",), ("text/json",)),
+    JSON: Format("JSON", "json_values:read_json_document", ("json",), ("text/json",), is_text=True),
     JSON_LINES: Format(
         "JSON lines",
         "json_values:read_json_lines",
         ("jsonl", "ndjson"),
         ("application/x-ndjson", "application/ndjson", "application/x-jsonlines", "application/json-lines"),
+        is_text=True,
     ),
     EMAIL: Format("e-mail (EML)", "chosen:read_email", ("eml",), is_heavy=True),
+    RTF: Format("RTF", "rtf:read_rtf", ("rtf",), ("text/rtf", "application/x-rtf", "text/richtext")),
+    ODT: Format("ODT", "open_document:read_document", ("odt",), is_heavy=True),
+    ODS: Format("ODS", "open_document:read_sheets", ("ods",), is_heavy=True),
+    ODP: Format("ODP", "open_document:read_slides", ("odp",), is_heavy=True),
+    EPUB: Format("EPUB", "epub:read_epub", ("epub",), is_heavy=True),
+    ZIP: Format("ZIP", "chosen:read_zip", ("zip",), is_heavy=True),
 }
 """The readable formats, by media type."""
+
+READER_VERSIONS: Final[Mapping[str, int]] = {media_type: one.version for media_type, one in FORMATS.items()}
+"""The version of the reader of each format."""
 
 READABLE = tuple(FORMATS)
 *_FIRST_NAMES, _LAST_NAME = (one.name for one in FORMATS.values())
@@ -85,16 +105,20 @@ archives which office documents are; and that under which browsers on Windows se
 _OLD_OFFICE = {"doc": "DOCX", "ppt": "PPTX", "xls": "XLSX"}
 """Endings of the binary formats before 2007, and what the same programs save today."""
 
-_UTF8 = ("", "utf-8", "utf8", "us-ascii", "ascii")
-
 MAIN_PARTS: Final = {DOCX: b"word/document.xml", PPTX: b"ppt/presentation.xml", XLSX: b"xl/workbook.xml"}
 """The part by whose usual name an office document is known among others (ECMA-376, part 1)."""
 
 ZIP_START = b"PK\x03\x04"
+_NAMED_TYPE = re.compile(rb"PK\x03\x04.{22}\x08\x00..mimetype.{0,64}?(application/[a-z+.]+)", re.DOTALL)
+"""The first part of OpenDocument files and of EPUB is not packed, and says their media type."""
 _ARCHIVE_END_BYTES = 2**18
 """The list of an archive's parts stands at its end; of an ordinary document it is far shorter."""
 
 _START_BYTES = 1024
+_TEXT_START_BYTES = 64 * 1024
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_MAX_BINARY_SHARE = 0.001
+_NEVER_TEXT = ("image", "audio", "video", "font", "model")
 _PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*+<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _MAIL = re.compile(rb"(?:Return-Path|Received|Delivered-To|From|MIME-Version|Message-ID): ?\S", re.IGNORECASE)
 
@@ -102,23 +126,46 @@ _MAIL = re.compile(rb"(?:Return-Path|Received|Delivered-To|From|MIME-Version|Mes
 def media_type_of(header: str | None, name: str, body: bytes | bytearray = b"") -> str:
     """Return one of `READABLE`: by the Content-Type header, else by the ending of the name, else by the first bytes.
 
+    What none of them names is text where its bytes are: code, YAML, a log, a file without an ending.
+
     Raises:
-        UnsupportedValue: none of them names a readable format, or the header names another encoding than UTF-8 for
-            text, Markdown or HTML.
+        UnsupportedValue: none of them names a readable format.
     """
-    named, _, parameters = (header or "").partition(";")
-    media_type = named.strip().lower()
+    media_type = (header or "").partition(";")[0].strip().lower()
     if media_type in _UNSPECIFIC:
         ending = name.rpartition(".")[2].lower() if "." in name else ""
         _refuse_old_office(ending)
         media_type = _BY_ENDING.get(ending) or _by_first_bytes(body)
     if media_type not in _BY_HEADER:
+        if media_type.partition("/")[0] not in _NEVER_TEXT and _is_text(body):
+            return TEXT
         what = f"'{media_type}'" if media_type else f"the type of '{name}'"
         raise UnsupportedValue(f"Cannot read {what}: documents are {READABLE_NAMES}.", param="Content-Type")
-    found = _BY_HEADER[media_type]
-    if FORMATS[found].is_utf8 and _charset(parameters) not in _UTF8:
-        raise UnsupportedValue("Text must be encoded as UTF-8.", param="Content-Type")
-    return found
+    return _BY_HEADER[media_type]
+
+
+def _is_text(body: bytes | bytearray) -> bool:
+    """Say whether a file begins like a text, in whatever encoding: with hardly any signs that none has in it."""
+    start = bytes(body[:_TEXT_START_BYTES])
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return True
+    return bool(start) and len(_BINARY.findall(start)) <= _MAX_BINARY_SHARE * len(start)
+
+
+def charset_of(header: str | None) -> str | None:
+    """Return the encoding that a Content-Type header tells, as this process names it.
+
+    Raises:
+        UnsupportedValue: there is no encoding of that name.
+    """
+    pairs = (parameter.partition("=") for parameter in (header or "").split(";")[1:])
+    named = next((value.strip(" \"'") for key, _, value in pairs if key.strip().lower() == "charset"), "")
+    if named.lower() in ("", "ascii", "us-ascii"):
+        return None
+    try:
+        return codecs.lookup(named).name
+    except LookupError:
+        raise UnsupportedValue(f"There is no encoding named '{named[:100]}'.", param="Content-Type") from None
 
 
 def _refuse_old_office(ending: str) -> None:
@@ -133,7 +180,9 @@ def _by_first_bytes(body: bytes | bytearray) -> str:
     if start.startswith(b"%PDF-"):
         return PDF
     if start.startswith(ZIP_START):
-        return office_format(body) or ""
+        return office_format(body) or ZIP
+    if start.startswith(b"{\\rtf"):
+        return RTF
     if _PAGE.match(start):
         return HTML
     return EMAIL if _MAIL.match(start) else ""
@@ -141,10 +190,8 @@ def _by_first_bytes(body: bytes | bytearray) -> str:
 
 def office_format(archive: bytes | bytearray) -> str | None:
     """Return which office document an archive is, by the names of its parts; None where it is none of them."""
+    named = _NAMED_TYPE.match(bytes(archive[:_START_BYTES]))
+    if named and (media_type := named[1].decode()) in FORMATS:
+        return media_type
     listed = bytes(archive[-_ARCHIVE_END_BYTES:])
     return next((media_type for media_type, part in MAIN_PARTS.items() if part in listed), None)
-
-
-def _charset(parameters: str) -> str:
-    pairs = (parameter.partition("=") for parameter in parameters.lower().split(";"))
-    return next((value.strip(" \"'") for key, _, value in pairs if key.strip() == "charset"), "")

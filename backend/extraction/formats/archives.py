@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from backend.extraction.domain.blocks import Block
-from backend.extraction.domain.media_types import FORMATS, ZIP_START, office_format
+from backend.extraction.domain.chunking import Block
+from backend.extraction.domain.media_types import FORMATS, ZIP, ZIP_START, office_format
 from backend.extraction.formats.text import MALFORMED
 from shared.errors import InvalidRequest, PayloadTooLarge
 
@@ -53,13 +53,13 @@ def _check(body: bytes, media_type: str) -> None:
         raise InvalidRequest(f"The {name} {what}.", param="body")
     if not body.startswith(ZIP_START):
         raise InvalidRequest(f"The file is no {name}.", param="body")
-    found = office_format(body)
+    found = office_format(body) if media_type != ZIP else None
     if found is not None and found != media_type:
         raise InvalidRequest(f"The file is no {name}, but a {FORMATS[found].name}.", param="body")
     with ZipFile(BytesIO(body)) as archive:
         parts = archive.infolist()
         _check_size(parts, name)
-        for part in parts:
+        for part in parts if media_type != ZIP else ():
             _check_prolog(archive, part, name)
 
 

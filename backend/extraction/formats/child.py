@@ -39,9 +39,9 @@ def _limit_cpu(seconds: int) -> None:
 def _answer(job: Job, body: bytes, target: BinaryIO, memory_bytes: int) -> None:
     limits = ContentLimits(job.blocks, job.text_characters, job.chunks)
     try:
-        chunk_count, batches = cut_file(body, job.media_type, limits)
-        target.write(as_frame(PieceCount(chunk_count=chunk_count)))
-        for pieces in batches:
+        cut = cut_file(body, job.media_type, limits, job.charset)
+        target.write(as_frame(PieceCount(chunk_count=cut.chunk_count, notes=cut.notes)))
+        for pieces in cut.batches:
             target.write(as_frame(Batch(pieces=tuple(pieces))))
         target.write(as_frame(Ended()))
     except PayloadTooLarge as error:

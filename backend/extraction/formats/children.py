@@ -24,6 +24,7 @@ from backend.extraction.formats.frames import (
     Refused,
     as_frame,
 )
+from backend.extraction.ports import ReadableFile
 from backend.foundation.services.supervision import beside
 from shared.errors import InvalidRequest, PayloadTooLarge
 
@@ -42,10 +43,15 @@ class ChildLimits(NamedTuple):
     frame_bytes: int = 8 * 1024**2
     content: ContentLimits = ContentLimits()
 
-    def job(self, body: bytes | bytearray, media_type: str) -> Job:
+    def job(self, file: ReadableFile) -> Job:
         """Describe a file to the child; heavy formats get more time."""
-        seconds = self.heavy_cpu_seconds if FORMATS[media_type].is_heavy else self.cpu_seconds
-        return Job(media_type=media_type, size_bytes=len(body), cpu_seconds=seconds, **self.content._asdict())
+        return Job(
+            media_type=file.media_type,
+            size_bytes=len(file.body),
+            cpu_seconds=self.heavy_cpu_seconds if FORMATS[file.media_type].is_heavy else self.cpu_seconds,
+            charset=file.charset,
+            **self.content._asdict(),
+        )
 
 
 class Child:
@@ -97,25 +103,25 @@ class Child:
         self.kill()
         await self._running.wait()
 
-    async def cut(self, body: bytes | bytearray, media_type: str) -> AsyncGenerator[int | Sequence[SizedPiece]]:
-        """Yield the number of the pieces, then the pieces.
+    async def cut(self, file: ReadableFile) -> AsyncGenerator[PieceCount | Sequence[SizedPiece]]:
+        """Yield the number of the pieces with the notes, then the pieces.
 
         Raises:
             InvalidRequest: the file is malformed, or reading it takes too much time or ends the child.
             PayloadTooLarge: it holds too much, or takes too much memory.
         """
         self._is_idle = False
-        self._has_read_heavy |= FORMATS[media_type].is_heavy
+        self._has_read_heavy |= FORMATS[file.media_type].is_heavy
         left = self._limits.wall_seconds
         loop = asyncio.get_running_loop()
-        async with beside(self._send(body, media_type)) as sending:
+        async with beside(self._send(file)) as sending:
             while True:
                 began = loop.time()
                 answer = await self._receive(left)
                 left -= loop.time() - began
                 match answer:
-                    case PieceCount(chunk_count=count):
-                        yield count
+                    case PieceCount():
+                        yield answer
                     case Batch(pieces=pieces):
                         yield pieces
                     case Ended():
@@ -125,13 +131,13 @@ class Child:
                         self._is_idle = sending.done()
                         raise (PayloadTooLarge if outcome == "too_large" else InvalidRequest)(message, param="body")
 
-    async def _send(self, body: bytes | bytearray, media_type: str) -> None:
+    async def _send(self, file: ReadableFile) -> None:
         """Write in small pieces, so that the transport copies no more than one of them."""
         target = self._pipes[0]
         with suppress(ConnectionError):
-            target.write(as_frame(self._limits.job(body, media_type)))
-            with memoryview(body) as view:
-                for start in range(0, len(body), _PIECE_BYTES):
+            target.write(as_frame(self._limits.job(file)))
+            with memoryview(file.body) as view:
+                for start in range(0, len(file.body), _PIECE_BYTES):
                     target.write(bytes(view[start : start + _PIECE_BYTES]))
                     await target.drain()
 

@@ -11,9 +11,10 @@ from email.parser import BytesParser
 from email.policy import default
 from io import BytesIO
 
-from backend.extraction.domain.blocks import Block, Heading, Paragraph
+from backend.extraction.domain.chunking import Block, Heading, Paragraph
 from backend.extraction.domain.media_types import EMAIL, FORMATS, HTML, TEXT, media_type_of
-from backend.extraction.formats.text import MALFORMED, storable
+from backend.extraction.formats.encodings import is_encoded_as, resolve_encoding
+from backend.extraction.formats.text import MALFORMED, decode, storable
 from shared.errors import InvalidRequest, PayloadTooLarge
 
 MAX_PARTS = 1_000
@@ -47,9 +48,7 @@ def read_message(body: bytes, read_blocks: ReadBlocks) -> Iterator[Block]:
     if not _KNOWN.search(body[:_HEAD_BYTES].replace(b"\r\n", b"\n").partition(b"\n\n")[0]):
         raise InvalidRequest("The file is no e-mail: it begins with none of an e-mail's headers.", param="body")
     try:
-        message = BytesParser(EmailMessage, policy=default).parse(BytesIO(body))
-        _check_parts(message)
-        yield from _Mail(read_blocks).blocks(message, 1)
+        yield from _Mail(read_blocks).blocks(_parse(body), 1)
     except RecursionError:
         raise InvalidRequest(_TOO_DEEP, param="body") from None
     except _MALFORMED as error:
@@ -57,6 +56,12 @@ def read_message(body: bytes, read_blocks: ReadBlocks) -> Iterator[Block]:
 
 
 _TOO_DEEP = f"The e-mail has parts that lie more than {MAX_DEPTH} deep in each other."
+
+
+def _parse(body: bytes) -> EmailMessage:
+    message = BytesParser(EmailMessage, policy=default).parse(BytesIO(body))
+    _check_parts(message)
+    return message
 
 
 def _check_parts(message: EmailMessage) -> None:
@@ -77,6 +82,7 @@ class _Mail:
     def __init__(self, read_blocks: ReadBlocks) -> None:
         self._read_blocks = read_blocks
         self._attachments = 0
+        self._depth = 0
 
     def blocks(self, message: EmailMessage, level: int) -> Iterator[Block]:
         yield Heading(level=level, text=_header(message, "Subject") or "E-mail")
@@ -108,14 +114,20 @@ class _Mail:
         body = _payload(part)
         media_type = media_type_of(part.get_content_type(), name, body)
         if media_type == EMAIL:
-            raise InvalidRequest("E-mails attached as files are not read.", param="body")
-        if FORMATS[media_type].is_utf8:
-            body = _decode(part, body).encode()
-        return self._read_blocks(body, media_type)
+            return self._read_attached(body)
+        return self._read_blocks(_as_utf8(part, body) if FORMATS[media_type].is_text else body, media_type)
+
+    def _read_attached(self, body: bytes) -> Iterator[Block]:
+        """Read a message that is attached as a file, which counts as one that is inside the message."""
+        if self._depth >= MAX_DEPTH:
+            raise InvalidRequest(_TOO_DEEP, param="body")
+        self._depth += 1
+        yield from self.blocks(_parse(body), 0)
+        self._depth -= 1
 
     def _text(self, part: EmailMessage, level: int) -> Iterable[Block]:
         kind = HTML if part.get_content_type() == HTML else TEXT
-        return _below(self._read_blocks(_decode(part, _payload(part)).encode(), kind), level)
+        return _below(self._read_blocks(_as_utf8(part, _payload(part)), kind), level)
 
 
 def _inner(part: EmailMessage) -> list[EmailMessage]:
@@ -167,13 +179,12 @@ def _payload(part: EmailMessage) -> bytes:
     return found if isinstance(found, bytes) else b""
 
 
-def _decode(part: EmailMessage, body: bytes) -> str:
-    """Decode a text; what its charset does not allow is replaced, as mail programs show it."""
-    try:
-        text = body.decode(part.get_content_charset("utf-8"), "replace")
-    except LookupError:
-        text = body.decode("utf-8", "replace")
-    return storable(text)
+def _as_utf8(part: EmailMessage, body: bytes) -> bytes:
+    """Write a text in UTF-8, as it is declared; what is wrongly declared, or not, stays for its reader to find out."""
+    encoding = resolve_encoding(part.get_content_charset())
+    if encoding is None or encoding == "utf-8" or not is_encoded_as(body, encoding):
+        return body
+    return body if is_encoded_as(body, "utf-8") and not body.isascii() else body.decode(encoding).encode()
 
 
 def _header(message: EmailMessage, name: str) -> str:
@@ -183,5 +194,14 @@ def _header(message: EmailMessage, name: str) -> str:
     value = message[name]
     if isinstance(value, DateHeader) and value.datetime is not None:
         return value.datetime.isoformat()
-    text = str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    written = str(raw).encode("utf-8", "surrogateescape")
+    text = str(value) if written.isascii() else _bare_text(message, written)
     return " ".join(storable(text).split())
+
+
+def _bare_text(message: EmailMessage, written: bytes) -> str:
+    """Decode a header that is not written in ASCII, as it must be: as the text of the message is."""
+    try:
+        return decode(written, message.get_content_charset())[0]
+    except InvalidRequest:
+        return written.decode("utf-8", "replace")

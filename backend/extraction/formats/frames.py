@@ -18,7 +18,7 @@ HEAD = struct.Struct("<I")
 
 
 class Job(Value):
-    """A file to be read, of `size_bytes`; and the limits of its content and of the CPU time."""
+    """A file to be read, of `size_bytes`, with its encoding if told; and the limits of its content and CPU time."""
 
     media_type: str
     size_bytes: int
@@ -26,13 +26,15 @@ class Job(Value):
     text_characters: int
     chunks: int
     cpu_seconds: int
+    charset: str | None = None
 
 
 class PieceCount(Value):
-    """The file was read; so many pieces follow."""
+    """The file was read; so many pieces follow. The notes say what they do not hold."""
 
     kind: Literal["cut"] = "cut"
     chunk_count: int
+    notes: tuple[str, ...] = ()
 
 
 class Batch(Value):

@@ -5,16 +5,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import cast
 
-from backend.extraction.domain.blocks import Block, Heading, Paragraph
-from backend.extraction.formats.text import storable
+from backend.extraction.domain.chunking import Block, Heading, Paragraph
+from backend.extraction.formats.text import decode, storable
 from shared.errors import InvalidRequest
 from shared.models.values import JsonObject, JsonValue
 
 MAX_DEPTH = 100
 RECORD_CHARACTERS = 1_200
 """An object or list of fewer characters stays together, as a record: so many make about one chunk."""
-
-_MALFORMED = (UnicodeDecodeError, json.JSONDecodeError)
 
 
 def read_json_document(body: bytes) -> Iterator[Block]:
@@ -23,16 +21,16 @@ def read_json_document(body: bytes) -> Iterator[Block]:
     Raises:
         InvalidRequest: the text is no JSON, or nested too deeply.
     """
+    text, notes = decode(body)
     try:
-        value = _load(body)
+        value = _load(text)
     except json.JSONDecodeError as error:
         if error.msg != "Extra data":
             raise InvalidRequest(_complaint(error), param="body") from None
-        yield from read_json_lines(body)
-    except UnicodeDecodeError as error:
-        raise InvalidRequest(_complaint(error), param="body") from None
+        yield from _lines_of(text)
     else:
         yield from _blocks(value, 1)
+    yield from notes
 
 
 def read_json_lines(body: bytes) -> Iterator[Block]:
@@ -41,16 +39,22 @@ def read_json_lines(body: bytes) -> Iterator[Block]:
     Raises:
         InvalidRequest: a line, which is named, is no JSON, or nested too deeply.
     """
-    for number, line in enumerate(body.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+    text, notes = decode(body)
+    yield from _lines_of(text)
+    yield from notes
+
+
+def _lines_of(text: str) -> Iterator[Block]:
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 value = _load(line)
-            except _MALFORMED as error:
+            except json.JSONDecodeError as error:
                 raise InvalidRequest(f"Line {number}: {_complaint(error)}", param="body") from None
             yield from _element(value, f"[{number - 1}]", 1, is_headed=False)
 
 
-def _load(text: bytes) -> JsonValue:
+def _load(text: str) -> JsonValue:
     """Parse JSON; numbers stay as they were written."""
     try:
         found = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
@@ -62,9 +66,7 @@ def _load(text: bytes) -> JsonValue:
 _TOO_DEEP = f"The JSON is nested more than {MAX_DEPTH} levels deep."
 
 
-def _complaint(error: UnicodeDecodeError | json.JSONDecodeError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return f"The JSON is not valid {error.encoding.upper()} at byte {error.start}."
+def _complaint(error: json.JSONDecodeError) -> str:
     return f"The JSON is malformed at line {error.lineno}, column {error.colno}: {error.msg}."
 
 

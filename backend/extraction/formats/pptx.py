@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from io import BytesIO
+from itertools import product
+from typing import Any
 
 from pptx import Presentation
 from pptx.exc import PythonPptxError
@@ -10,15 +12,20 @@ from pptx.shapes.base import BaseShape
 from pptx.shapes.graphfrm import GraphicFrame
 from pptx.shapes.group import GroupShape
 from pptx.slide import Slide
+from pptx.table import Table
 
-from backend.extraction.domain.blocks import Block, Heading, Paragraph
+from backend.extraction.domain.chunking import Block, Heading, Paragraph, put_at
 from backend.extraction.domain.media_types import PPTX
 from backend.extraction.formats.archives import read_archive
-from backend.extraction.formats.tables import CellBudget, table_rows
+from backend.extraction.formats.charts import read_chart, read_diagram
+from backend.extraction.formats.office_xml import name_of, parse_part, value
+from backend.extraction.formats.tables import Cell, CellBudget, table_rows
 from backend.extraction.formats.text import storable
 from shared.errors import InvalidRequest
+from shared.models.values import Place
 
 MAX_GROUP_DEPTH = 50
+_REFERENCES = {"c:chart": "r:id", "dgm:relIds": "r:dm"}
 
 
 def read_pptx(body: bytes) -> Iterator[Block]:
@@ -29,13 +36,17 @@ def read_pptx(body: bytes) -> Iterator[Block]:
 def _slides(file: BytesIO) -> Iterator[Block]:
     budget = CellBudget("PPTX")
     for number, slide in enumerate(Presentation(file).slides, 1):
-        title = slide.shapes.title
-        text = " ".join(storable(title.text_frame.text).split()) if title is not None else ""
-        yield Heading(level=1, text=f"Slide {number}: {text}" if text else f"Slide {number}")
-        for shape in _flat(slide.shapes):
-            if title is None or shape.shape_id != title.shape_id:
-                yield from _shape_blocks(shape, budget)
-        yield from _notes(slide)
+        yield from put_at(Place(slide=number), _slide(slide, number, budget))
+
+
+def _slide(slide: Slide, number: int, budget: CellBudget) -> Iterator[Block]:
+    title = slide.shapes.title
+    text = " ".join(storable(title.text_frame.text).split()) if title is not None else ""
+    yield Heading(level=1, text=f"Slide {number}: {text}" if text else f"Slide {number}")
+    for shape in _flat(slide.shapes):
+        if title is None or shape.shape_id != title.shape_id:
+            yield from _shape_blocks(shape, budget)
+    yield from _notes(slide)
 
 
 def _flat(shapes: Iterable[BaseShape], depth: int = 0) -> Iterator[BaseShape]:
@@ -50,11 +61,37 @@ def _flat(shapes: Iterable[BaseShape], depth: int = 0) -> Iterator[BaseShape]:
 
 def _shape_blocks(shape: BaseShape, budget: CellBudget) -> Iterator[Block]:
     if isinstance(shape, GraphicFrame) and shape.has_table:
-        for row in (rows := shape.table.rows):
-            budget.take(len(row.cells))
-        yield from table_rows([cell.text for cell in row.cells] for row in rows)
+        yield from table_rows(_rows(shape.table, budget))
+    elif isinstance(shape, GraphicFrame):
+        yield from _read_drawing(shape)
     elif isinstance(shape, Shape) and shape.has_text_frame:
         yield _text(shape.text_frame.text)
+
+
+def _read_drawing(shape: GraphicFrame) -> Iterator[Block]:
+    """Yield what a chart or diagram says."""
+    untyped: Any = shape
+    for element in untyped.element.iter():
+        name = _REFERENCES.get(name_of(element.tag))
+        part = shape.part.rels.get(value(element, name) or "") if name else None
+        root = parse_part(part.target_part.blob) if part is not None and not part.is_external else None
+        if root is not None:
+            yield from read_chart(root) if name == "r:id" else read_diagram(root)
+
+
+def _rows(table: Table, budget: CellBudget) -> Iterator[list[Cell]]:
+    """Yield the texts of the cells: one that goes over several columns once, over several rows in each of them."""
+    merged = dict[tuple[int, int], Cell]()
+    for down in range(len(table.rows)):
+        cells = list(table.rows[down].cells)
+        budget.take(len(cells))
+        texts = list[Cell]()
+        for across, cell in enumerate(cells):
+            if cell.is_merge_origin:
+                covered = product(range(cell.span_height), range(cell.span_width))
+                merged |= {(down + y, across + x): None if x else cell.text for y, x in covered}
+            texts.append(merged.get((down, across), cell.text))
+        yield texts
 
 
 def _notes(slide: Slide) -> Iterator[Block]:

@@ -1,16 +1,19 @@
 """The `DocumentReader`: files are cut in child processes, except texts so small that nothing in them takes long."""
 
 import asyncio
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from typing import NamedTuple
 
 from backend.extraction.domain.media_types import FORMATS, READABLE_NAMES
 from backend.extraction.formats.children import Child, ChildLimits
 from backend.extraction.formats.cutting import SizedPiece, cut_file
-from backend.extraction.formats.fair_semaphore import Claimant, FairSemaphore
+from backend.extraction.formats.encodings import is_encoded_as
+from backend.extraction.formats.frames import PieceCount
 from backend.extraction.ports import CutFile, ReadableFile
 from backend.search.domain.chunks import Chunk
-from shared.errors import InvalidRequest, UnsupportedValue
+from shared.errors import InvalidRequest, Unavailable, UnsupportedValue
 from shared.ids import IdPrefix, new_id
 
 MAX_CHILDREN = 3
@@ -38,7 +41,7 @@ class LibraryDocumentReader:
                 f"Documents of type {file.media_type} are not read; use {READABLE_NAMES}.",
                 param="Content-Type",
             )
-        if len(file.body) <= FORMATS[file.media_type].bytes_read_here:
+        if len(file.body) <= FORMATS[file.media_type].bytes_read_here and _is_utf8(file):
             batches = _cut_here(file, self._limits)
             async with aclosing(batches):
                 yield await _open(file, batches)
@@ -47,7 +50,7 @@ class LibraryDocumentReader:
         async with (
             self._places.place(claimant),
             self._child() as child,
-            aclosing(child.cut(file.body, file.media_type)) as batches,
+            aclosing(child.cut(file)) as batches,
         ):
             yield await _open(file, batches)
 
@@ -87,37 +90,124 @@ class LibraryDocumentReader:
         self._killed = [one for one in (*self._killed, child) if not one.has_ended]
 
 
-async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[int | Sequence[SizedPiece]]:
-    count, batches = await asyncio.to_thread(cut_file, bytes(file.body), file.media_type, limits.content)
-    yield count
-    for pieces in batches:
+def _is_utf8(file: ReadableFile) -> bool:
+    """Say whether a text is in UTF-8: what guesses other encodings is loaded by children alone."""
+    return file.charset in (None, "utf-8") and is_encoded_as(bytes(file.body), "utf-8")
+
+
+async def _cut_here(file: ReadableFile, limits: ChildLimits) -> AsyncGenerator[PieceCount | Sequence[SizedPiece]]:
+    cut = await asyncio.to_thread(cut_file, bytes(file.body), file.media_type, limits.content)
+    yield PieceCount(chunk_count=cut.chunk_count, notes=cut.notes)
+    for pieces in cut.batches:
         yield pieces
 
 
-async def _open(file: ReadableFile, batches: AsyncGenerator[int | Sequence[SizedPiece]]) -> CutFile:
-    count = await anext(batches)
-    if not isinstance(count, int):
+async def _open(file: ReadableFile, batches: AsyncGenerator[PieceCount | Sequence[SizedPiece]]) -> CutFile:
+    counted = await anext(batches)
+    if not isinstance(counted, PieceCount):
         raise InvalidRequest("The document cannot be read; it must not be damaged.", param="body")
-    return CutFile(count, _chunks(file.document_id, batches, count))
+    return CutFile(counted.chunk_count, _chunks(file.document_id, batches, counted.chunk_count), counted.notes)
 
 
 async def _chunks(
-    document_id: str, batches: AsyncGenerator[int | Sequence[SizedPiece]], count: int
+    document_id: str, batches: AsyncGenerator[PieceCount | Sequence[SizedPiece]], count: int
 ) -> AsyncIterator[Sequence[Chunk]]:
     ordinal = 0
     async for pieces in batches:
-        if isinstance(pieces, int) or ordinal + len(pieces) > count:
+        if isinstance(pieces, PieceCount) or ordinal + len(pieces) > count:
             raise InvalidRequest("The document cannot be read; it must not be damaged.", param="body")
         chunks = [
             Chunk(
                 id=new_id(IdPrefix.CHUNK),
                 document_id=document_id,
-                ordinal=place,
+                ordinal=number,
                 heading_path=tuple(path),
                 text=text,
                 tokens=tokens,
+                place=place,
             )
-            for place, (path, text, tokens) in enumerate(pieces, ordinal)
+            for number, (path, text, tokens, place) in enumerate(pieces, ordinal)
         ]
         ordinal += len(chunks)
         yield chunks
+
+
+RETRY_AFTER_SECONDS = 5.0
+
+
+class Claimant(NamedTuple):
+    """The user and tenant that ask for a place."""
+
+    tenant: str
+    user_id: str
+
+
+class FairSemaphore:
+    """`count` places. Users take turns, and none has more than all but one, so that nobody waits for one user alone.
+
+    At most `queue_length` wait for each tenant, and `whole_queue_length` in all.
+    """
+
+    def __init__(self, count: int, queue_length: int, whole_queue_length: int) -> None:
+        self._free = count
+        self._most_of_one = max(1, count - 1)
+        self._queue_length = queue_length
+        self._whole_queue_length = whole_queue_length
+        self._held = Counter[Claimant]()
+        self._waiting: dict[Claimant, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def place(self, claimant: Claimant) -> AsyncGenerator[None]:
+        """Wait for a place and hold it.
+
+        Raises:
+            Unavailable: too many wait already. Retryable.
+        """
+        self._check_queue(claimant)
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(claimant, deque()).append(turn)
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._forget(claimant, turn)
+            else:
+                self._give_back(claimant)
+            raise
+        try:
+            yield
+        finally:
+            self._give_back(claimant)
+
+    def _check_queue(self, claimant: Claimant) -> None:
+        lengths = {one: len(turns) for one, turns in self._waiting.items()}
+        of_tenant = sum(length for one, length in lengths.items() if one.tenant == claimant.tenant)
+        if of_tenant >= self._queue_length or sum(lengths.values()) >= self._whole_queue_length:
+            raise Unavailable("Too many documents are waiting to be read.", retry_after_seconds=RETRY_AFTER_SECONDS)
+
+    def _admit(self) -> None:
+        """Give free places to those who wait; who got one goes behind the others."""
+        for claimant in list(self._waiting):
+            if self._free and self._held[claimant] < self._most_of_one:
+                turns = deque(turn for turn in self._waiting.pop(claimant) if not turn.cancelled())
+                if turns:
+                    self._free -= 1
+                    self._held[claimant] += 1
+                    turns.popleft().set_result(None)
+                if turns:
+                    self._waiting[claimant] = turns
+
+    def _give_back(self, claimant: Claimant) -> None:
+        self._free += 1
+        self._held[claimant] -= 1
+        if not self._held[claimant]:
+            del self._held[claimant]
+        self._admit()
+
+    def _forget(self, claimant: Claimant, turn: asyncio.Future[None]) -> None:
+        turns = self._waiting.get(claimant)
+        if turns is not None and turn in turns:
+            turns.remove(turn)
+            if not turns:
+                del self._waiting[claimant]

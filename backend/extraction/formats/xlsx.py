@@ -1,46 +1,162 @@
-"""XLSX, sheet by sheet, hidden ones too: the values that were last computed, dates in the form of ISO 8601."""
+"""XLSX, sheet by sheet, hidden ones too: values as they are seen, dates in the form of ISO 8601."""
 
+import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from io import BytesIO
+from itertools import chain
+from typing import Any, NamedTuple
+from xml.sax.saxutils import unescape
+from zipfile import ZipFile
 
 from openpyxl import load_workbook
+from openpyxl.utils.cell import coordinate_to_tuple, get_column_letter
 from openpyxl.utils.exceptions import InvalidFileException
 
-from backend.extraction.domain.blocks import Block, Heading
+from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, put_at
 from backend.extraction.domain.media_types import XLSX
 from backend.extraction.formats.archives import read_archive
-from backend.extraction.formats.tables import CellBudget, table_rows
+from backend.extraction.formats.charts import KINDS, read_drawing
+from backend.extraction.formats.number_formats import show_number
+from backend.extraction.formats.office_xml import Package, find_part, is_named, value
+from backend.extraction.formats.tables import MAX_NAME_CHARACTERS, Cell, CellBudget, table_rows
 from backend.extraction.formats.text import storable
+from shared.models.values import Place
+
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
+_UNCOMPUTED = re.compile(
+    rb'<(?:\w+:)?c\s[^>]*?\br="([A-Z]{1,3}\d{1,7})"[^>]*>\s*<(?:\w+:)?f[^>]*>([^<]{0,8192})</(?:\w+:)?f>'
+    rb"\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+_WINDOW_BYTES, _OVERLAP_BYTES = 1 << 20, 1 << 14
+_MAX_MERGED_COLUMNS = 256
+_QUOTES = {"&quot;": '"', "&apos;": "'"}
+
+
+class _Merge(NamedTuple):
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+class _Extras(NamedTuple):
+    """What stands in the part of a sheet beside the values of its cells; formulas are those without a value."""
+
+    merges: Sequence[_Merge]
+    formulas: Mapping[str, str]
 
 
 def read_xlsx(body: bytes) -> Iterator[Block]:
-    """Yield each sheet as a heading of its name and its rows."""
+    """Yield each sheet as a heading of its name, its rows, its comments and its charts."""
     return read_archive(body, XLSX, _sheets, (InvalidFileException,))
 
 
 def _sheets(file: BytesIO) -> Iterator[Block]:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ZipFile(file) as archive:
         # The library warns of styles and extensions that it leaves out.
         warnings.simplefilter("ignore")
+        package = Package(archive)
+        parts = _sheet_parts(package)
         book = load_workbook(file, read_only=True, data_only=True)
         budget = CellBudget("XLSX")
         for sheet in book.worksheets:
             # The size that a sheet claims may be wrong: too small, or millions of cells that are not there.
             sheet.reset_dimensions()
-            rows = _texts(sheet.iter_rows(values_only=True), budget)
-            for place, paragraph in enumerate(table_rows(rows)):
-                if not place:
-                    yield Heading(level=1, text=storable(sheet.title))
-                yield paragraph
+            title, place = storable(sheet.title), Place(sheet=storable(sheet.title))
+            part = parts.get(sheet.title)
+            extras = _scan(package, part) if part else _Extras((), {})
+            rows = _fill_merged(_texts(sheet.iter_rows(), extras.formulas, budget), extras.merges)
+            blocks = chain(table_rows(rows, place=place), put_at(place, _around(package, part)))
+            for number, block in enumerate(blocks):
+                if not number:
+                    yield Heading(level=1, text=title, place=place)
+                yield block
+            if extras.formulas:
+                yield Note(text=f"Formulas without a computed value in {title}: {len(extras.formulas)}.")
 
 
-def _texts(rows: Iterable[tuple[object, ...]], budget: CellBudget) -> Iterator[list[str]]:
-    for row in rows:
+def _sheet_parts(package: Package) -> Mapping[str, str]:
+    """Return the parts of the sheets by their names."""
+    book = find_part(package.relationships(""), "officeDocument") or "xl/workbook.xml"
+    root, related = package.read(book), package.relationships(book)
+    sheets = [each for each in (root.iter() if root is not None else ()) if is_named(each, "sheet")]
+    ids = {each.get("name", ""): value(each, "r:id") or "" for each in sheets}
+    return {name: related[one].part for name, one in ids.items() if one in related}
+
+
+def _scan(package: Package, part: str) -> _Extras:
+    """Look through the part of a sheet, which may be large, for what the library does not tell while it streams."""
+    merges, formulas = dict[bytes, None](), dict[str, str]()
+    rest = b""
+    with package.open(part) as file:
+        while window := file.read(_WINDOW_BYTES):
+            text = rest + window
+            merges |= dict.fromkeys(_MERGED.findall(text))
+            formulas |= {
+                name.decode(): unescape(formula.decode("utf-8", "replace"), _QUOTES)
+                for name, formula in _UNCOMPUTED.findall(text)
+            }
+            rest = text[-_OVERLAP_BYTES:]
+    return _Extras(sorted(map(_read_merge, merges), key=lambda each: each.top), formulas)
+
+
+def _read_merge(area: bytes) -> _Merge:
+    (top, left), (bottom, right) = map(coordinate_to_tuple, area.decode().split(":"))
+    return _Merge(left, top, right, bottom)
+
+
+def _fill_merged(rows: Iterable[list[Cell]], merges: Sequence[_Merge]) -> Iterator[list[Cell]]:
+    """Write short texts of cells that go over several rows into each of them; others to the right go on."""
+    waiting, open_merges = list(reversed(merges)), dict[_Merge, Cell]()
+    for number, row in enumerate(rows, 1):
+        while waiting and waiting[-1].top <= number:
+            merge = waiting.pop()
+            text = row[merge.left - 1] if merge.left <= len(row) else ""
+            open_merges[merge] = text if text and len(text) <= MAX_NAME_CHARACTERS else ""
+        if open_merges and any(row):
+            for merge, text in open_merges.items():
+                row += [""] * (merge.left - len(row))
+                row[merge.left - 1] = row[merge.left - 1] or text
+                last = min(merge.right, max(len(row), _MAX_MERGED_COLUMNS))
+                row[merge.left : last] = [None] * (last - merge.left)
+        open_merges = {merge: text for merge, text in open_merges.items() if merge.bottom > number}
+        yield row
+
+
+def _around(package: Package, part: str | None) -> Iterator[Block]:
+    """Yield what is attached to a sheet: comments, charts."""
+    for each in package.relationships(part).values() if part else ():
+        if each.kind == "comments":
+            yield from _comments(package, each.part)
+        elif each.kind == "drawing":
+            for drawn in package.relationships(each.part).values():
+                yield from read_drawing(package, drawn) if drawn.kind in KINDS else ()
+
+
+def _comments(package: Package, part: str) -> Iterator[Block]:
+    root = package.read(part)
+    for comment in root.iter() if root is not None else ():
+        if is_named(comment, "comment"):
+            text = "".join(each.text or "" for each in comment.iter() if is_named(each, "t"))
+            yield Paragraph(text=storable(f"Comment on {comment.get('ref', '')}: {text.strip()}"))
+
+
+def _texts(rows: Iterable[Sequence[Any]], formulas: Mapping[str, str], budget: CellBudget) -> Iterator[list[Cell]]:
+    for number, row in enumerate(rows, 1):
         budget.take(max(1, len(row)))
-        if row:
-            yield [_text(value) for value in row]
+        texts: list[Cell] = [_cell_text(cell) for cell in row]
+        for place in range(len(texts)) if formulas else ():
+            formula = formulas.get(f"{get_column_letter(place + 1)}{number}")
+            texts[place] = f"={formula}" if formula and not texts[place] else texts[place]
+        yield texts
+
+
+def _cell_text(cell: Any) -> str:
+    value = cell.value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (show_number(value, cell.number_format) if is_number else None) or _text(value)
 
 
 def _text(value: object) -> str:

@@ -1,6 +1,7 @@
 """Files in OpenAI's words: upload, list, retrieve, download, delete."""
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -10,12 +11,12 @@ from pydantic import BaseModel, Field
 
 from backend.files.domain import FilePurpose, StoredFile, purpose_of
 from backend.files.http.multipart import read_upload
-from backend.files.services import Files, NewFile, sha256_of
-from backend.foundation.domain.idempotency import KeyClaim
+from backend.files.services import Files, NewFile
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, unix_seconds
+from backend.foundation.services.steps import sha256_of
 from backend.identity.http.caller import CallerDep, OnceDep
 from shared.models.values import JsonObject
 
@@ -92,14 +93,8 @@ async def upload_file(request: Request, files: FilesDep, caller: CallerDep, once
         "content_type": new.content_type,
         "sha256": digest,
     }
-
-    async def create(claim: KeyClaim | None) -> StoredFile:
-        return await files.upload(caller, new, claim)
-
-    async def again(file_id: str) -> StoredFile:
-        return await files.find(caller, file_id)
-
-    return _show(await once.of_fields(told, create, again))
+    create = partial(files.upload, caller, new)
+    return _show(await once.of_fields(told, create, partial(files.find, caller)))
 
 
 @router.get("/v1/files", summary="List files")

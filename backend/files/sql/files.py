@@ -11,6 +11,7 @@ from backend.files.sql import tables
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import take_key
+from backend.foundation.sql.paging import follows_row, rows_in_order
 from shared.clock import Clock
 from shared.errors import KeyHeld, NotFound
 
@@ -24,6 +25,7 @@ _file = tables.uploaded_file
 _piece = tables.file_piece
 _COLUMNS = [_file.c[name] for name in StoredFile.model_fields]
 _IS_STORED = _file.c.state == tables.STORED
+_PLACE = (_file.c.created_at, _file.c.id)
 
 
 class SqlFileStore:
@@ -138,7 +140,7 @@ def _page(connection: Connection, query: FileQuery) -> tuple[StoredFile, ...]:
     page = query.page
     if page.after is not None:
         found = found.where(_is_behind(connection, query))
-    order = [column.desc() if page.descending else column for column in (_file.c.created_at, _file.c.id)]
+    order = rows_in_order(_PLACE, descending=page.descending)
     rows = connection.execute(found.order_by(*order).limit(page.limit + 1)).mappings()
     return tuple(_to_file(row) for row in rows)
 
@@ -149,15 +151,11 @@ def _is_of(query: FileQuery) -> ColumnElement[bool]:
 
 def _is_behind(connection: Connection, query: FileQuery) -> ColumnElement[bool]:
     """Select the files behind the one that `after` names."""
-    last = select(_file.c.created_at, _file.c.id).where(_is_of(query), _file.c.id == query.page.after, _IS_STORED)
+    last = select(*_PLACE).where(_is_of(query), _file.c.id == query.page.after, _IS_STORED)
     row = connection.execute(last).first()
     if row is None:
         raise NotFound("There is no such file.", param="after")
-    created_at, file_id = row
-    as_old = _file.c.created_at == created_at
-    if query.page.descending:
-        return (_file.c.created_at < created_at) | (as_old & (_file.c.id < file_id))
-    return (_file.c.created_at > created_at) | (as_old & (_file.c.id > file_id))
+    return follows_row(_PLACE, *row, descending=query.page.descending)
 
 
 def _size_of(file_id: str) -> Select[Any]:

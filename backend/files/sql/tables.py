@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, Text
 
-from backend.foundation.sql.schema import Instant, metadata, required
+from backend.foundation.sql.schema import Instant, metadata, require
 
 STORING, STORED, REMOVED = "storing", "stored", "removed"
 """The states of a file; only a stored one is found."""
@@ -12,16 +12,16 @@ uploaded_file = Table(
     "uploaded_file",
     metadata,
     Column("id", Text, primary_key=True),
-    required("tenant", Text),
-    required("user_id", Text),
-    required("filename", Text),
-    required("purpose", Text),
+    require("tenant", Text),
+    require("user_id", Text),
+    require("filename", Text),
+    require("purpose", Text),
     Column("content_type", Text),
-    required("size_bytes", Integer),
-    required("sha256", Text),
-    required("created_at", Instant),
-    required("state", Text),
-    required("touched_at", Instant),
+    require("size_bytes", Integer),
+    require("sha256", Text),
+    require("created_at", Instant),
+    require("state", Text),
+    require("touched_at", Instant),
     Index(None, "tenant", "user_id", "created_at", "id"),
     Index(None, "state", "touched_at"),
 )
@@ -32,5 +32,5 @@ file_piece = Table(
     metadata,
     Column("file_id", Text, ForeignKey("uploaded_file.id", ondelete="CASCADE"), primary_key=True),
     Column("ordinal", Integer, primary_key=True, autoincrement=False),
-    required("body", LargeBinary),
+    require("body", LargeBinary),
 )

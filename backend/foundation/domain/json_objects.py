@@ -7,6 +7,8 @@ from enum import Enum, auto
 from typing import TypeVar, cast
 
 import orjson
+from pydantic import BeforeValidator
+from pydantic_core import PydanticKnownError
 
 from shared.errors import InvalidRequest
 from shared.models.execution import JsonObject
@@ -231,3 +233,16 @@ def _values(root: object) -> Iterator[tuple[object, str, int]]:
         elif isinstance(value, list):
             items = reversed(list(enumerate(cast("list[object]", value))))
             waiting += [(item, f"{path}[{place}]"[:_MAX_PATH], depth + 1) for place, item in items]
+
+
+def at_most(members: int) -> BeforeValidator:
+    """Return the validator of a JSON object that has no more than so many members."""
+
+    def check(given: object) -> object:
+        count = len(cast(dict[str, object], given)) if isinstance(given, dict) else 0
+        if count > members:
+            context = {"field_type": "Dictionary", "max_length": members, "actual_length": count}
+            raise PydanticKnownError("too_long", context)
+        return cast(object, given)
+
+    return BeforeValidator(check)

@@ -1,6 +1,6 @@
 """The HTTP application of the backend."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -13,13 +13,17 @@ from starlette.middleware import Middleware
 from starlette.types import Scope
 
 from backend.foundation.http.bodies import BodyLimit
-from backend.foundation.http.cross_origin import CrossOrigin
+from backend.foundation.http.cross_origin import CrossOrigin, marks_for
 from backend.foundation.http.errors import install_error_handlers
 from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held, bodies_most
 from backend.foundation.http.reference import FILE_NAME, describe_operations, read_reference
 from backend.foundation.http.refusal_throttle import RefusalThrottle
 from backend.foundation.http.services import HttpOptions, install_services
 from backend.foundation.http.shapes import ERROR_RESPONSES
+from shared.http_server.connection import DEFAULT_LIMITS, ConnectionRules
+from shared.http_server.server import HttpServer, WebSockets, build_server
+from shared.http_server.timing import ReadLimits
+from shared.http_server.tls_listener import TlsListener
 from shared.shares import SharedBudget
 from shared.tracing import TracedRequests, is_tracing
 
@@ -40,6 +44,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
         summary="OpenAI's Responses and Chat Completions over knowledge bases.",
         strict_content_type=False,
         redirect_slashes=False,
+        telemetry={"tracing": False, "metrics": False},  # ours are made beside it
         static_url="/docs/static",
         swagger_ui_parameters={"validatorUrl": "none"},
         middleware=[
@@ -107,3 +112,23 @@ def create_admin_app(routers: Iterable[APIRouter], services: Iterable[object]) -
     for router in routers:
         app.include_router(router)
     return app
+
+
+LONGEST_SOCKET_MESSAGE_BYTES = 4_194_304
+"""A message is held whole, beside those of all other sockets; what is longer comes as the body of a request."""
+
+SOCKETS = WebSockets("backend.foundation.http.sockets:DrainingSocket", LONGEST_SOCKET_MESSAGE_BYTES)
+
+
+def http_server(
+    app: FastAPI,
+    limits: ReadLimits = DEFAULT_LIMITS,
+    allows: Callable[[str], bool] = lambda _: False,
+    tls: TlsListener | None = None,
+) -> HttpServer:
+    """Build the server; `allows` tells of an origin whether its scripts may read what the application never sees."""
+
+    def marks_if_allowed(origin: str) -> Mapping[str, str]:
+        return marks_for(origin) if allows(origin) else {}
+
+    return build_server(app, ConnectionRules(limits, marks_if_allowed), tls, SOCKETS)

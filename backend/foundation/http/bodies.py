@@ -62,10 +62,11 @@ class BodyLimit:
         try:
             await exchange.run(self._app, scope)
         finally:
+            del state[LEASE]  # which holds the state
             body.release()
 
 
-def held_body(request: Request) -> "_HeldBody":
+def find_held_body(request: Request) -> "_HeldBody":
     """Return the bytes that the body of a request takes, so that its key can own them, and a turn hold them."""
     held: _HeldBody = request.scope["state"][LEASE]
     return held
@@ -148,7 +149,7 @@ class _LimitedExchange:
 
     async def run(self, app: ASGIApp, scope: Scope) -> None:
         try:
-            await app(scope, self._counting_receive, self._checking_send)
+            await app(scope, self._receive_counting, self._send_checking)
         except BallastError as error:
             if error is not self._refusal:
                 raise
@@ -156,7 +157,7 @@ class _LimitedExchange:
             log_server_error(self._refusal, scope)
             await error_response(self._refusal)(scope, self._receive, self._send)
 
-    async def _counting_receive(self) -> Message:
+    async def _receive_counting(self) -> Message:
         if not self._started:
             await self._hold(self._received_bytes)
         message = await self._receive()
@@ -176,7 +177,7 @@ class _LimitedExchange:
             self._refusal = refusal
             raise
 
-    async def _checking_send(self, message: Message) -> None:
+    async def _send_checking(self, message: Message) -> None:
         if self._refusal is not None and not self._started:
             return
         if not self._started:

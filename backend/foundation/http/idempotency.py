@@ -31,7 +31,12 @@ _KeyHeader = Annotated[
 ]
 
 
-async def _key(request: Request, given: _KeyHeader = None) -> str | None:
+async def read_idempotency_key(request: Request, given: _KeyHeader = None) -> str | None:
+    """Return the request's key, which the header gives, None without one.
+
+    Raises:
+        InvalidRequest: the header is wrong or repeated.
+    """
     if given is None:
         return None
     if len(request.headers.getlist(KEY_HEADER)) > 1:
@@ -43,8 +48,7 @@ async def _key(request: Request, given: _KeyHeader = None) -> str | None:
     return given
 
 
-KeyDep = Annotated[str | None, Depends(_key)]
-"""The request's key, None without one; the status is 400 for a wrong or repeated header."""
+KeyDep = Annotated[str | None, Depends(read_idempotency_key)]
 
 
 class Once:

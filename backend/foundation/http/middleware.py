@@ -110,6 +110,7 @@ class AccessLog:
         try:
             await self._app(scope, access.receive, access.send)
         finally:
+            del scope["state"][SEND_ON]  # which holds the request: none is left for the cycle collector
             access.log()
 
 

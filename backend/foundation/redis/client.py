@@ -3,14 +3,16 @@
 import asyncio
 import re
 from collections.abc import Awaitable
-from typing import Protocol, TypeVar, cast
+from functools import cached_property
+from typing import Any, Protocol, TypeVar, cast
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import DataError, RedisError, ResponseError
 
-from backend.foundation.redis.commands import RedisClient
+from backend.foundation.redis.commands import RedisClient, RedisPipeline
+from backend.foundation.redis.shared_connection import SharedConnection
 from shared.environment import cause_of, redact_address
 from shared.errors import Unavailable
 
@@ -28,6 +30,30 @@ _WRONG_TYPE = "WRONGTYPE "
 _MAX_CONNECTIONS = 5_000
 
 
+class _Client(Redis):
+    """Sends what is short over one connection that all of it shares; a reader that waits has one of its own."""
+
+    @cached_property
+    def _shared(self) -> SharedConnection:
+        return SharedConnection(self.connection_pool)
+
+    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Any:
+        """Begin a pipeline, which is no transaction."""
+        return RedisPipeline(self._shared.send)
+
+    async def mget(self, keys: Any, *args: Any) -> Any:
+        """Read keys."""
+        (found,) = await self._shared.send([("MGET", *keys)])
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """Close all connections."""
+        await self._shared.close()
+        await super().aclose(close_connection_pool)
+
+
 class _RedisClass(Protocol):
     def from_url(self, url: str, **options: object) -> RedisClient: ...
 
@@ -39,7 +65,7 @@ def connect(url: str) -> RedisClient:
         ValueError: the address is malformed.
     """
     try:
-        return cast(_RedisClass, Redis).from_url(
+        return cast(_RedisClass, _Client).from_url(
             url,
             protocol=2,
             socket_timeout=SOCKET_TIMEOUT_SECONDS,

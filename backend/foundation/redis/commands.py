@@ -1,35 +1,58 @@
 """The commands of Redis that are used, typed, without its library."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
+Command = tuple[str | bytes | int, ...]
 
-class RedisPipeline(Protocol):
-    """Commands that are sent in one round trip; keyword arguments are those of the Redis client."""
+
+class RedisPipeline:
+    """Commands that are sent in one round trip, by `send`."""
+
+    def __init__(self, send: Callable[[Sequence[Command]], Awaitable[list[object]]]) -> None:
+        self._send = send
+        self._commands: list[Command] = []
 
     def __len__(self) -> int:
         """Count the commands."""
-        ...
+        return len(self._commands)
 
-    def set(self, name: str, value: bytes, *, px: int) -> object:
+    def set(self, name: str, value: bytes, *, px: int) -> None:
         """Set a key that expires after `px` milliseconds."""
-        ...
+        self._commands.append(("SET", name, value, "PX", px))
 
-    def xadd(self, name: str, fields: Mapping[bytes, bytes], **options: object) -> object:
+    def xadd(
+        self,
+        name: str,
+        fields: Mapping[bytes, bytes],
+        *,
+        id: str = "*",
+        nomkstream: bool = False,
+        maxlen: int | None = None,
+        approximate: bool = True,
+    ) -> None:
         """Append an entry to a stream."""
-        ...
+        options = ("NOMKSTREAM",) if nomkstream else ()
+        kept = ("MAXLEN", "~" if approximate else "=", maxlen) if maxlen is not None else ()
+        flat = [each for field in fields.items() for each in field]
+        self._commands.append(("XADD", name, *options, *kept, id, *flat))
 
-    def delete(self, *names: str) -> object:
+    def delete(self, *names: str) -> None:
         """Delete keys."""
-        ...
+        self._commands.append(("DEL", *names))
 
-    def pexpire(self, name: str, time: int) -> object:
+    def pexpire(self, name: str, time: int) -> None:
         """Have a key expire after so many milliseconds."""
-        ...
+        self._commands.append(("PEXPIRE", name, time))
 
-    def execute(self, raise_on_error: bool = True) -> Awaitable[list[object]]:
+    async def execute(self, raise_on_error: bool = True) -> list[object]:
         """Send the commands; the answers of failed ones are exceptions, unless the first one is to be raised."""
-        ...
+        answers = await self._send(self._commands) if self._commands else []
+        if raise_on_error:
+            for answer in answers:
+                if isinstance(answer, Exception):
+                    raise answer
+        return answers
 
 
 class RedisClient(Protocol):

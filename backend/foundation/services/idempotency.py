@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from backend.foundation.domain.idempotency import KEPT_FOR, KeyClaim, KeyedRequest, claim_cooperatively, claim_id_of
-from backend.foundation.ports.idempotency import ClaimStore
+from backend.foundation.ports.readiness import ClaimStore
 from backend.foundation.services.steps import run_cooperatively
 from shared.clock import Clock
 from shared.errors import BallastError, KeyReused

@@ -2,8 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
+from hashlib import sha256
 
 from backend.foundation.domain.json_objects import Pause, Result, Steps, result_of
+
+MAX_BYTES_HASHED_HERE = 1_000_000
+"""More would hold the event loop for more than a millisecond."""
 
 MANY = 200
 """Items, or entries of a log, that domain code goes through in a few milliseconds."""
@@ -25,3 +29,10 @@ async def run_cooperatively(steps: Steps[Result]) -> Result:
         if pause is Pause.BEFORE_LONG:
             return await asyncio.to_thread(result_of, steps)
         await asyncio.sleep(0)
+
+
+async def sha256_of(body: bytes | bytearray) -> str:
+    """Return the SHA-256 of bytes in hexadecimal digits, without holding the event loop for long ones."""
+    is_long = len(body) > MAX_BYTES_HASHED_HERE
+    digest = await asyncio.to_thread(sha256, body) if is_long else sha256(body)
+    return digest.hexdigest()

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from backend.foundation.ports.supervision import FailureObserver
+from backend.foundation.ports.readiness import FailureObserver
 from shared.errors import Unavailable
 
 Result = TypeVar("Result")
@@ -106,13 +106,14 @@ async def beside(work: Coroutine[object, None, Result]) -> AsyncGenerator[asynci
             task.exception()  # asyncio would report an exception that nobody has asked for
 
 
-async def result_or_error(work: Coroutine[object, None, Result]) -> Result | BaseException:
-    """Run work to its end; return its result, or the exception that it raised.
+async def result_or_error(work: Awaitable[Result]) -> Result | BaseException:
+    """Run work to its end in a task of its own; return its result, or the exception that it raised.
 
     When the caller is cancelled, the work is cancelled too and awaited before the cancellation goes on. A
-    cancellation that nobody asked for, such as that of a connection pool which is torn down, is returned.
+    cancellation that nobody asked for, such as that of a connection pool which is torn down, is returned; libraries
+    that cancel the task they run in, and do not take that back, cancel nothing of the caller's.
     """
-    task = asyncio.create_task(work)
+    task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:

@@ -1,7 +1,7 @@
-"""Wake-up signals for tasks that wait for a change."""
+"""Wake-up signals for tasks that wait for a change, and calls in place of such tasks."""
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 
@@ -40,6 +40,31 @@ class Wakeups:
         del self._waiting[future]
         if not future.done():
             future.set_result(False)
+
+
+class CallingEvent(asyncio.Event):
+    """An event that calls functions whenever it is set: what follows from it needs no task that waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._functions: list[Callable[[], object]] = []
+
+    def set(self) -> None:
+        """Set it, and call the functions."""
+        super().set()
+        for function in self._functions:
+            function()
+
+    @contextmanager
+    def calling(self, function: Callable[[], object]) -> Generator[None]:
+        """Call a function while the block runs, also at once where the event is set already."""
+        self._functions.append(function)
+        if self.is_set():
+            function()
+        try:
+            yield
+        finally:
+            self._functions.remove(function)
 
 
 class NamedWakeups:

@@ -1,6 +1,7 @@
 """The database that an operator's address chooses; the client of the other one is never imported."""
 
 import sqlite3
+from typing import cast
 
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
@@ -42,7 +43,7 @@ def trace_database(database: Database) -> Database:
         return database
     from backend.foundation.sql.traced import TracedDatabase
 
-    return TracedDatabase(database)
+    return cast(Database, TracedDatabase(database))
 
 
 async def check_database_reachable(database: Database, url: str) -> None:

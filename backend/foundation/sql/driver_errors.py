@@ -34,7 +34,7 @@ _POSTGRES_OURS = ("21", "22", "23", "34", "3D", "3F", "42", "44", "54")
 # Of these classes: an operator's grants, a database that is not there yet, and the statement names of a proxy between.
 _POSTGRES_AWAY = ("42501", "3D000", "42P05")
 _POSTGRES_BAD_TEXT = ("22021", "22P05")
-_POSTGRES_BAD_VALUE = "22"
+_POSTGRES_BAD_VALUE, _POSTGRES_INTEGRITY = "22", "23"
 
 _AWAY = (PoolTimeoutError, PendingRollbackError, ResourceClosedError, TimeoutError, OSError, EOFError)
 
@@ -65,23 +65,37 @@ def translate_sql_errors(*driver: type[Exception]) -> Generator[None]:
         raise _away() from error
 
 
+def wrap_driver_error(statement: str, error: Exception) -> DBAPIError:
+    """Return the error by which SQLAlchemy would tell of one that PostgreSQL's driver has raised for a statement."""
+    state = _sqlstate(error)
+    _withhold_values_of(state, error)
+    kind = IntegrityError if state.startswith(_POSTGRES_INTEGRITY) else DBAPIError
+    return kind(statement, None, error, hide_parameters=True)
+
+
 def withhold_values(context: ExceptionContext) -> None:
+    """Drop values from an error that SQLAlchemy is about to raise for one of PostgreSQL's driver."""
+    error, adapted = context.sqlalchemy_exception, context.original_exception
+    if isinstance(error, DBAPIError):
+        state = _sqlstate(error)
+        _withhold_values_of(state, *filter(None, (adapted, adapted.__cause__)))
+        error.args = _without_value(state, error.args)
+
+
+def _withhold_values_of(state: str, *errors: BaseException) -> None:
     """Drop from what PostgreSQL and its driver raise the values of a statement, which no log may hold.
 
     The detail of a broken constraint quotes the row, and only the driver's own error shows it, in a traceback; an
     error of class 22 quotes the value in its very words, which SQLAlchemy repeats.
     """
-    error, adapted = context.sqlalchemy_exception, context.original_exception
-    if not isinstance(error, DBAPIError):
-        return
-    driver = adapted.__cause__
-    state = _sqlstate(error)
-    for each in (adapted, driver):
+    for each in errors:
         if getattr(each, "detail", None):
             setattr(each, "detail", None)  # noqa: B010  # an attribute of theirs, which no type declares
-    if state.startswith(_POSTGRES_BAD_VALUE):
-        for each in filter(None, (error, adapted, driver)):
-            each.args = (f"a value was refused, SQLSTATE {state}",)
+        each.args = _without_value(state, each.args)
+
+
+def _without_value(state: str, said: tuple[object, ...]) -> tuple[object, ...]:
+    return (f"a value was refused, SQLSTATE {state}",) if state.startswith(_POSTGRES_BAD_VALUE) else said
 
 
 def _translate(error: Exception) -> BallastError | None:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Integer, bindparam, delete, select, text
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.schema import Instant
-from backend.foundation.sql.statements import Statement
+from backend.foundation.sql.statements import Change, Statement
 from backend.foundation.sql.tables import idempotency_key
 from shared.errors import KeyHeld
 
@@ -38,10 +38,31 @@ def take_key(connection: Connection, claim: KeyClaim | None) -> None:
     Raises:
         KeyHeld: another request has used the key already.
     """
+    for change in build_claim(claim):
+        if not change.statement.change(connection, *change.parameters):
+            raise _refuse()
+
+
+def build_claim(claim: KeyClaim | None) -> list[Change]:
+    """Return the change that stores a claim, which must be committed first of those that it is made with."""
     if claim is None:
-        return
-    if not _TAKE.change(connection, {**claim.model_dump(), "expired_before": claim.expired_before}):
-        raise KeyHeld("Another request with this Idempotency-Key is being answered.", retry_after_seconds=1)
+        return []
+    return [Change(_TAKE, [{**claim.model_dump(), "expired_before": claim.expired_before}], must_meet=True)]
+
+
+def check_key(connection: Connection, claim: KeyClaim | None) -> None:
+    """Find out whether a claim is why changes were not made.
+
+    Raises:
+        KeyHeld: another request has used the key already.
+    """
+    row = _FIND.first(connection, {"where_id": claim.id}) if claim is not None else None
+    if claim is not None and row is not None and row["claimed_at"] >= claim.expired_before:
+        raise _refuse()
+
+
+def _refuse() -> KeyHeld:
+    return KeyHeld("Another request with this Idempotency-Key is being answered.", retry_after_seconds=1)
 
 
 class SqlClaimStore:

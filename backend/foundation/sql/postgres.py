@@ -2,19 +2,21 @@
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, TypeVar, cast
 from urllib.parse import urlencode
 
 import asyncpg
-from sqlalchemy import URL, Connection, QueuePool, event
+from sqlalchemy import URL, Connection, Pool, QueuePool, event
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.util import await_only, greenlet_spawn
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS, FIND_TIMEOUT_SECONDS, POOL_WAIT_SECONDS
-from backend.foundation.sql.driver_errors import translate_sql_errors, withhold_values
+from backend.foundation.sql.driver_errors import translate_sql_errors, withhold_values, wrap_driver_error
 from backend.foundation.sql.statements import (
     Change,
     Parameters,
@@ -90,9 +92,9 @@ class PostgresDatabase:
 
     async def find(self, query: Statement, parameters: Parameters) -> Row | None:
         """Return one row by its key."""
-        return await self.read(
-            lambda connection: query.first(connection, parameters), timeout_seconds=FIND_TIMEOUT_SECONDS
-        )
+        with translate_sql_errors(*_DRIVER_ERRORS):
+            async with asyncio.timeout(FIND_TIMEOUT_SECONDS):
+                return await greenlet_spawn(self._find, query, parameters)
 
     async def read(
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
@@ -120,7 +122,9 @@ class PostgresDatabase:
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
         """Commit changes together: as one statement, which is a transaction by itself, where they can be one."""
-        counts = await self.read(partial(_change_at_once, changes=changes))
+        with translate_sql_errors(*_DRIVER_ERRORS):
+            async with asyncio.timeout(DEFAULT_TIMEOUT_SECONDS):
+                counts = await greenlet_spawn(self._change_at_once, changes)
         return counts if counts is not None else await self.write(partial(change_together, changes=changes))
 
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
@@ -142,6 +146,46 @@ class PostgresDatabase:
         for engine in (self._engine, self._apart):
             await engine.dispose()
 
+    def _find(self, query: Statement, parameters: Parameters) -> Row | None:
+        compiled = query.compile(self._engine.dialect, parameters)
+        if compiled is None:
+            raise TypeError("A row is found by parameters alone.")
+        found = self._fetch(compiled.text, compiled.values(parameters))
+        return compiled.row(found[0].items()) if found else None
+
+    def _change_at_once(self, changes: Sequence[Change]) -> list[int] | None:
+        joined = join_changes(self._engine.dialect, changes)
+        return joined.run(lambda text, values: self._fetch(text, values)[0]) if joined is not None else None
+
+    def _fetch(self, text: str, values: Sequence[object]) -> Sequence[Any]:
+        """Run one statement, which is a transaction by itself, and return its rows.
+
+        The driver prepares it and keeps it by its text. SQLAlchemy, whose pool lends the connection, would take longer
+        over it than driver and database together.
+        """
+        with _lent(self._engine.sync_engine.pool) as connection:
+            try:
+                return await_only(connection.fetch(text, *values))
+            except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                raise wrap_driver_error(text, error) from error
+
+
+@contextmanager
+def _lent(pool: Pool) -> Generator[Any]:
+    """Lend a connection; one that may not have come to the end of its statement is closed."""
+    lent, is_sound = pool.connect(), False
+    try:
+        yield lent.driver_connection
+        is_sound = True
+    except DBAPIError:
+        is_sound = True
+        raise
+    finally:
+        if is_sound:
+            lent.close()
+        else:
+            lent.invalidate()
+
 
 def _engine(url: URL, connections: int, wait_seconds: float) -> AsyncEngine:
     tls = {name: url.query[name] for name in _TLS_OPTIONS if name in url.query}
@@ -157,6 +201,10 @@ def _engine(url: URL, connections: int, wait_seconds: float) -> AsyncEngine:
             "timeout": wait_seconds,
             "server_settings": _SERVER_SETTINGS,
             "prepared_statement_cache_size": _STATEMENTS_KEPT,
+            # Those that are sent without SQLAlchemy are kept apart; their texts are some kilobytes long.
+            "statement_cache_size": _STATEMENTS_KEPT,
+            "max_cached_statement_lifetime": 0,
+            "max_cacheable_statement_size": 0,
             # The driver reads these in an address alone; all else that it gets by name goes before what stands there.
             **({"dsn": f"postgresql://?{urlencode(tls)}"} if tls else {}),
         },
@@ -186,11 +234,6 @@ def _refuse_broken(connection: Any, record: Any, _fairy: object) -> None:
         record.info.clear()
         raise DisconnectionError
     record.info["is_used"] = True
-
-
-def _change_at_once(connection: Connection, changes: Sequence[Change]) -> list[int] | None:
-    joined = join_changes(connection, changes)
-    return joined.run(connection) if joined is not None else None
 
 
 def _ping(connection: Connection) -> None:

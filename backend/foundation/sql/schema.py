@@ -36,6 +36,6 @@ class Instant(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 
-def required(name: str, kind: Any, *arguments: Any, **options: Any) -> Column[Any]:
+def require(name: str, kind: Any, *arguments: Any, **options: Any) -> Column[Any]:
     """Make a column that is never NULL."""
     return Column(name, kind, *arguments, nullable=False, **options)

@@ -39,7 +39,6 @@ _BUSY_TIMEOUT_MILLISECONDS = 10_000
 # but never the order (https://www.sqlite.org/pragma.html#pragma_synchronous).
 _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 10000",
-    f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MILLISECONDS}",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",
     "PRAGMA foreign_keys = ON",
@@ -53,6 +52,9 @@ _PRAGMAS = (
 # a commit, remains as the upper bound in case these do not succeed.
 _WRITES_PER_CHECKPOINT = 100
 
+_BRIEF_CHARACTERS = 65_536
+"""What is written within a millisecond."""
+
 
 class SqliteDatabase:
     """A SQLite file; missing parent directories are created with it."""
@@ -65,7 +67,9 @@ class SqliteDatabase:
         plain_url = URL.create("sqlite", database=path)
         self._reader = _engine(plain_url, _READERS + 1)
         self._writer = _engine(plain_url, 1)
-        self._own = threading.local()
+        self._brief = _engine(plain_url, 1, busy_milliseconds=0)
+        self._is_writing = threading.Lock()
+        self._own = _OfThread()
         self._connections: list[Connection] = []
         self._reading = ThreadPoolExecutor(_READERS, thread_name_prefix="sqlite-read")
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="sqlite-write")
@@ -88,7 +92,7 @@ class SqliteDatabase:
         """Run a unit of work over a snapshot."""
         with translate_sql_errors():
             async with asyncio.timeout(timeout_seconds):
-                return await self._run(self._reading, self._reader, work)
+                return await self._run(self._reading, partial(self._transact, self._reader), work)
 
     async def snapshot(
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
@@ -102,13 +106,24 @@ class SqliteDatabase:
         """Run a unit of work behind all earlier ones and commit it."""
         with translate_sql_errors():
             async with asyncio.timeout(timeout_seconds):
-                result = await self._run(self._writing, self._writer, work)
+                result = await self._run(self._writing, self._write_in_turn, work)
         self._count_write()
         return result
 
     async def change(self, changes: Sequence[Change]) -> list[int]:
-        """Commit changes together."""
-        return await self.write(partial(change_together, changes=changes))
+        """Commit changes together; short ones in the event loop's thread, where nobody writes at the moment.
+
+        That takes less than handing them to another thread. The disk is not waited for: see `_PRAGMAS`.
+        """
+        work = partial(change_together, changes=changes)
+        if _characters_in(changes) > _BRIEF_CHARACTERS:
+            return await self.write(work)
+        with translate_sql_errors():
+            counts = self._write_now(work)
+        if counts is None:
+            return await self.write(work)
+        self._count_write()
+        return counts
 
     async def write_apart(self, work: Callable[[Connection], Result], *, timeout_seconds: float) -> Result:
         """Do as `write`: a file has one writer, and its units of work are short."""
@@ -128,12 +143,34 @@ class SqliteDatabase:
             await asyncio.to_thread(executor.shutdown)
         for connection in self._connections:
             connection.close()
-        for engine in (self._reader, self._writer):
+        for engine in (self._reader, self._writer, self._brief):
             engine.dispose()
 
-    async def _run(self, executor: ThreadPoolExecutor, engine: Engine, work: Callable[[Connection], Result]) -> Result:
+    async def _run(
+        self,
+        executor: ThreadPoolExecutor,
+        transact: Callable[[Callable[[Connection], Result]], Result],
+        work: Callable[[Connection], Result],
+    ) -> Result:
         """Run in a thread; when the caller is cancelled while it waits, the transaction still runs to its end."""
-        return await asyncio.get_running_loop().run_in_executor(executor, self._transact, engine, work)
+        return await asyncio.get_running_loop().run_in_executor(executor, transact, work)
+
+    def _write_now(self, work: Callable[[Connection], Result]) -> Result | None:
+        """Run a unit of work in this thread; None where another one, or another process, writes."""
+        if not self._is_writing.acquire(blocking=False):
+            return None
+        try:
+            return self._transact(self._brief, work)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            return None
+        finally:
+            self._is_writing.release()
+
+    def _write_in_turn(self, work: Callable[[Connection], Result]) -> Result:
+        with self._is_writing:
+            return self._transact(self._writer, work)
 
     def _count_write(self) -> None:
         self._writes += 1
@@ -142,21 +179,30 @@ class SqliteDatabase:
 
     def _checkpoint(self) -> None:
         driver_of(self._connection_of(self._reader)).execute("PRAGMA wal_checkpoint(PASSIVE)")
+        # The first write behind it waits for the disk where it begins the file of the log anew.
+        self._writing.submit(self._write_in_turn, write_probe)
 
     def _transact(self, engine: Engine, work: Callable[[Connection], Result]) -> Result:
         connection = self._connection_of(engine)
         with connection.begin():
-            driver_of(connection).execute("BEGIN IMMEDIATE" if engine is self._writer else "BEGIN")
+            driver_of(connection).execute("BEGIN" if engine is self._reader else "BEGIN IMMEDIATE")
             return work(connection)
 
     def _connection_of(self, engine: Engine) -> Connection:
-        """Return the connection of the current thread, opened at its first use."""
-        connection: Connection | None = getattr(self._own, "connection", None)
-        if connection is None:
+        """Return the connection of the current thread, opened at its first use; only the event loop's may have two."""
+        opened = self._own.connections
+        if engine not in opened:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            connection = self._own.connection = engine.connect()
-            self._connections.append(connection)
-        return connection
+            opened[engine] = engine.connect()
+            self._connections.append(opened[engine])
+        return opened[engine]
+
+
+class _OfThread(threading.local):
+    """What each thread has of its own."""
+
+    def __init__(self) -> None:
+        self.connections: dict[Engine, Connection] = {}
 
 
 class _HintingCompiler(SQLiteCompiler):
@@ -168,7 +214,12 @@ class _HintingCompiler(SQLiteCompiler):
         return text
 
 
-def _engine(url: URL, pool_size: int) -> Engine:
+def _characters_in(changes: Sequence[Change]) -> int:
+    rows = [each for change in changes for each in change.parameters]
+    return sum([len(value) for row in rows for value in row.values() if isinstance(value, str)])
+
+
+def _engine(url: URL, pool_size: int, busy_milliseconds: int = _BUSY_TIMEOUT_MILLISECONDS) -> Engine:
     engine = create_engine(
         url,
         poolclass=QueuePool,
@@ -181,7 +232,7 @@ def _engine(url: URL, pool_size: int) -> Engine:
     def configure(dbapi_connection: sqlite3.Connection, _record: object) -> None:
         # The driver's own transactions begin late and deferred.
         dbapi_connection.isolation_level = None
-        for pragma in _PRAGMAS:
+        for pragma in (f"PRAGMA busy_timeout = {busy_milliseconds}", *_PRAGMAS):
             dbapi_connection.execute(pragma)
 
     event.listen(engine, "connect", configure)

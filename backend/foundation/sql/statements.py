@@ -2,13 +2,14 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import ClauseElement, Connection, text
+from sqlalchemy import ClauseElement, Connection, Dialect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import KeyedColumnElement
 
 Parameters = Mapping[str, object]
 Row = Mapping[str, Any]
@@ -20,16 +21,27 @@ _Converter = Callable[[Any], object] | None
 
 
 class _Compiled(NamedTuple):
-    """A statement as a driver takes it; `places` names the value of each of its places, and how it is converted."""
+    """A statement as a driver takes it; `places` names the value of each of its places, and how it is converted.
+
+    `columns` are those of its rows that are converted, too.
+    """
 
     text: str
     places: tuple[tuple[str, _Converter], ...]
+    columns: Mapping[str, Callable[[Any], object]]
 
     def values(self, parameters: Parameters) -> tuple[object, ...]:
         """Return the values in the order of the places."""
         return tuple(
             [parameters[name] if convert is None else convert(parameters[name]) for name, convert in self.places]
         )
+
+    def row(self, found: Iterable[tuple[str, Any]]) -> Row:
+        """Return a row of the driver's, by column."""
+        row = dict(found)
+        for name, convert in self.columns.items():
+            row[name] = convert(row[name])
+        return row
 
 
 class Statement:
@@ -41,7 +53,12 @@ class Statement:
 
     def rows(self, connection: Connection, parameters: Parameters) -> Sequence[Row]:
         """Run it and return its rows, by column."""
-        return cast(Sequence[Row], connection.execute(cast(Any, self._statement), parameters).mappings().all())
+        compiled = self.compile(connection.dialect, parameters)
+        if compiled is None or connection.dialect.name != "sqlite":
+            return cast(Sequence[Row], connection.execute(cast(Any, self._statement), parameters).mappings().all())
+        found = driver_of(connection).execute(compiled.text, compiled.values(parameters))
+        names = [column[0] for column in found.description]
+        return [compiled.row(zip(names, row, strict=True)) for row in found]
 
     def first(self, connection: Connection, parameters: Parameters) -> Row | None:
         """Run it and return its first row."""
@@ -49,7 +66,7 @@ class Statement:
 
     def change(self, connection: Connection, *parameters: Parameters) -> int:
         """Run it for each set of parameters, which all have the same names; return how many rows it changed."""
-        compiled = self.compiled(connection, parameters[0])
+        compiled = self.compile(connection.dialect, parameters[0])
         if compiled is None:
             given = parameters[0] if len(parameters) == 1 else parameters
             return connection.execute(cast(Any, self._statement), given).rowcount
@@ -61,23 +78,26 @@ class Statement:
             return driver.executemany(compiled.text, values).rowcount
         return connection.exec_driver_sql(compiled.text, values[0] if len(values) == 1 else values).rowcount
 
-    def compiled(self, connection: Connection, parameters: Parameters) -> _Compiled | None:
+    def compile(self, dialect: Dialect, parameters: Parameters) -> _Compiled | None:
         """Return its text for parameters of these names; None where values are written into the text each time.
 
         SQLAlchemy finds it anew at each execution, which takes longer than the statement itself does on SQLite.
         """
-        key = (connection.dialect.name, tuple(parameters))
+        key = (dialect.name, tuple(parameters))
         if key not in self._compiled:
-            self._compiled[key] = self._compile(connection, key[1])
+            self._compiled[key] = self._compile(dialect, key[1])
         return self._compiled[key]
 
-    def _compile(self, connection: Connection, names: _Names) -> _Compiled | None:
-        compiled = cast(SQLCompiler, self._statement.compile(dialect=connection.dialect, column_keys=list(names)))
+    def _compile(self, dialect: Dialect, names: _Names) -> _Compiled | None:
+        compiled = cast(SQLCompiler, self._statement.compile(dialect=dialect, column_keys=list(names)))
         order = tuple(compiled.positiontup or ())
         if compiled.post_compile_params or not set(order) <= set(names):
             return None
-        types = {name: compiled.binds[name].type.dialect_impl(connection.dialect) for name in order}
-        return _Compiled(str(compiled), tuple((name, types[name].bind_processor(connection.dialect)) for name in order))
+        types = {name: compiled.binds[name].type.dialect_impl(dialect) for name in order}
+        places = tuple((name, types[name].bind_processor(dialect)) for name in order)
+        found: Iterable[KeyedColumnElement[Any]] = getattr(self._statement, "exported_columns", ())
+        read = {column.key: column.type.dialect_impl(dialect).result_processor(dialect, None) for column in found}
+        return _Compiled(str(compiled), places, {name: each for name, each in read.items() if each is not None})
 
 
 class NothingMet(Exception):
@@ -112,9 +132,9 @@ def change_together(connection: Connection, changes: Sequence[Change]) -> list[i
     Raises:
         NothingMet: roll back what was done before.
     """
-    joined = join_changes(connection, changes)
+    joined = join_changes(connection.dialect, changes)
     if joined is not None:
-        return joined.run(connection)
+        return joined.run(lambda statement, values: connection.exec_driver_sql(statement, values).one())
     return [_make(connection, change) for change in changes if change.parameters]
 
 
@@ -136,14 +156,14 @@ class JoinedChanges(NamedTuple):
     values: tuple[object, ...]
     sizes: tuple[int, ...]
 
-    def run(self, connection: Connection) -> list[int]:
+    def run(self, fetch_one: Callable[[str, tuple[object, ...]], Sequence[int]]) -> list[int]:
         """Run it; return how many rows each change met.
 
         Raises:
             NothingMet: the database has undone the statement.
         """
         try:
-            counts = iter(connection.exec_driver_sql(self.text, self.values).one())
+            counts = iter(fetch_one(self.text, self.values))
         except DBAPIError as error:
             if getattr(error.orig, "sqlstate", None) == _DIVISION_BY_ZERO:
                 raise NothingMet from None
@@ -151,12 +171,13 @@ class JoinedChanges(NamedTuple):
         return [sum(next(counts) for _ in range(size)) for size in self.sizes]
 
 
-def join_changes(connection: Connection, changes: Sequence[Change]) -> JoinedChanges | None:
+def join_changes(dialect: Dialect, changes: Sequence[Change]) -> JoinedChanges | None:
     """Join changes into one statement; None where there are too many, or the database knows no such statement."""
-    steps = [(change.statement.compiled(connection, each), each) for change in changes for each in change.parameters]
+    if dialect.name != "postgresql":
+        return None
+    steps = [(change.statement.compile(dialect, each), each) for change in changes for each in change.parameters]
     texts = tuple([compiled.text for compiled, _ in steps if compiled is not None])
-    is_one = connection.dialect.name == "postgresql" and 1 <= len(steps) <= LONGEST_GROUP and len(texts) == len(steps)
-    if not is_one:
+    if not 1 <= len(steps) <= LONGEST_GROUP or len(texts) != len(steps):
         return None
     values = [value for compiled, each in steps if compiled is not None for value in compiled.values(each)]
     sizes = tuple([len(change.parameters) for change in changes if change.parameters])

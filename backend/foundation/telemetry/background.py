@@ -13,7 +13,7 @@ BACKGROUND_FAILURES = Counter("ballast_background_failures_total", "Failed steps
 
 
 class LoggingFailureObserver:
-    """Implements `backend.foundation.ports.supervision.FailureObserver`."""
+    """Implements `backend.foundation.ports.readiness.FailureObserver`."""
 
     def background_failed(self, task: str, error: BaseException) -> None:
         """Count the failure, and log it: an outage with its cause in one line, a defect with its traceback."""

@@ -112,7 +112,7 @@ class TakenAttachment(NamedTuple):
     attempts: int
 
 
-def numbered_name(filename: str, number: int) -> str:
+def number_name(filename: str, number: int) -> str:
     """Return the name of the document of a file where others of its name are there: `report (2).pdf`."""
     if number == 1:
         return filename

@@ -51,7 +51,7 @@ def full_set(
     described, listed = _within(in_order(bases), budget_tokens)
     if not described and not listed:
         return ""
-    return _paragraphs(opening, *(base.text for base in described), _listing(TRUNCATED, listed))
+    return _paragraphs(opening, *(base.text for base in described), _render_list(TRUNCATED, listed))
 
 
 def delta(changed: Iterable[BaseText], removed: Iterable[BaseText], budget_tokens: int) -> str:
@@ -64,8 +64,8 @@ def delta(changed: Iterable[BaseText], removed: Iterable[BaseText], budget_token
     return _paragraphs(
         BASES_HAVE_CHANGED,
         *(base.text for base in described),
-        _listing(TRUNCATED, listed),
-        _listing(SUPERSEDED, in_order(removed)),
+        _render_list(TRUNCATED, listed),
+        _render_list(SUPERSEDED, in_order(removed)),
     )
 
 
@@ -94,7 +94,7 @@ def _within(bases: Sequence[BaseText], budget_tokens: int) -> tuple[list[BaseTex
     return described, listed
 
 
-def _listing(heading: str, bases: Sequence[BaseText]) -> str:
+def _render_list(heading: str, bases: Sequence[BaseText]) -> str:
     return "\n".join([heading, *(f"- id: {base.id}; name: {base.name}" for base in bases)]) if bases else ""
 
 

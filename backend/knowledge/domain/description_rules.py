@@ -4,19 +4,60 @@ Nobody has asked anything when a description is shown, so that no word counts as
 the word lists and takes milliseconds: callers keep it off the event loop.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from backend.knowledge.domain.safe_description import LeftOut
+from backend.knowledge.domain.knowledge import KnowledgeBase
 from backend.search.domain.chunks import ChunkHit
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, Kind, Piece, compose, parts_of, pieces, unreadable
 from shared.disclosure.combinations import Combinations, containment_findings, find_retellings, term_findings
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceText, reading_of
+from shared.disclosure.source import SourceText, read_source
 from shared.disclosure.words import Finding, ProtectedWords, find_rejoined, find_repeated, find_withheld
 from shared.models.safe_summary import GateCode
+from shared.models.values import Value
 from shared.plain_text.orders import is_order_to_model
+
+NEUTRAL_NAME = "Knowledge base"
+"""What stands for the name of a base whose own name reveals its content."""
+
+
+class LeftOut(Value):
+    """Why a text is not shown: the checks that it fails, and its words and phrases that fail them."""
+
+    codes: tuple[GateCode, ...]
+    phrases: tuple[str, ...]
+
+
+def list_described_texts(base: KnowledgeBase) -> tuple[str, ...]:
+    """Return the name, the hint, where there is one, and the keywords; each is shown or left out as a whole."""
+    texts = (base.name, base.routing_hint, *base.routing_keywords)
+    return tuple(dict.fromkeys(text for text in texts if text.strip()))
+
+
+def places_of(base: KnowledgeBase, left_out: Mapping[str, LeftOut]) -> dict[str, LeftOut]:
+    """Return the verdicts by the fields that hold the texts, in the notation of errors: `routing_keywords[0]`."""
+    return {place: left_out[text] for place, text in _fields(base) if text in left_out}
+
+
+def without_texts(base: KnowledgeBase, left_out: Mapping[str, LeftOut]) -> KnowledgeBase:
+    """Return a base as restricted members may see it: no summary, no topics, none of these texts."""
+    changes = {
+        "name": NEUTRAL_NAME if base.name in left_out else base.name,
+        "summary": "",
+        "topics": (),
+        "routing_hint": "" if base.routing_hint in left_out else base.routing_hint,
+        "routing_keywords": tuple(word for word in base.routing_keywords if word not in left_out),
+    }
+    return base.model_copy(update=changes)
+
+
+def _fields(base: KnowledgeBase) -> Iterator[tuple[str, str]]:
+    yield "name", base.name
+    yield "routing_hint", base.routing_hint
+    yield from ((f"routing_keywords[{place}]", word) for place, word in enumerate(base.routing_keywords))
+
 
 MAX_PHRASES = 20
 """Words and phrases of a text that its owner is told of."""
@@ -27,7 +68,7 @@ MAX_CLAUSES = 6
 KEPT_READINGS = 256
 """Chunks that are remembered as read, some 14 MB of them: after a change of a base most of them are read again."""
 
-_read = lru_cache(maxsize=KEPT_READINGS)(reading_of)
+_read = lru_cache(maxsize=KEPT_READINGS)(read_source)
 _ENDINGS = ("", "e", "y", "s", "es", "ed", "ing", "ings", "ies", "ied", "ly")
 """What the rules cut off or add before they compare words, and the search index does not."""
 

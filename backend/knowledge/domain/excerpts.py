@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
-from backend.search.domain.bm25 import Scorer, Statistics, looked_up_terms, plan
+from backend.search.domain.bm25 import Scorer, Statistics, find_looked_up_terms, plan
 from backend.search.domain.chunks import Chunk
-from backend.search.domain.tokenizing import tokenize
+from backend.search.domain.tokenizing import count_terms, query_terms, tokenize_indexed
 from shared.tokens import estimate_tokens
 
 
-def shown_tokens(chunk: Chunk) -> int:
+def count_shown_tokens(chunk: Chunk) -> int:
     """Estimate the tokens that a chunk takes where it is shown with its headings."""
     return chunk.tokens + sum(estimate_tokens(heading) + 2 for heading in chunk.heading_path) + 2
 
@@ -21,20 +22,19 @@ def best_chunks(chunks: Sequence[Chunk], question: str, budget_tokens: int) -> t
     """
     left = budget_tokens
     chosen = list[Chunk]()
-    for chunk in _ranked(chunks, question):
-        if (tokens := shown_tokens(chunk)) <= left:
+    for chunk in _rank(chunks, question):
+        if (tokens := count_shown_tokens(chunk)) <= left:
             chosen.append(chunk)
             left -= tokens
     return tuple(sorted(chosen, key=lambda chunk: chunk.ordinal))
 
 
-def _ranked(chunks: Sequence[Chunk], question: str) -> list[Chunk]:
-    terms = looked_up_terms(tokenize(question))
-    asked = frozenset(terms)
-    counts = list[tuple[Counter[str], int]]()
+def _rank(chunks: Sequence[Chunk], question: str) -> list[Chunk]:
+    terms = find_looked_up_terms(query_terms(question))
+    counts = list[tuple[dict[str, int], int]]()
     for chunk in chunks:
-        tokens = tokenize(chunk.searched_text)
-        counts.append((Counter(token for token in tokens if token in asked), len(tokens)))
+        found = tokenize_indexed(chunk.join_headings)
+        counts.append((count_terms(terms, Counter(chain(*found))), len(found.tokens)))
     having = Counter(term for found, _ in counts for term in found)
     statistics = Statistics(
         chunk_count=len(chunks), token_count=sum(length for _, length in counts), chunk_counts=dict(having)

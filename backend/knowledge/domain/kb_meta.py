@@ -13,7 +13,10 @@ from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
 from shared.models.execution import AccessMode
 
 MAX_ROUTING_HINT_CHARACTERS = 200
-MAX_ROUTING_KEYWORDS = 5
+MAX_ROUTING_KEYWORDS = 24
+MAX_SHOWN_KEYWORDS = 5
+"""So many keywords, the first ones by the alphabet, stand in a prompt."""
+
 MAX_ROUTING_KEYWORD_CHARACTERS = 48
 
 _FULL_ACCESS = "access: full"
@@ -24,7 +27,7 @@ _TAG = re.compile(r"<(?![\s=\d]|$)([^<>]*)(>?)")
 """A possible markup tag; `<` and `>` that compare amounts are kept, as `>=` and `>` are different rules."""
 
 
-def rendered_bases(bindings: Sequence[Binding]) -> tuple[BaseText, ...]:
+def render_bases(bindings: Sequence[Binding]) -> tuple[BaseText, ...]:
     """Render each base, ordered by name and id, its topics and keywords alphabetically.
 
     A base in which the user is restricted shows name, id, hint and keywords only; one that is bound twice shows once,
@@ -63,7 +66,7 @@ def _strictest_last(binding: Binding) -> bool:
 def _render(binding: Binding) -> str:
     base = binding.base
     restricted = binding.role.access_mode is not AccessMode.FULL
-    lines = _restricted_lines(base) if restricted else _full_lines(base)
+    lines = _render_restricted(base) if restricted else _full_lines(base)
     named = [f"- id: {one_line(base.id)}", _field("name", one_line(base.name)), *lines]
     return "\n  ".join(line for line in named if line)
 
@@ -72,18 +75,18 @@ def _full_lines(base: KnowledgeBase) -> list[str]:
     return [
         _FULL_ACCESS,
         _field("summary", one_line(base.summary)),
-        _field("topics", _listed(base.topics)),
+        _field("topics", _join_words(base.topics)),
         _field("hint", one_line(base.routing_hint)),
-        _field("keywords", _listed(base.routing_keywords)),
+        _field("keywords", _join_words(base.routing_keywords)),
     ]
 
 
-def _restricted_lines(base: KnowledgeBase) -> list[str]:
-    keywords = sorted(_clean(base.routing_keywords))[:MAX_ROUTING_KEYWORDS]
+def _render_restricted(base: KnowledgeBase) -> list[str]:
+    keywords = sorted(_clean(base.routing_keywords))[:MAX_SHOWN_KEYWORDS]
     return [
         _RESTRICTED_ACCESS,
         _field("hint", one_line(base.routing_hint)[:MAX_ROUTING_HINT_CHARACTERS].rstrip()),
-        _field("keywords", _listed(word[:MAX_ROUTING_KEYWORD_CHARACTERS] for word in keywords)),
+        _field("keywords", _join_words(word[:MAX_ROUTING_KEYWORD_CHARACTERS] for word in keywords)),
         _RESTRICTED_NOTE,
     ]
 
@@ -92,7 +95,7 @@ def _field(name: str, text: str) -> str:
     return f"{name}: {text}" if text else ""
 
 
-def _listed(words: Iterable[str]) -> str:
+def _join_words(words: Iterable[str]) -> str:
     return "; ".join(sorted(_clean(words)))
 
 

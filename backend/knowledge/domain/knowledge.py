@@ -1,12 +1,15 @@
-"""Knowledge bases, the roles of their members, their documents, and what a document consists of."""
+"""Knowledge bases, the roles of their members and what each may do, their documents, and what these consist of."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field
 
 from backend.search.domain.filters import Attributes
+from shared.errors import PermissionDenied
 from shared.models.execution import AccessMode
+from shared.models.safe_summary import RestrictedGrade
 from shared.models.values import Value
 
 
@@ -33,8 +36,9 @@ class MemberRole(StrEnum):
 class KnowledgeBase(Value):
     """A base as its owner describes it.
 
-    `version` grows with every change of its documents and of `restricted_translation`, which allows that restricted
-    members are given summaries of its text in another language. `metadata` is the owner's own, for nobody else's eyes
+    `version` grows with every change of its documents, of `restricted_grade` and of `restricted_translation`, which
+    allows that restricted members are given summaries of its text in another language. A base for which nobody has
+    chosen a grade is open. `metadata` is the owner's own, for nobody else's eyes
     than full members'; `last_active_at` is when it was last searched or changed as a vector store. `embed` allows that
     its text is sent to the operator's embedder, for search by meaning.
     """
@@ -52,6 +56,7 @@ class KnowledgeBase(Value):
     metadata: dict[str, str] = Field(default={})
     last_active_at: datetime | None = None
     embed: bool = True
+    restricted_grade: RestrictedGrade | None = None
 
 
 class Binding(Value):
@@ -65,7 +70,9 @@ class Document(Value):
     """A document of a base; `name` is what it was put under, and no other document of its base has it.
 
     `file_id` and `filename` are those of the uploaded file that it was read from, where there is one; several files of
-    one base may have the same filename.
+    one base may have the same filename. `notes` say what a reader of it sees and its text does not hold.
+    `reader_version` is that of the reader that made its text, None where it is not known; `charset` is the
+    encoding that its client told.
     """
 
     id: str
@@ -79,6 +86,9 @@ class Document(Value):
     file_id: str | None = None
     filename: str | None = None
     attributes: Attributes = Field(default={})
+    notes: tuple[str, ...] = ()
+    reader_version: int | None = None
+    charset: str | None = None
 
     @property
     def source_id(self) -> str:
@@ -89,3 +99,44 @@ class Document(Value):
     def title(self) -> str:
         """The name that results and citations show."""
         return self.filename or self.name
+
+
+def strictest_mode(bindings: Sequence[Binding]) -> AccessMode:
+    """Return the mode of a turn over these bases; one restricted base restricts it whole."""
+    restricted = any(binding.role.access_mode is AccessMode.RESTRICTED for binding in bindings)
+    return AccessMode.RESTRICTED if restricted else AccessMode.FULL
+
+
+def is_strict(bindings: Sequence[Binding]) -> bool:
+    """Say whether only coded findings may leave a search of these bases; one strict base suffices."""
+    return any(binding.base.restricted_grade is RestrictedGrade.STRICT for binding in bindings)
+
+
+def require_read(binding: Binding) -> None:
+    """Require a role that may read text, documents and members.
+
+    Raises:
+        PermissionDenied: the member is restricted.
+    """
+    if binding.role.access_mode is not AccessMode.FULL:
+        raise PermissionDenied("Your access to this knowledge base is restricted.")
+
+
+def require_write(binding: Binding) -> None:
+    """Require a role that may change documents and description.
+
+    Raises:
+        PermissionDenied: the member is neither owner nor editor.
+    """
+    if not binding.role.may_write:
+        raise PermissionDenied("Only owners and editors may change this knowledge base.")
+
+
+def require_owner(binding: Binding) -> None:
+    """Require the role that may change members and delete the base.
+
+    Raises:
+        PermissionDenied: the member is no owner.
+    """
+    if binding.role is not MemberRole.OWNER:
+        raise PermissionDenied("Only owners may do this.")

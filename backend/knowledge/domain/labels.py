@@ -24,7 +24,7 @@ Access = Mapping[str, AccessMode]
 """The mode that a reader has today in each base of which they are a member."""
 
 
-def joined_labels(labels: Iterable[Label]) -> Labels:
+def join_labels(labels: Iterable[Label]) -> Labels:
     """Return one label for each base, FULL if any of its labels is, ordered by id."""
     modes: dict[str, AccessMode] = {}
     for label in labels:
@@ -47,9 +47,9 @@ def encode_labels(labels: Labels) -> str | None:
 
 def decode_labels(text: str | None) -> Labels:
     """Read what `encode_labels` wrote."""
-    return tuple(map(_decoded, text.split(" "))) if text else ()
+    return tuple(map(_decode, text.split(" "))) if text else ()
 
 
-def _decoded(text: str) -> Label:
+def _decode(text: str) -> Label:
     base_id = text.removesuffix(_RELEASED_MARK)
     return Label(base_id, AccessMode.FULL if base_id == text else AccessMode.RESTRICTED)

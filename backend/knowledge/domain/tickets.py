@@ -43,11 +43,11 @@ def strictest(options: Iterable[SearchOptions]) -> SearchOptions:
     return SearchOptions(
         max_results=min((each.max_results for each in given if each.max_results is not None), default=None),
         min_score=max((each.min_score for each in given if each.min_score is not None), default=None),
-        filters=_joined([each.filters for each in given if each.filters is not None]),
+        filters=_join([each.filters for each in given if each.filters is not None]),
     )
 
 
-def _joined(filters: Sequence[Filter]) -> Filter | None:
+def _join(filters: Sequence[Filter]) -> Filter | None:
     """Return the filter that passes what all of these pass; None where there is none."""
     if len(filters) > 1:
         return Compound(type="and", filters=list(filters))

@@ -1,23 +1,25 @@
 """Knowledge bases, members, documents and hits as clients see them."""
 
 from collections.abc import Mapping
+from operator import not_
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
 from backend.foundation.http.shapes import ListPage, RequestBody, unix_seconds
+from backend.knowledge.domain.description_rules import NEUTRAL_NAME, LeftOut
 from backend.knowledge.domain.kb_meta import (
     MAX_ROUTING_HINT_CHARACTERS,
     MAX_ROUTING_KEYWORD_CHARACTERS,
     MAX_ROUTING_KEYWORDS,
 )
 from backend.knowledge.domain.knowledge import Binding, Document, MemberRole
-from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
-from backend.knowledge.services.search_knowledge import MAX_RESULTS
+from backend.knowledge.services.knowledge_documents import MAX_RESULTS
 from backend.search.domain.chunks import Chunk, ChunkHit
 from backend.search.ports.vectors import EmbeddingProgress
 from shared.models.execution import AccessMode
-from shared.models.safe_summary import GateCode
+from shared.models.safe_summary import GateCode, RestrictedGrade
+from shared.models.values import Place
 
 MAX_QUERY_CHARACTERS = 100_000
 
@@ -54,6 +56,24 @@ RestrictedTranslation = Annotated[
         )
     ),
 ]
+RestrictedGradeOfBase = Annotated[
+    Literal["open", "strict"],
+    Field(
+        description=(
+            "What may leave the base for its restricted members: `open`, prose that passes the gate; `strict`, findings"
+            " made of codes of closed lists alone, about its keywords and the member's own everyday words. For owners;"
+            " a new base without it has the operator's default, `BACKEND_RESTRICTED_GRADE`."
+        )
+    ),
+]
+_GRADE_NOTICE = (
+    "For the owners of a base for which nobody has chosen a grade, because it is older than the grades: what holds, and"
+    " what to do. Null elsewhere."
+)
+GRADE_NOT_CHOSEN = (
+    "Nobody has chosen a grade for this base, so it is open: prose that passes the gate may leave for restricted"
+    " members. Set restricted_grade to open or strict."
+)
 
 
 _SECONDS_LEFT = (
@@ -76,6 +96,7 @@ class CreateBase(RequestBody):
     routing_hint: RoutingHint = ""
     routing_keywords: RoutingKeywords = Field(default=[])
     restricted_translation: RestrictedTranslation = False
+    restricted_grade: RestrictedGradeOfBase = "open"
     embed: bool = True
 
 
@@ -109,12 +130,13 @@ class RestrictedBase(BaseModel):
 
 
 class ShownBase(RestrictedBase):
-    """A base, and the caller's role in it; `version` grows when documents or `restricted_translation` change."""
+    """A base, and the caller's role in it; `version` grows when documents, grade or `restricted_translation` change."""
 
     object: Literal["knowledge_base"] = "knowledge_base"
     summary: str
     topics: list[str]
     restricted_translation: RestrictedTranslation
+    restricted_grade: RestrictedGradeOfBase
     embed: bool
     embedded_chunks: Annotated[int | None, Field(description=_EMBEDDED_CHUNKS)] = None
     chunks: Annotated[
@@ -131,6 +153,7 @@ class EditableBase(ShownBase):
     left_out: Annotated[list[str], Field(description=_LEFT_OUT)]
     left_out_reasons: Annotated[dict[str, list[GateCode]], Field(description=_LEFT_OUT_REASONS)]
     left_out_words: Annotated[dict[str, list[str]], Field(description=_LEFT_OUT_WORDS)]
+    grade_notice: Annotated[str | None, Field(description=_GRADE_NOTICE)] = None
 
 
 class BaseList(ListPage[ShownBase | RestrictedBase]):
@@ -152,7 +175,10 @@ class MemberList(ListPage[ShownMember]):
 
 
 class ShownDocument(BaseModel):
-    """A document; `chunks` is the number of its pieces that are searched."""
+    """A document; `chunks` is the number of its pieces that are searched.
+
+    `notes` say what a reader of the file sees and they do not hold, or what was guessed, such as the encoding.
+    """
 
     id: str
     object: Literal["knowledge_base.document"] = "knowledge_base.document"
@@ -163,6 +189,7 @@ class ShownDocument(BaseModel):
     bytes: int
     chunks: int
     created_at: int
+    notes: Annotated[list[str], Field(description="What a reader of the file sees and the chunks do not hold.")]
 
 
 class DocumentWithProgress(ShownDocument):
@@ -175,12 +202,19 @@ class DocumentList(ListPage[DocumentWithProgress]):
     """A page of documents, by name."""
 
 
+class ShownPlace(Place):
+    """Where in its file a passage stands: the page, the slide, the rows of a sheet, or else the headings above it."""
+
+    heading: tuple[str, ...] | None = Field(default=None, exclude_if=not_)
+
+
 class ShownChunk(BaseModel):
     """A piece of a document, as it is searched."""
 
     id: str
     object: Literal["knowledge_base.chunk"] = "knowledge_base.chunk"
     heading_path: list[str]
+    place: ShownPlace | None
     text: str
     tokens: Annotated[int, Field(description="How long the text is in tokens, estimated.")]
 
@@ -198,6 +232,7 @@ class ShownHit(BaseModel):
     document: str
     chunk: str
     heading_path: list[str]
+    place: ShownPlace | None
     text: str
     score: float
     file_id: str
@@ -210,7 +245,7 @@ class Hits(BaseModel):
     data: list[ShownHit]
 
 
-def shown_base(
+def show_base(
     binding: Binding, left_out: Mapping[str, LeftOut] | None = None, progress: EmbeddingProgress | None = None
 ) -> EditableBase | ShownBase | RestrictedBase:
     """Show a base in the form that the caller's role allows; with `left_out` to those who may change these fields."""
@@ -229,6 +264,7 @@ def shown_base(
         summary=base.summary,
         topics=list(base.topics),
         restricted_translation=base.restricted_translation,
+        restricted_grade=(base.restricted_grade or RestrictedGrade.OPEN).value,
         embed=base.embed,
         embedded_chunks=progress.embedded_chunks if progress is not None else None,
         chunks=progress.chunks if progress is not None else None,
@@ -243,10 +279,11 @@ def shown_base(
         left_out=list(left_out),
         left_out_reasons={place: list(why.codes) for place, why in left_out.items()},
         left_out_words={place: list(why.phrases) for place, why in left_out.items()},
+        grade_notice=GRADE_NOT_CHOSEN if base.restricted_grade is None and binding.role is MemberRole.OWNER else None,
     )
 
 
-def shown_document(document: Document) -> ShownDocument:
+def show_document(document: Document) -> ShownDocument:
     """Show a document without its text."""
     return ShownDocument(
         id=document.id,
@@ -257,25 +294,39 @@ def shown_document(document: Document) -> ShownDocument:
         bytes=document.size_bytes,
         chunks=document.chunk_count,
         created_at=unix_seconds(document.created_at),
+        notes=list(document.notes),
     )
 
 
 def document_with_progress(document: Document, embedded_chunks: int | None) -> DocumentWithProgress:
     """Show a document, and how far it has been embedded."""
-    return DocumentWithProgress(**dict(shown_document(document)), embedded_chunks=embedded_chunks)
+    return DocumentWithProgress(**dict(show_document(document)), embedded_chunks=embedded_chunks)
 
 
-def shown_chunk(chunk: Chunk) -> ShownChunk:
+def show_chunk(chunk: Chunk) -> ShownChunk:
     """Show a chunk without its document."""
-    return ShownChunk(id=chunk.id, heading_path=list(chunk.heading_path), text=chunk.text, tokens=chunk.tokens)
+    return ShownChunk(
+        id=chunk.id,
+        heading_path=list(chunk.heading_path),
+        place=_show_place(chunk),
+        text=chunk.text,
+        tokens=chunk.tokens,
+    )
 
 
-def shown_hit(hit: ChunkHit) -> ShownHit:
+def _show_place(chunk: Chunk) -> ShownPlace | None:
+    if chunk.place is not None:
+        return ShownPlace(**dict(chunk.place))
+    return ShownPlace(heading=chunk.heading_path) if chunk.heading_path else None
+
+
+def show_hit(hit: ChunkHit) -> ShownHit:
     """Show a found chunk."""
     return ShownHit(
         document=hit.document_name,
         chunk=hit.chunk.id,
         heading_path=list(hit.chunk.heading_path),
+        place=_show_place(hit.chunk),
         text=hit.chunk.text,
         score=hit.score,
         file_id=hit.source_id,

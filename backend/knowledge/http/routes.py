@@ -1,20 +1,24 @@
 """Knowledge bases, their members and documents, and search over them."""
 
-from typing import Annotated, Literal
+import asyncio
+from collections.abc import Coroutine
+from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import Annotated, Literal, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
+from starlette.requests import ClientDisconnect
 
 from backend.extraction.domain.media_types import READABLE
-from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.domain.paging import DEFAULT_LIMIT, MAX_LIMIT, PageQuery
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, PrincipalName
+from backend.foundation.services.supervision import beside
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.knowledge.domain.knowledge import Binding, MemberRole
-from backend.knowledge.http.document_body import while_client_waits, whole_body
 from backend.knowledge.http.knowledge_shapes import (
     BaseList,
     ChunkList,
@@ -31,17 +35,20 @@ from backend.knowledge.http.knowledge_shapes import (
     ShownMember,
     UpdateBase,
     document_with_progress,
-    shown_base,
-    shown_chunk,
-    shown_document,
-    shown_hit,
+    show_base,
+    show_chunk,
+    show_document,
+    show_hit,
 )
-from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
+from backend.knowledge.services.knowledge_access import KnowledgeMembers
 from backend.knowledge.services.knowledge_bases import Description, KnowledgeCatalogue
-from backend.knowledge.services.knowledge_documents import KnowledgeDocuments
-from backend.knowledge.services.knowledge_members import KnowledgeMembers
+from backend.knowledge.services.knowledge_documents import (
+    IngestDocument,
+    KnowledgeDocuments,
+    NewDocument,
+    SearchKnowledge,
+)
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
-from backend.knowledge.services.search_knowledge import SearchKnowledge
 
 BasesDep = Annotated[KnowledgeCatalogue, Depends(service_of(KnowledgeCatalogue))]
 MembersDep = Annotated[KnowledgeMembers, Depends(service_of(KnowledgeMembers))]
@@ -85,15 +92,10 @@ async def create_base(
     body: CreateBase, bases: BasesDep, progress: ProgressDep, caller: CallerDep, once: OnceDep
 ) -> AnyBase:
     """Create a base that the caller owns."""
-    described = Description.model_validate(body.model_dump())
-
-    async def create(claim: KeyClaim | None) -> Binding:
-        return await bases.create(caller, described, claim)
-
-    async def again(base_id: str) -> Binding:
-        return await bases.find(caller, base_id)
-
-    return await _shown(bases, progress, await once(create, again))
+    left_to_operator = {"restricted_grade"} - body.model_fields_set
+    described = Description.model_validate(body.model_dump(exclude=left_to_operator))
+    create = partial(bases.create, caller, described)
+    return await _show(bases, progress, await once(create, partial(bases.find, caller)))
 
 
 @router.get("/v1/knowledge_bases", summary="List knowledge bases")
@@ -103,23 +105,23 @@ async def list_bases(
     """Return a page of the bases that the caller is a member of, the newest first unless asked otherwise."""
     found, has_more = await bases.page(caller, after=page.after, limit=page.limit, descending=page.descending)
     embedded = await progress.of(found)
-    shown = [shown_base(binding, progress=embedded.get(binding.base.id)) for binding in found]
+    shown = [show_base(binding, progress=embedded.get(binding.base.id)) for binding in found]
     return BaseList.of(shown, [base.id for base in shown], has_more=has_more)
 
 
 @router.get(BASE, summary="Retrieve a knowledge base")
 async def retrieve_base(base_id: str, bases: BasesDep, progress: ProgressDep, caller: CallerDep) -> AnyBase:
     """Return a base; a restricted member sees id, name, hint, keywords and their role."""
-    return await _shown(bases, progress, await bases.find(caller, base_id))
+    return await _show(bases, progress, await bases.find(caller, base_id))
 
 
 @router.patch(BASE, summary="Update a knowledge base")
 async def update_base(
     base_id: str, body: UpdateBase, bases: BasesDep, progress: ProgressDep, caller: CallerDep
 ) -> AnyBase:
-    """Change the given fields; for owners and editors, `restricted_translation` and `embed` for owners alone."""
+    """Change the given fields; for owners and editors; grade, translation and `embed` for owners alone."""
     changes = body.model_dump(exclude_unset=True)
-    return await _shown(bases, progress, await bases.describe(caller, base_id, changes))
+    return await _show(bases, progress, await bases.describe(caller, base_id, changes))
 
 
 @router.delete(BASE, summary="Delete a knowledge base")
@@ -150,7 +152,7 @@ async def list_chunks(
 ) -> ChunkList:
     """Return a page of the chunks into which a document was cut, in its order."""
     found = await documents.chunks(caller, base_id, page.document, after=page.after, limit=page.limit)
-    shown = [shown_chunk(chunk) for chunk in found.chunks]
+    shown = [show_chunk(chunk) for chunk in found.chunks]
     return ChunkList.of(shown, [chunk.id for chunk in shown], has_more=found.has_more)
 
 
@@ -160,12 +162,23 @@ async def put_document(
 ) -> ShownDocument:
     """Store a document: 201 under a new name, 200 where it replaces one; the same bytes again change nothing.
 
-    The Content-Type header determines its format, or else the ending of its name.
+    The Content-Type header determines its format, or else the ending of its name. The Last-Modified header tells when
+    its file was changed, and becomes the attribute `modified_at`, in seconds since 1970.
     """
-    new = NewDocument(name, request.headers.get("content-type"), await whole_body(request))
+    headers = request.headers
+    modified_at = _seconds_in(headers.get("last-modified"))
+    new = NewDocument(name, headers.get("content-type"), await whole_body(request), modified_at)
     document, is_new = await while_client_waits(request, ingest.put(caller, base_id, new))
     response.status_code = 201 if is_new else 200
-    return shown_document(document)
+    return show_document(document)
+
+
+def _seconds_in(date: str | None) -> int | None:
+    """Read the date of a header; one that is none is passed over (RFC 9110, section 8.8.2)."""
+    try:
+        return int(parsedate_to_datetime(date).timestamp()) if date else None
+    except (ValueError, OverflowError):
+        return None
 
 
 @router.get(DOCUMENT, summary="Retrieve a document", responses=_DOCUMENT_ANSWER, response_class=Response)
@@ -223,9 +236,38 @@ async def remove_member(base_id: str, user_id: UserId, members: MembersDep, call
 async def search_base(base_id: str, body: SearchBody, search: SearchDep, caller: CallerDep) -> Hits:
     """Return the best chunks, best first."""
     hits = await search.search(caller, base_id, body.query, body.max_results)
-    return Hits(data=[shown_hit(hit) for hit in hits])
+    return Hits(data=[show_hit(hit) for hit in hits])
 
 
-async def _shown(bases: KnowledgeCatalogue, progress: KnowledgeProgress, binding: Binding) -> AnyBase:
+async def _show(bases: KnowledgeCatalogue, progress: KnowledgeProgress, binding: Binding) -> AnyBase:
     embedded = await progress.of([binding])
-    return shown_base(binding, await bases.left_out(binding), embedded.get(binding.base.id))
+    return show_base(binding, await bases.find_left_out(binding), embedded.get(binding.base.id))
+
+
+Result = TypeVar("Result")
+
+
+async def whole_body(request: Request) -> bytearray:
+    """Return the body, held once in memory; joining its parts would hold it twice."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+    return body
+
+
+async def while_client_waits(request: Request, work: Coroutine[None, None, Result]) -> Result:
+    """Run work whose request was read to its end; it is cancelled when the client leaves.
+
+    Raises:
+        ClientDisconnect: the client has left.
+    """
+    async with beside(work) as working, beside(_client_leaves(request)) as leaving:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+
+
+async def _client_leaves(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        continue

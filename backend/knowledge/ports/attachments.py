@@ -34,7 +34,7 @@ class AttachmentStore(Protocol):
         """
         ...
 
-    async def attached(self, query: AttachedQuery) -> tuple[AttachedFile, ...]:
+    async def list_attached(self, query: AttachedQuery) -> tuple[AttachedFile, ...]:
         """Return one file more than the limit, where there are so many, in the order of the page.
 
         Raises:

@@ -70,6 +70,8 @@ class KnowledgeStore(Protocol):
         body: bytes | bytearray,
         batches: AsyncIterable[Sequence[Chunk]],
         claim: AttachmentClaim | None = None,
+        *,
+        instead_of: Document | None = None,
     ) -> tuple[Document, bool]:
         """Store a document with its chunks as they come; it replaces the document of the same name.
 
@@ -77,13 +79,15 @@ class KnowledgeStore(Protocol):
         stored by somebody else at the same time. Readers see the whole document or none of it, and never two
         documents of one name. The version of the base grows. `document.chunk_count` is the number of all chunks; a
         batch has at most `CHUNKS_AT_ONCE`. What was stored is deleted again where the batches end with an exception, or
-        the call is cancelled. What replaces a document keeps its attributes.
+        the call is cancelled. What replaces a document keeps its attributes but for those that it brings itself.
 
         With a claim, the document is that of an attached file: it replaces none, gets the first free name that
-        `numbered_name` makes, and takes attributes and age from its place in the queue, which it leaves.
+        `numbered_name` makes, and takes attributes and age from its place in the queue, which it leaves. With
+        `instead_of`, it replaces that document alone, and none that was put under the name meanwhile.
 
         Raises:
-            Conflict: the claim is lost, because the file was detached, cancelled or taken by another process.
+            Conflict: the claim is lost, because the file was detached, cancelled or taken by another process; or the
+                document is not there any more that was to be replaced.
             NotFound: the base was deleted meanwhile.
             Unavailable: storing was interrupted for so long that it was given up. Retryable.
         """
@@ -91,6 +95,10 @@ class KnowledgeStore(Protocol):
 
     async def documents_from(self, source_ids: Sequence[str]) -> tuple[Document, ...]:
         """Return the documents that have one of these ids, or were read from a file that has; ordered by base."""
+        ...
+
+    async def find_outdated(self, versions: Mapping[str, int]) -> tuple[str, ...]:
+        """Return the ids of the documents whose text an earlier reader of their format has made; ordered."""
         ...
 
     async def withdraw_file(self, file_id: str) -> None:

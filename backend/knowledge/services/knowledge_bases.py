@@ -1,26 +1,28 @@
-"""Creating, describing and deleting knowledge bases."""
+"""Creating, describing and deleting knowledge bases, and when each was used."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 
 from pydantic import Field
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
-from backend.knowledge.domain.access import require_owner, require_write
 from backend.knowledge.domain.attachments import Attachment
-from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.knowledge.domain.safe_description import LeftOut
+from backend.knowledge.domain.description_rules import LeftOut
+from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole, require_owner, require_write
+from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import find_binding
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from shared.clock import Clock
 from shared.errors import NotFound
 from shared.ids import IdPrefix, new_id
+from shared.models.safe_summary import RestrictedGrade
 from shared.models.values import Value
 
 
 class Description(Value):
-    """The fields of a base that owners and editors write."""
+    """The fields of a base that owners and editors write; without a grade it has the operator's default."""
 
     name: str
     summary: str
@@ -30,15 +32,26 @@ class Description(Value):
     restricted_translation: bool = False
     metadata: dict[str, str] = Field(default={})
     embed: bool = True
+    restricted_grade: RestrictedGrade | None = None
+
+    def with_grade(self, default: RestrictedGrade) -> "Description":
+        """Return it with a grade."""
+        return self.model_copy(update={"restricted_grade": self.restricted_grade or default})
+
+
+_OF_OWNERS = ("restricted_translation", "restricted_grade", "embed")
 
 
 class KnowledgeCatalogue:
     """The bases of a caller."""
 
-    def __init__(self, store: KnowledgeStore, descriptions: SafeDescriptions, clock: Clock) -> None:
+    def __init__(
+        self, store: KnowledgeStore, descriptions: SafeDescriptions, clock: Clock, default_grade: RestrictedGrade
+    ) -> None:
         self._store = store
         self._descriptions = descriptions
         self._clock = clock
+        self._default_grade = default_grade
 
     async def create(
         self,
@@ -59,7 +72,7 @@ class KnowledgeCatalogue:
             tenant=caller.tenant,
             version=0,
             created_at=self._clock.now(),
-            **dict(description),
+            **dict(description.with_grade(self._default_grade)),
         )
         its_claim = claim.of(base.id) if claim is not None else None
         await self._store.create_base(
@@ -73,10 +86,10 @@ class KnowledgeCatalogue:
         Raises:
             NotFound: the caller is not a member.
         """
-        (shown,) = await self._descriptions.shown([await find_binding(self._store, caller, base_id)])
+        (shown,) = await self._descriptions.show([await find_binding(self._store, caller, base_id)])
         return shown
 
-    async def named(self, caller: Caller, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
+    async def find_named(self, caller: Caller, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
         """Return the named bases, or all of the caller's, with the parts of their descriptions that they may see.
 
         Raises:
@@ -87,7 +100,7 @@ class KnowledgeCatalogue:
         for place, base_id in enumerate(base_ids or ()):
             if base_id not in mine:
                 raise NotFound("There is no such knowledge base.", param=f"knowledge_base_ids[{place}]")
-        return await self._descriptions.shown(found)
+        return await self._descriptions.show(found)
 
     async def page(
         self, caller: Caller, *, after: str | None, limit: int, descending: bool
@@ -103,7 +116,7 @@ class KnowledgeCatalogue:
         if after is not None and after not in ids:
             raise NotFound("There is no such knowledge base.", param="after")
         start = ids.index(after) + 1 if after is not None else 0
-        shown = await self._descriptions.shown(ordered[start : start + limit])
+        shown = await self._descriptions.show(ordered[start : start + limit])
         return shown, len(ordered) > start + limit
 
     async def describe(self, caller: Caller, base_id: str, changes: dict[str, object]) -> Binding:
@@ -111,19 +124,17 @@ class KnowledgeCatalogue:
 
         Raises:
             NotFound: the caller is not a member.
-            PermissionDenied: the caller may not write, or is no owner and changes
-                `restricted_translation` or `embed`.
+            PermissionDenied: the caller may not write, or is no owner and changes a field of owners.
         """
         binding = await find_binding(self._store, caller, base_id)
         require_write(binding)
         base = KnowledgeBase.model_validate({**dict(binding.base), **changes})
-        before = binding.base
-        if (base.restricted_translation, base.embed) != (before.restricted_translation, before.embed):
+        if any(getattr(base, name) != getattr(binding.base, name) for name in _OF_OWNERS):
             require_owner(binding)
         await self._store.update_base(base)
         return await find_binding(self._store, caller, base_id)
 
-    async def left_out(self, binding: Binding) -> Mapping[str, LeftOut] | None:
+    async def find_left_out(self, binding: Binding) -> Mapping[str, LeftOut] | None:
         """Return the fields that restricted members are not shown, and why; None for a caller who may not change them.
 
         Raises:
@@ -140,3 +151,34 @@ class KnowledgeCatalogue:
         """
         require_owner(await find_binding(self._store, caller, base_id))
         await self._store.delete_base(base_id)
+
+
+WRITE_ACTIVITY_SECONDS = 10.0
+
+
+class ActiveBases:
+    """Notes uses of bases; what a process has not written when it is killed is lost, and nothing depends on it."""
+
+    def __init__(self, store: AttachmentStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._unwritten: dict[str, datetime] = {}
+
+    def note(self, base_ids: Sequence[str]) -> None:
+        """Note that these bases are used now."""
+        self._unwritten |= dict.fromkeys(base_ids, self._clock.now())
+
+    def last_use(self, base_id: str) -> datetime | None:
+        """Return when this process last noted a use that is not written yet."""
+        return self._unwritten.get(base_id)
+
+    async def write(self) -> None:
+        """Write down the uses since the last time.
+
+        Raises:
+            Unavailable: the database is away. The uses are written the next time.
+        """
+        uses = dict(self._unwritten)
+        if uses:
+            await self._store.note_active(list(uses))
+        self._unwritten = {base_id: at for base_id, at in self._unwritten.items() if uses.get(base_id) != at}

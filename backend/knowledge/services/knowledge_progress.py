@@ -31,7 +31,7 @@ class KnowledgeProgress:
             return {}
         found = await self._vectors.progress(base_ids, model)
         return {
-            base_id: each._replace(seconds_left=self._pace.seconds_for(each.waiting_chunks))
+            base_id: each._replace(seconds_left=self._pace.seconds_for(each.waiting_tokens))
             for base_id, each in found.items()
         }
 
@@ -45,7 +45,7 @@ class KnowledgeProgress:
         if model is None:
             return {}
         ids = [document.id for document in documents]
-        return {**dict.fromkeys(ids, 0), **await self._vectors.embedded_chunks(ids, model)}
+        return {**dict.fromkeys(ids, 0), **await self._vectors.count_embedded_chunks(ids, model)}
 
     async def _model(self) -> EmbeddingModel | None:
         if self._embedder is None:

@@ -6,8 +6,7 @@ from backend.extraction.ports import DocumentReader
 from backend.foundation.services.parts import Part
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.services.active_bases import ActiveBases
-from backend.knowledge.services.knowledge_bases import KnowledgeCatalogue
+from backend.knowledge.services.knowledge_bases import ActiveBases, KnowledgeCatalogue
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from backend.search.ports.index import Retrieval
 

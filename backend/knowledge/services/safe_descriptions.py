@@ -5,9 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 from typing import NamedTuple
 
-from backend.knowledge.domain.description_rules import queries_of, why_left_out
+from backend.knowledge.domain.description_rules import (
+    LeftOut,
+    list_described_texts,
+    places_of,
+    queries_of,
+    why_left_out,
+    without_texts,
+)
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase
-from backend.knowledge.domain.safe_description import LeftOut, described_texts, places_of, without_texts
 from backend.knowledge.ports.knowledge import DescriptionObserver
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.shared_runs import DESCRIPTION_RUNS, sequences_of
@@ -44,13 +50,13 @@ class SafeDescriptions:
         self._observer = observer
         self._verdicts: dict[_Described, _Verdict] = {}
 
-    async def shown(self, bindings: Sequence[Binding]) -> tuple[Binding, ...]:
+    async def show(self, bindings: Sequence[Binding]) -> tuple[Binding, ...]:
         """Return bindings with the parts of each base's description that its member may see.
 
         Raises:
             Unavailable: the database is away.
         """
-        return tuple([await self._shown(binding) for binding in bindings])
+        return tuple([await self._show(binding) for binding in bindings])
 
     async def places_left_out(self, base: KnowledgeBase) -> Mapping[str, LeftOut]:
         """Return the fields that restricted members are not shown, and why.
@@ -58,16 +64,25 @@ class SafeDescriptions:
         Raises:
             Unavailable: the database is away.
         """
-        return places_of(base, await self._left_out(base))
+        return places_of(base, await self._find_left_out(base))
 
-    async def _shown(self, binding: Binding) -> Binding:
+    async def list_areas(self, bases: Iterable[KnowledgeBase]) -> tuple[str, ...]:
+        """Return the keywords that restricted members are shown, each once: what findings can be about.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        shown = [without_texts(base, await self._find_left_out(base)) for base in bases]
+        return tuple(dict.fromkeys(word for base in shown for word in base.routing_keywords))
+
+    async def _show(self, binding: Binding) -> Binding:
         if binding.role.access_mode is AccessMode.FULL:
             return binding
-        left_out = await self._left_out(binding.base)
+        left_out = await self._find_left_out(binding.base)
         return binding.model_copy(update={"base": without_texts(binding.base, left_out)})
 
-    async def _left_out(self, base: KnowledgeBase) -> _Verdict:
-        described = (base.id, base.version, described_texts(base))
+    async def _find_left_out(self, base: KnowledgeBase) -> _Verdict:
+        described = (base.id, base.version, list_described_texts(base))
         verdict = self._verdicts.get(described)
         if verdict is None:
             queries = await asyncio.to_thread(_queries_of_all, described[2])

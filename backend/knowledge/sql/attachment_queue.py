@@ -30,7 +30,7 @@ from backend.knowledge.domain.attachments import (
     AttachmentClaim,
     FileError,
     TakenAttachment,
-    numbered_name,
+    number_name,
 )
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
@@ -146,7 +146,7 @@ def lease_next(
     """
     passed_over: list[tuple[int, tuple[str, str]]] = []
     for user in _users_from(connection, last_served):
-        leased = _leased_of(connection, user)
+        leased = _count_leased(connection, user)
         if not leased and (taken := _lease_oldest(connection, user, lease_seconds)) is not None:
             return taken
         passed_over.append((leased, user))
@@ -174,7 +174,7 @@ def _user_behind(connection: Connection, user: tuple[str, str]) -> tuple[str, st
     return (row["tenant"], row["user_id"]) if row is not None else None
 
 
-def _leased_of(connection: Connection, user: tuple[str, str]) -> int:
+def _count_leased(connection: Connection, user: tuple[str, str]) -> int:
     row = _LEASED.first(connection, {**_of_user(user), "zero": 0.0, "most": MOST_LEASED})
     return next(iter(row.values())) if row is not None else 0
 
@@ -196,28 +196,28 @@ def _of_user(user: tuple[str, str]) -> dict[str, object]:
 
 def extend_lease(connection: Connection, claim: AttachmentClaim, lease_seconds: float) -> bool:
     """Extend a lease; False where the claim is lost."""
-    return bool(_RENEW.change(connection, {**_claimed(claim), "lease": lease_seconds}))
+    return bool(_RENEW.change(connection, {**_encode_claim(claim), "lease": lease_seconds}))
 
 
 def give_back(connection: Connection, claim: AttachmentClaim, after_seconds: float) -> None:
     """Give a lease back; the file is taken no sooner than in so many seconds."""
-    _RELEASE.change(connection, {**_claimed(claim), "lease": after_seconds})
+    _RELEASE.change(connection, {**_encode_claim(claim), "lease": after_seconds})
 
 
 def fail(connection: Connection, claim: AttachmentClaim, error: FileError) -> None:
     """Note why a file became no document."""
-    _FAIL.change(connection, {**_claimed(claim), "set_code": error.code, "set_message": error.message})
+    _FAIL.change(connection, {**_encode_claim(claim), "set_code": error.code, "set_message": error.message})
 
 
-def completed(connection: Connection, document: Document, claim: AttachmentClaim) -> Document:
+def complete(connection: Connection, document: Document, claim: AttachmentClaim) -> Document:
     """Take a file from the queue, and return its document with a name that is free in the base, which is locked.
 
     Raises:
         Conflict: the claim is lost.
     """
     hold_base(connection, claim.base_id)
-    row = connection.execute(select(_attachment).where(_IS_CLAIMED), _claimed(claim)).mappings().first()
-    if row is None or not _COMPLETE.change(connection, _claimed(claim)):
+    row = connection.execute(select(_attachment).where(_IS_CLAIMED), _encode_claim(claim)).mappings().first()
+    if row is None or not _COMPLETE.change(connection, _encode_claim(claim)):
         raise Conflict("The file was detached, or is read by another process.", param="file_id")
     queued = to_attachment(row)
     name = next(_free_names(connection, claim.base_id, queued.filename))
@@ -228,7 +228,7 @@ def completed(connection: Connection, document: Document, claim: AttachmentClaim
 def _free_names(connection: Connection, base_id: str, filename: str) -> Iterator[str]:
     first = 1
     while True:
-        names = [numbered_name(filename, number) for number in range(first, first + NAMES_AT_ONCE)]
+        names = [number_name(filename, number) for number in range(first, first + NAMES_AT_ONCE)]
         query = select(_document.c.name).where(_document.c.knowledge_base_id == base_id, _document.c.name.in_(names))
         taken = set(connection.execute(query).scalars())
         yield from (name for name in names if name not in taken)
@@ -241,5 +241,5 @@ def to_attachment(row: rows.Row) -> Attachment:
     return Attachment.model_validate({**columns, "attributes": orjson.loads(columns["attributes"])})
 
 
-def _claimed(claim: AttachmentClaim) -> dict[str, object]:
+def _encode_claim(claim: AttachmentClaim) -> dict[str, object]:
     return {"where_base_id": claim.base_id, "where_file_id": claim.file_id, "where_fence": claim.fence}

@@ -63,7 +63,7 @@ class SqlAttachmentStore:
         """Queue files, some in each transaction; a process killed meanwhile has acknowledged none of them."""
         await run_in_short_transactions(self._database, _attach(attachments, batch, claim), self._slice_seconds)
 
-    async def attached(self, query: AttachedQuery) -> tuple[AttachedFile, ...]:
+    async def list_attached(self, query: AttachedQuery) -> tuple[AttachedFile, ...]:
         """Return a page and one file more."""
         return await self._database.read(lambda connection: _page(connection, query))
 

@@ -1,7 +1,7 @@
 """Storing, replacing and deleting documents in many transactions; readers see each change whole or not at all."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -19,7 +19,7 @@ from backend.foundation.sql.short_transactions import (
 from backend.knowledge.domain.attachments import AttachmentClaim
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
-from backend.knowledge.sql.attachment_queue import completed
+from backend.knowledge.sql.attachment_queue import complete
 from backend.knowledge.sql.editions import (
     Edition,
     EditionWriter,
@@ -32,7 +32,7 @@ from backend.knowledge.sql.editions import (
 from backend.search.domain.chunks import Chunk, Range, chunk_in
 from backend.search.domain.tokenizing import tokenize
 from shared.clock import Clock
-from shared.errors import BallastError, NotFound, Unavailable
+from shared.errors import BallastError, Conflict, NotFound, Unavailable
 from shared.ids import IdPrefix, new_id
 
 _base = tables.knowledge_base
@@ -41,6 +41,7 @@ _chunk = tables.chunk
 
 
 Batch = Sequence[Chunk]
+DeletionHook = Callable[[Connection, str], None]
 _TOOK_TOO_LONG = "The document took too long to store."
 
 
@@ -53,12 +54,16 @@ class _StoredDocument(NamedTuple):
     token_count: int
 
 
-class _Content(NamedTuple):
-    """What is to be stored: a document, its bytes, and the claim on the attached file that it is read from."""
+class Content(NamedTuple):
+    """What is to be stored: a document, its bytes, and the claim on the attached file that it is read from.
+
+    `instead_of` is the only document that it may replace, where there is one.
+    """
 
     document: Document
     body: bytes | bytearray
-    claim: AttachmentClaim | None
+    claim: AttachmentClaim | None = None
+    instead_of: Document | None = None
 
 
 class _StoredChunks(NamedTuple):
@@ -71,33 +76,34 @@ class _StoredChunks(NamedTuple):
 class DocumentChanges:
     """Changes documents. A change that fails, or whose process ends, has no effect; `sweep` deletes its remains."""
 
-    def __init__(self, database: Database, clock: Clock, index: SearchIndexInDatabase, slice_seconds: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        index: SearchIndexInDatabase,
+        slice_seconds: float,
+        hooks: Sequence[DeletionHook] = (),
+    ) -> None:
+        self._hooks = hooks
         self._database = database
         self._clock = clock
         self._slice_seconds = slice_seconds
         self._index = index
         self._editions = EditionWriter(index, clock)
 
-    async def put(
-        self,
-        document: Document,
-        body: bytes | bytearray,
-        batches: AsyncIterable[Batch],
-        claim: AttachmentClaim | None,
-    ) -> tuple[Document, bool]:
+    async def put(self, content: Content, batches: AsyncIterable[Batch]) -> tuple[Document, bool]:
         """Store a document; it replaces the document of the same name, or, with a claim, takes a name of its own."""
         iterator = aiter(batches)
         first, second = await anext(iterator, None), await anext(iterator, None)
-        content = _Content(document, body, claim)
         if first is not None and second is None:
             stored = await self._put_at_once(content, first)
         else:
             read = tuple(chunks for chunks in (first, second) if chunks is not None)
-            stored = await self._put_in_parts(content, _chained(read, iterator))
-        await self._sweep(document.knowledge_base_id, LEFT_BEHIND_AFTER)
+            stored = await self._put_in_parts(content, _chain(read, iterator))
+        await self._sweep(content.document.knowledge_base_id, LEFT_BEHIND_AFTER)
         return stored
 
-    async def _put_at_once(self, content: _Content, chunks: Batch) -> tuple[Document, bool]:
+    async def _put_at_once(self, content: Content, chunks: Batch) -> tuple[Document, bool]:
         """Store a short document, in one transaction unless that takes long."""
         document, edition_id = content.document, new_id(IdPrefix.EDITION)
         new = await self._index.prepare(chunks)
@@ -119,7 +125,7 @@ class DocumentChanges:
             return stored, former is None
         return await self._show(content, stored)
 
-    async def _put_in_parts(self, content: _Content, batches: AsyncIterable[Batch]) -> tuple[Document, bool]:
+    async def _put_in_parts(self, content: Content, batches: AsyncIterable[Batch]) -> tuple[Document, bool]:
         """Store a document a batch at a time; where that fails, what was stored is deleted."""
         document = content.document
         base_id, edition_id = document.knowledge_base_id, new_id(IdPrefix.EDITION)
@@ -134,7 +140,7 @@ class DocumentChanges:
                 raise Unavailable(_TOOK_TOO_LONG, retry_after_seconds=1) from None
             raise
 
-    async def _show(self, content: _Content, new: _StoredChunks) -> tuple[Document, bool]:
+    async def _show(self, content: Content, new: _StoredChunks) -> tuple[Document, bool]:
         """Let the document name its new edition, however often others change it meanwhile."""
         while True:
             former = await self._former(content)
@@ -166,13 +172,13 @@ class DocumentChanges:
         return _StoredChunks(edition, token_count)
 
     def _exchange(
-        self, content: _Content, new: _StoredChunks, former: _StoredDocument | None
+        self, content: Content, new: _StoredChunks, former: _StoredDocument | None
     ) -> DivisibleWork[Document | None]:
         """Replace the document of the same name and delete its edition; None when it has changed meanwhile."""
         connection = yield
         document = content.document
         if content.claim is not None:
-            document = completed(connection, document, content.claim)
+            document = complete(connection, document, content.claim)
         if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return None
         self._editions.show(connection, new.edition.id)
@@ -185,7 +191,7 @@ class DocumentChanges:
         if former is None:
             connection.execute(insert(_document), {**rows.document_parameters(document), **columns})
         else:
-            kept = {"id": former.document.id, "attributes": former.document.attributes}
+            kept = {"id": former.document.id, "attributes": {**former.document.attributes, **document.attributes}}
             document = document.model_copy(update=kept)
             is_it = _document.c.id == document.id
             connection.execute(update(_document).where(is_it).values({**rows.document_parameters(document), **columns}))
@@ -201,6 +207,8 @@ class DocumentChanges:
         if not _is_as_found(connection, document.knowledge_base_id, document.name, former):
             return False
         connection.execute(delete(_document).where(_document.c.id == document.id))
+        for hook in self._hooks:
+            hook(connection, document.id)
         _count_change(connection, document.knowledge_base_id, -document.chunk_count, -former.token_count)
         yield from self._delete_edition(connection, former)
         return True
@@ -230,11 +238,16 @@ class DocumentChanges:
         edition = await self._database.write(lambda connection: self._editions.take_over(connection, found))
         await self._run(self._clear(edition))
 
-    async def _former(self, content: _Content) -> _StoredDocument | None:
+    async def _former(self, content: Content) -> _StoredDocument | None:
         """Return the document to replace; the document of an attached file replaces none."""
         if content.claim is not None:
             return None
-        return await self._find(content.document.knowledge_base_id, content.document.name)
+        former = await self._find(content.document.knowledge_base_id, content.document.name)
+        if (meant := content.instead_of) is not None:
+            found = former.document if former is not None else None
+            if found is None or (found.id, found.sha256) != (meant.id, meant.sha256):
+                raise Conflict("The document has changed meanwhile.")
+        return former
 
     async def _find(self, base_id: str, name: str) -> _StoredDocument | None:
         """Return a document, or None."""
@@ -251,7 +264,7 @@ class DocumentChanges:
         return await self._database.read(work)
 
 
-async def _chained(read: Sequence[Batch], rest: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
+async def _chain(read: Sequence[Batch], rest: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
     for chunks in read:
         yield chunks
     async for chunks in rest:
@@ -268,7 +281,7 @@ def _count_tokens(connection: Connection, edition_id: str) -> int:
     """Count the index tokens of an edition that the release before wrote."""
     query = select(*rows.CHUNK_COLUMNS).where(_chunk.c.edition_id == edition_id)
     found = connection.execute(query).mappings().all()
-    count = partial(sum, (len(tokenize(chunk_in(row, "").searched_text)) for row in found))
+    count = partial(sum, (len(tokenize(chunk_in(row, "").join_headings)) for row in found))
     return compute_off_event_loop(connection, count)
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 
-from sqlalchemy import Connection, collate, delete, func, select
+from sqlalchemy import Connection, collate, delete, func, or_, select
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
 from backend.knowledge.domain.attachments import AttachmentClaim
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.sql import rows, tables
-from backend.knowledge.sql.document_changes import DocumentChanges
+from backend.knowledge.sql.document_changes import Content, DeletionHook, DocumentChanges
 from backend.knowledge.sql.editions import SearchIndexInDatabase
 from backend.knowledge.sql.maintenance import Maintenance
 from backend.search.domain.chunks import Chunk, chunk_in
@@ -20,7 +20,6 @@ _document = tables.document
 _chunk = tables.chunk
 _DOCUMENTS = select(*rows.DOCUMENT_COLUMNS)
 
-BaseDeletionHook = Callable[[Connection, str], None]
 """Deletes what another package keeps about the knowledge base of this id."""
 
 # Both databases order names by code point: collation BINARY of SQLite and collation "C" of PostgreSQL compare bytes.
@@ -30,8 +29,8 @@ _BY_NAME = {"sqlite": collate(_document.c.name, "BINARY"), "postgresql": collate
 class SqlDocumentStore:
     """The part of the `KnowledgeStore` that stores documents.
 
-    `base_deletion_hooks` are functions of other packages; each runs in the transaction that deletes a base, before the
-    base's row is deleted, and deletes what that package stores about the base. `on_change` is called with the id of
+    `deletion_hooks` are functions of other packages; each runs in the transaction that deletes a base or a document,
+    with its id, and deletes or marks what that package stores about it. `on_change` is called with the id of
     each base whose documents, or permission to be embedded, have changed.
     """
 
@@ -41,15 +40,15 @@ class SqlDocumentStore:
         clock: Clock,
         index: SearchIndexInDatabase,
         slice_seconds: float = SLICE_SECONDS,
-        base_deletion_hooks: Sequence[BaseDeletionHook] = (),
+        deletion_hooks: Sequence[DeletionHook] = (),
         on_change: Callable[[str], None] | None = None,
     ) -> None:
         self._database = database
         self._slice_seconds = slice_seconds
-        self._changes = DocumentChanges(database, clock, index, slice_seconds)
+        self._changes = DocumentChanges(database, clock, index, slice_seconds, deletion_hooks)
         self._index = index
         self.maintenance = Maintenance(database, self._changes, index, slice_seconds)
-        self._base_deletion_hooks = base_deletion_hooks
+        self._deletion_hooks = deletion_hooks
         self._note_change = on_change or index.note_change
         self._name = _BY_NAME[database.dialect]
 
@@ -59,9 +58,11 @@ class SqlDocumentStore:
         body: bytes | bytearray,
         batches: AsyncIterable[Sequence[Chunk]],
         claim: AttachmentClaim | None = None,
+        *,
+        instead_of: Document | None = None,
     ) -> tuple[Document, bool]:
         """Store a document with its indexed chunks; without a claim it replaces the document of the same name."""
-        stored = await self._changes.put(document, body, batches, claim)
+        stored = await self._changes.put(Content(document, body, claim, instead_of), batches)
         self._note_change(document.knowledge_base_id)
         return stored
 
@@ -77,6 +78,13 @@ class SqlDocumentStore:
         query = _DOCUMENTS.where(is_one).order_by(_document.c.knowledge_base_id, _document.c.id)
         found = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return tuple(map(rows.to_document, found))
+
+    async def find_outdated(self, versions: Mapping[str, int]) -> tuple[str, ...]:
+        """Return the ids of documents whose text an earlier reader has made."""
+        known = func.coalesce(_document.c.reader_version, 0)
+        is_outdated = or_(*((_document.c.media_type == of) & (known < version) for of, version in versions.items()))
+        query = select(_document.c.id).where(is_outdated).order_by(_document.c.id)
+        return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
 
     async def withdraw_file(self, file_id: str) -> None:
         """Delete what was made of an uploaded file, in all bases."""

@@ -16,7 +16,7 @@ from backend.foundation.sql.statements import Statement
 from backend.knowledge.sql import rows, tables
 from backend.search.domain.chunks import CHUNKS_AT_ONCE, Range
 from backend.search.ports.index import PreparedChunks, SearchIndex
-from backend.search.services.use_cases import SearchServices
+from backend.search.services.fused_search import SearchServices
 from shared.clock import Clock
 from shared.errors import NotFound
 

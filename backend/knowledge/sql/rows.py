@@ -7,14 +7,15 @@ from backend.foundation.sql.parameters import to_json
 from backend.foundation.sql.statements import Row as PreparedRow
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
-from backend.search.domain.chunks import Chunk, attributes_in
+from backend.search.domain.chunks import STORED_FIELDS, Chunk, attributes_in
+from shared.models.safe_summary import RestrictedGrade
 
 Parameters = dict[str, object]
 Row = PreparedRow | RowMapping
 
 BASE_COLUMNS = [tables.knowledge_base.c[name] for name in KnowledgeBase.model_fields]
 DOCUMENT_COLUMNS = [tables.document.c[name] for name in Document.model_fields]
-CHUNK_COLUMNS = [tables.chunk.c[name] for name in ("number", "id", "ordinal", "heading_path", "text", "tokens")]
+CHUNK_COLUMNS = [tables.chunk.c[name] for name in STORED_FIELDS]
 
 IS_OF_DOCUMENT = tables.chunk.c.edition_id == tables.document.c.edition_id
 """Joins chunks to documents; chunks of editions that are being written or deleted belong to no document."""
@@ -30,8 +31,14 @@ def to_binding(row: Row) -> Binding:
     """Read a base and the member's role in it."""
     columns = {name: row[name] for name in KnowledgeBase.model_fields}
     lists = {name: tuple(orjson.loads(row[name])) for name in ("topics", "routing_keywords")}
-    metadata = {"metadata": attributes_in(row["metadata"])}
-    return Binding(base=KnowledgeBase.model_validate({**columns, **lists, **metadata}), role=to_role(row["role"]))
+    read = {"metadata": attributes_in(row["metadata"]), "restricted_grade": to_grade(row["restricted_grade"])}
+    return Binding(base=KnowledgeBase.model_validate({**columns, **lists, **read}), role=to_role(row["role"]))
+
+
+def to_grade(stored: str | None) -> RestrictedGrade | None:
+    """Read a grade; one that this release does not know counts as the stricter one."""
+    is_known = stored is None or stored in list(RestrictedGrade)
+    return RestrictedGrade(stored) if stored is not None and is_known else None if is_known else RestrictedGrade.STRICT
 
 
 def to_role(stored: str) -> MemberRole:
@@ -45,12 +52,14 @@ def to_role(stored: str) -> MemberRole:
 def to_document(row: Row) -> Document:
     """Read a document without its body from a row that may hold more."""
     columns = {name: row[name] for name in Document.model_fields}
-    return Document.model_validate({**columns, "attributes": attributes_in(row["attributes"])})
+    notes = tuple(orjson.loads(row["notes"] or "[]"))
+    return Document.model_validate({**columns, "attributes": attributes_in(row["attributes"]), "notes": notes})
 
 
 def document_parameters(document: Document) -> Parameters:
     """Make the columns of a document that its value has."""
-    return {**document.model_dump(), "attributes": to_json(document.attributes)}
+    notes = to_json(document.notes) if document.notes else None
+    return {**document.model_dump(), "attributes": to_json(document.attributes), "notes": notes}
 
 
 def chunk_parameters(edition_id: str, base_id: str, chunk: Chunk, number: int) -> Parameters:
@@ -64,4 +73,5 @@ def chunk_parameters(edition_id: str, base_id: str, chunk: Chunk, number: int) -
         "tokens": chunk.tokens,
         "heading_path": to_json(chunk.heading_path),
         "text": chunk.text,
+        "place": chunk.place.model_dump_json() if chunk.place is not None else None,
     }

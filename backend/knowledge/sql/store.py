@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Executable, bindparam, case, delete, insert, select, text, update
+from sqlalchemy import Connection, Executable, bindparam, case, delete, insert, or_, select, text, update
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.idempotency import take_key
@@ -13,9 +13,9 @@ from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.sql import rows, tables
 from backend.knowledge.sql.attachment_queue import queue_new
-from backend.knowledge.sql.base_deletion import clear_base
 from backend.knowledge.sql.documents import SqlDocumentStore
 from backend.knowledge.sql.editions import hold_base
+from backend.knowledge.sql.maintenance import clear_base
 from shared.errors import Conflict
 
 _base = tables.knowledge_base
@@ -34,15 +34,16 @@ _INSERT_MISSING = Statement(
     text("""
         INSERT INTO knowledge_base (id, tenant, name, summary, topics, routing_hint, routing_keywords, version,
             created_at, restricted_translation, metadata, last_active_at, embed,
-            chunk_count, index_token_count, next_chunk_number, indexed_version)
+            restricted_grade, chunk_count, index_token_count, next_chunk_number, indexed_version)
         VALUES (:id, :tenant, :name, :summary, :topics, :routing_hint, :routing_keywords, :version,
             :created_at, :restricted_translation, :metadata, :last_active_at, :embed,
-            :chunk_count, :index_token_count, :next_chunk_number, :indexed_version)
+            :restricted_grade, :chunk_count, :index_token_count, :next_chunk_number, :indexed_version)
         ON CONFLICT (id) DO NOTHING
     """).bindparams(bindparam("created_at", type_=Instant), bindparam("last_active_at", type_=Instant))
 )
 _DESCRIBED = frozenset(
-    {"name", "summary", "topics", "routing_hint", "routing_keywords", "restricted_translation", "metadata", "embed"}
+    {"name", "summary", "topics", "routing_hint", "routing_keywords", "metadata", "embed"}
+    | {"restricted_translation", "restricted_grade"}
 )
 
 
@@ -86,7 +87,10 @@ class SqlKnowledgeStore(SqlDocumentStore):
     async def update_base(self, base: KnowledgeBase) -> None:
         """Replace the descriptive fields of a base."""
         values = {name: value for name, value in rows.base_parameters(base).items() if name in _DESCRIBED}
-        is_other = _base.c.restricted_translation != base.restricted_translation
+        is_other = or_(
+            _base.c.restricted_translation != base.restricted_translation,
+            _base.c.restricted_grade.is_distinct_from(base.restricted_grade),
+        )
         growth = case((is_other, 1), else_=0)
         versions = {"version": _base.c.version + growth, "indexed_version": _base.c.indexed_version + growth}
         statement = update(_base).where(_base.c.id == base.id).values(**values, **versions)
@@ -104,7 +108,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
             # The lock on the row makes writers to the base wait. The hooks run first, because deleting the base deletes
             # the rows that connect it to what other packages store.
             connection.execute(select(_base.c.id).where(_base.c.id == base_id).with_for_update())
-            for hook in self._base_deletion_hooks:
+            for hook in self._deletion_hooks:
                 hook(connection, base_id)
             connection.execute(delete(_member).where(_member.c.knowledge_base_id == base_id))
             connection.execute(delete(_attachment).where(_attachment.c.knowledge_base_id == base_id))

@@ -39,11 +39,11 @@ class TimedRetrieval:
         log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=False, hits=len(hits))
         return hits
 
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
+    async def read_all(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Read whole and measure."""
         self._note_use(base_ids)
         with RETRIEVAL_SECONDS.time(), span_of("read_whole", {"ballast.knowledge_bases": len(base_ids)}):
-            hits = await self._chunks.everything(base_ids, token_limit)
+            hits = await self._chunks.read_all(base_ids, token_limit)
         if hits is not None:
             log.info(LogEvent.KNOWLEDGE_SEARCHED, knowledge_bases=list(base_ids), whole=True, hits=len(hits))
         return hits

@@ -27,8 +27,7 @@ from backend.mcp.domain.resource_addresses import (
     read_address,
     read_cursor,
 )
-from backend.mcp.server.tool_shapes import MAX_PAGE_CHARACTERS
-from backend.mcp.server.tools import TOOLS, CallerTools, KnowledgeTool, ToolOutcome
+from backend.mcp.server.tools import MAX_PAGE_CHARACTERS, TOOLS, CallerTools, KnowledgeTool, ToolOutcome
 from shared.errors import BallastError, InvalidRequest, NotFound, PermissionDenied
 from shared.models.invalid_fields import refusal_of
 from shared.telemetry import LogEvent, origin_of

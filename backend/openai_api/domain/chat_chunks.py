@@ -91,7 +91,7 @@ class ChunkProjection:
         rests = [chunk for chunks, choice in ended for chunk in chunks.rest(choice.said)]
         if self.failure is not None:
             return rests
-        endings = [chunk for chunks, choice in ended for chunk in chunks.ending(choice, addresses)]
+        endings = [chunk for chunks, choice in ended for chunk in chunks.build_ending(choice, addresses)]
         shows_usage = self._includes_usage and self._usage is not None
         used = [self._head + b'[],"usage":' + orjson.dumps(self._usage) + b"}"] if shows_usage else []
         return [*rests, *endings, *used]
@@ -121,7 +121,7 @@ class ChunkProjection:
         lanes = [lane["response_id"] for lane in objects_in(body.get("lanes") or [])] or [None]
         self._chunks = [_ChoiceChunks(self._head, index, self._tail) for index in range(len(lanes))]
         self._by_lane = dict(zip(lanes, self._chunks, strict=True))
-        return [chunks.opening() for chunks in self._chunks]
+        return [chunks.build_opening() for chunks in self._chunks]
 
     def _announce(self, event: JsonObject) -> list[bytes]:
         """Note whose answer an item belongs to; only the items of joined responses name their lane."""
@@ -143,7 +143,7 @@ class _ChoiceChunks:
         self._calls: dict[JsonValue, _SentCall] = {}
         self._sent: list[_SentCall] = []
 
-    def opening(self) -> bytes:
+    def build_opening(self) -> bytes:
         """Build the first chunk."""
         return self._chunk({"role": "assistant", "content": "", "refusal": None})
 
@@ -181,7 +181,7 @@ class _ChoiceChunks:
             chunks.append(self._chunk({"content": ""}, logprobs=logprobs))
         return [*chunks, *(chunk for place, call in enumerate(said.calls) for chunk in self._rest_of(place, call))]
 
-    def ending(self, choice: Choice, addresses: Addresses) -> list[bytes]:
+    def build_ending(self, choice: Choice, addresses: Addresses) -> list[bytes]:
         """Build the chunks of the citations, and of why the answer ended."""
         annotations = url_citations(choice.said, addresses)
         noted = [self._chunk({"content": "", "annotations": annotations})] if annotations else []

@@ -11,7 +11,7 @@ from backend.conversations.domain.item_bodies import BETWEEN_MESSAGES
 from backend.conversations.domain.responses import ItemBody, ResponseStatus
 from backend.openai_api.domain.response_object import ResponseBody, report_in
 from shared.models.events import ErrorReport
-from shared.models.values import JsonObject, JsonValue, objects_in
+from shared.models.values import JsonObject, JsonValue, Place, objects_in
 
 CALLED: Mapping[JsonValue, tuple[str, str]] = {
     "function_call": ("function", "arguments"),
@@ -24,11 +24,12 @@ Addresses = Mapping[str, str]
 
 
 class Citation(NamedTuple):
-    """A document that a text cites; `[n]` stands at `place` in the text of the whole turn."""
+    """A document that a text cites; `[n]` begins at `start` in the text of the whole turn."""
 
     file_id: str
     title: str
-    place: int
+    start: int
+    place: JsonValue = None
 
 
 class Said(NamedTuple):
@@ -45,7 +46,7 @@ class Said(NamedTuple):
     logprobs: tuple[JsonObject, ...] = ()
 
 
-def said_in(output: JsonValue) -> Said:
+def read_said(output: JsonValue) -> Said:
     """Join the items of a response's output."""
     items = objects_in(output)
     texts, refusals = list[str](), list[str]()
@@ -84,9 +85,9 @@ def choices_in(body: ResponseBody) -> tuple[Choice, ...]:
     output = objects_in(body["output"])
     lanes = objects_in(body.get("lanes") or [])
     if not lanes:
-        return (Choice(body, said_in(output)),)
+        return (Choice(body, read_said(output)),)
     return tuple(
-        Choice(lane, said_in([item for item in output if item.get("response_id") == lane["response_id"]]))
+        Choice(lane, read_said([item for item in output if item.get("response_id") == lane["response_id"]]))
         for lane in lanes
     )
 
@@ -167,8 +168,9 @@ def url_citations(said: Said, addresses: Addresses) -> list[JsonObject]:
             "url_citation": {
                 "title": citation.title,
                 "url": addresses[citation.file_id],
-                "start_index": citation.place,
-                "end_index": said.content.find("]", citation.place) + 1,
+                "start_index": citation.start,
+                "end_index": said.content.find("]", citation.start) + 1,
+                **({} if citation.place is None else {"place": citation.place}),
             },
         }
         for citation in said.citations
@@ -184,8 +186,10 @@ def _parts(items: Iterable[ItemBody], kind: str) -> Iterator[JsonObject]:
 
 def _citations(part: JsonObject, start: int) -> Iterator[Citation]:
     for annotation in objects_in(part["annotations"]):
-        found = cast("dict[str, str]", annotation)
-        yield Citation(found["file_id"], found["filename"], start + cast(int, annotation["index"]))
+        file_id, title = cast(str, annotation["file_id"]), cast(str, annotation["filename"])
+        place = annotation.get("place")
+        shown = title if place is None else f"{title}, {Place.model_validate(place)}"
+        yield Citation(file_id, shown, start + cast(int, annotation["index"]), place)
 
 
 def _call(item: ItemBody) -> JsonObject:

@@ -30,7 +30,7 @@ from backend.conversations.domain.input_items import (
     UserItem,
 )
 from shared.errors import InvalidRequest
-from shared.models.canonical import REASONING_MEMBERS, reasoning_in
+from shared.models.canonical import REASONING_MEMBERS, read_reasoning
 from shared.models.values import JsonObject, JsonValue
 
 MAX_CALLS = 128
@@ -245,7 +245,7 @@ def _items_of_answer(message: AssistantChatMessage, path: str) -> Iterator[Place
         wanted = "This field is required; give the text that was said, or the tool_calls."
         raise InvalidRequest(wanted, param=f"{path}.content")
     given = {name: getattr(message, name) for name in REASONING_MEMBERS}
-    reasoning = reasoning_in({name: text for name, text in given.items() if text is not None})
+    reasoning = read_reasoning({name: text for name, text in given.items() if text is not None})
     if reasoning is not None:
         yield PlacedItem(ReasonedItem(role="assistant", content=said or "", reasoning=reasoning), path)
     elif said or not message.tool_calls:

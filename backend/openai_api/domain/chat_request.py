@@ -197,7 +197,7 @@ class ChatTurn:
     def name_as_given(self, error: BallastError) -> None:
         """Let an error about the turn's request name the field that the client has written."""
         tools = [self.chat.tool_choice, *(self.chat.tools or ())]
-        error.name(_given_name(error.param, self.paths, [str(getattr(tool, "type", "")) for tool in tools]))
+        error.name(_find_given_name(error.param, self.paths, [str(getattr(tool, "type", "")) for tool in tools]))
 
 
 _MESSAGES: TypeAdapter[ChatMessage] = TypeAdapter(ChatMessage)
@@ -233,7 +233,7 @@ def chat_request_cooperatively(text: JsonText, passed_over: PassedOver | None = 
     chat = yield from body_cooperatively(ChatRequest, text, "messages", _MESSAGES, passed_over)
     _check_unsupported(chat)
     placed = yield from _items_cooperatively(chat)
-    request = _turn_request(chat, placed).noting(passed_over)
+    request = _turn_request(chat, placed).with_collector(passed_over)
     turn = ChatTurn(chat, request, tuple(each.path for each in placed))
     try:
         check_request(turn.request)
@@ -351,7 +351,7 @@ def _format(chat: ChatRequest) -> PlainFormat | JsonSchemaFormat | None:
     )
 
 
-def _given_name(param: str | None, paths: tuple[str, ...], kinds: list[str]) -> str | None:
+def _find_given_name(param: str | None, paths: tuple[str, ...], kinds: list[str]) -> str | None:
     """Return what a field is called here; `kinds` are the types of the tool choice and of the tools."""
     if param is None:
         return None

@@ -32,7 +32,7 @@ class StreamOptions(Given):
     on_disconnect: OnDisconnect | None = None
 
 
-def unstored_id(secret: str, caller: Caller) -> str:
+def create_unstored_id(secret: str, caller: Caller) -> str:
     """Create the id of a response that is not stored: the id itself shows whose it is, and that to us alone."""
     drawn = new_id(IdPrefix.RESPONSE)
     return drawn + _mark(secret, caller, drawn)

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from typing import Literal, cast
 
+import orjson
+
 from backend.conversations.domain.responses import ItemBody
-from backend.openai_api.domain.response_events import UnnumberedEvent
+from backend.openai_api.domain.response_events import LoggedEvent, UnnumberedEvent
 from shared.models.events import CitationAdded, SearchResult, ServedCallFinished, ServedCallStarted
 from shared.models.values import JsonObject
 from shared.prompts.custom_tools import InputReader, input_of
 
 PartKind = Literal["output_text", "refusal", "reasoning_text"]
 ItemStatus = Literal["in_progress", "completed", "incomplete", "failed"]
+_TEXT_DELTA = "response.output_text.delta"
 
 
 class OpenPart:
@@ -23,6 +26,7 @@ class OpenPart:
         self.pieces: list[str] = []
         self.annotations: list[JsonObject] = []
         self.logprobs: list[JsonObject] = []
+        self.delta_head = b""
 
     @property
     def text(self) -> str:
@@ -71,6 +75,21 @@ class OpenText:
         events.append(self._delta(part, text, logprobs))
         return events
 
+    def add_piece(self, text: str, number: int) -> LoggedEvent | None:
+        """Add text to the open part, and encode its event; None where that part is no text of an answer.
+
+        What the events of a part have in common is encoded once: this runs for each delta.
+        """
+        part = self._part
+        if part is None or part.kind != "output_text":
+            return None
+        if not part.delta_head:
+            part.delta_head = orjson.dumps({**self._place(_TEXT_DELTA, part), "delta": ""}).removesuffix(b'""}')
+        part.pieces.append(text)
+        self._text_length += len(text)
+        body = b'%b%b,"logprobs":[],"sequence_number":%d}' % (part.delta_head, orjson.dumps(text), number)
+        return LoggedEvent(number, _TEXT_DELTA, body)
+
     def add_logprobs(self, logprobs: Sequence[JsonObject]) -> None:
         """Add the log probabilities of tokens whose text has come, or that have none."""
         if self._part is not None and self._part.kind == "output_text":
@@ -87,6 +106,7 @@ class OpenText:
             "file_id": citation.file_id,
             "filename": citation.filename,
             "index": index,
+            **_show_place(citation),
         }
         part.annotations.append(annotation)
         place = self._place("response.output_text.annotation.added", part)
@@ -137,7 +157,7 @@ class OpenText:
         return [done, {**self._place("response.content_part.done", part), "part": part.body()}]
 
     def _delta(self, part: OpenPart, text: str, logprobs: Sequence[JsonObject]) -> UnnumberedEvent:
-        """Build a delta event; this runs for each delta, so its cost must not depend on the text so far."""
+        """Build a delta event; its cost must not depend on the text so far."""
         event: UnnumberedEvent = {
             "type": f"response.{part.kind}.delta",
             "item_id": self.item_id,
@@ -258,6 +278,7 @@ class OpenSearch:
                 "score": hit.score,
                 "text": hit.text,
                 "attributes": {**hit.attributes},
+                **_show_place(hit),
             }
             for hit in results
         ]
@@ -332,7 +353,7 @@ class OpenServedCall:
         return {"type": f"response.mcp_call.{state}", "output_index": self.output_index, "item_id": self.item_id}
 
 
-def shown_call(body: ItemBody, output_index: int) -> OpenServedCall:
+def show_call(body: ItemBody, output_index: int) -> OpenServedCall:
     """Return the open call that an item shows, without its result."""
     call = ServedCallStarted(
         call_id="", server=str(body["server_label"]), tool=str(body["name"]), arguments=str(body["arguments"])
@@ -371,3 +392,8 @@ def _characters(value: object) -> int:
 
 def _item_event(event_type: str, output_index: int, item: ItemBody) -> UnnumberedEvent:
     return {"type": event_type, "output_index": output_index, "item": item}
+
+
+def _show_place(passage: SearchResult | CitationAdded) -> JsonObject:
+    """Show the place of a passage where it is known; OpenAI's own objects have none."""
+    return {} if passage.place is None else {"place": passage.place.model_dump(mode="json")}

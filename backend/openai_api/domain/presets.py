@@ -1,7 +1,7 @@
 """Presets: names that a request may give in the place of a model, and what they stand for."""
 
 from collections.abc import Collection
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -40,7 +40,7 @@ class Preset(Value):
 
     Its bases are bound with the rights of the caller of each turn. `defaults` holds for what a request leaves out.
     `system_prompt`, where it is not None, replaces the operator's default, and `instructions` then follow it in the
-    system message; otherwise they stand where `placement` says. `reminder` stands at the end of each request.
+    system message; otherwise they stand where `placement` says. Requests remind of `reminder` at their end.
     `file_ids` are the files that every turn with it shows or searches, `selection` names its tools of tool servers and
     its skills.
     """
@@ -65,7 +65,7 @@ class Preset(Value):
         return AgentRef(name=self.name, id=self.id)
 
 
-class ResolvedModel(Value):
+class ResolvedModel(NamedTuple):
     """What the name of a model means for a caller: the model that runs, and the preset through which it was named."""
 
     card: ModelCard
@@ -125,7 +125,7 @@ def only_usable(
     """Leave out the bases of a preset that the caller may not use: nothing that they see may name them."""
     kept = {*own.knowledge_base_ids, *usable_ids}
     ids = tuple(base_id for base_id in settings.knowledge_base_ids if base_id in kept)
-    return settings.model_copy(update={"knowledge_base_ids": ids})
+    return settings if ids == settings.knowledge_base_ids else settings.model_copy(update={"knowledge_base_ids": ids})
 
 
 def with_defaults(request: TurnRequest, preset: Preset | None) -> TurnRequest:

@@ -15,13 +15,13 @@ from shared.models.json_text import encode_json
 from shared.models.values import JsonObject
 from shared.prompts.custom_tools import custom_format
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH
-from shared.prompts.knowledge_tools import served_in
+from shared.prompts.knowledge_tools import select_served
 
 MAX_EXTRA_BYTES = 65_536
 """How long parameters may be that nobody but the provider checks: a bias for each of 300 tokens has 6,000 bytes."""
 
 
-def asked_model(request: TurnRequest, conversation: Conversation) -> str:
+def find_asked_model(request: TurnRequest, conversation: Conversation) -> str:
     """Return the name of the model that a turn asks for: its request's, else the conversation's; "" for the default."""
     use = conversation.preset_use
     return request.model or (use.name if use is not None else conversation.model)
@@ -93,7 +93,7 @@ def name_untaken(request: TurnRequest, card: ModelCard) -> TurnRequest:
     Raises:
         InvalidRequest: nothing unknown is passed over; `param` names the first of them.
     """
-    return request.naming([name for name in request.extra_parameters or () if name not in card.extra_parameters])
+    return request.with_named([name for name in request.extra_parameters or () if name not in card.extra_parameters])
 
 
 def _extra(request: TurnRequest, card: ModelCard) -> JsonObject | None:
@@ -185,6 +185,6 @@ def check_choice(
 def _names(settings: ConversationSettings, kind: str, mode: AccessMode) -> list[str]:
     return sorted(
         tool.name
-        for tool in (*settings.functions, *served_in(settings.served.tools, mode))
+        for tool in (*settings.functions, *select_served(settings.served.tools, mode))
         if (custom_format(tool.parameters) is not None) == (kind == "custom")
     )

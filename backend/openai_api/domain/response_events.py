@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 import orjson
 
 from backend.conversations.domain.responses import ResponseStatus
-from backend.openai_api.domain.response_object import ResponseBody, created_body, shown_body
+from backend.openai_api.domain.response_object import ResponseBody, build_created_body, show_body
 from shared.models.events import ErrorReport
 from shared.models.values import JsonObject, JsonValue
 
@@ -46,14 +46,22 @@ def encode_event(event: Mapping[str, JsonValue]) -> LoggedEvent:
     return LoggedEvent(cast(int, event["sequence_number"]), cast(str, event["type"]), body)
 
 
-def created_event(body: ResponseBody) -> LoggedEvent:
+def first_events(body: ResponseBody) -> tuple[LoggedEvent, ...]:
+    """Rebuild the events that say nothing but that the response began, numbers 0 and 1."""
+    begun = build_created_body(body)
+    return build_created_event(body), encode_event(
+        {"type": "response.in_progress", "sequence_number": 1, "response": begun}
+    )
+
+
+def build_created_event(body: ResponseBody) -> LoggedEvent:
     """Rebuild the first event, number 0, from a stored response object."""
-    return encode_event({"type": "response.created", "sequence_number": 0, "response": created_body(body)})
+    return encode_event({"type": "response.created", "sequence_number": 0, "response": build_created_body(body)})
 
 
 def terminal_event(status: ResponseStatus, body: ResponseBody, number: int, *, with_results: bool) -> LoggedEvent:
     """Rebuild the terminal event from a stored response object."""
-    shown = shown_body(body, with_results=with_results)
+    shown = show_body(body, with_results=with_results)
     return encode_event({"type": TERMINAL_EVENTS[status], "sequence_number": number, "response": shown})
 
 
@@ -62,7 +70,7 @@ def break_off(body: ResponseBody, report: ErrorReport, newest: int) -> tuple[Log
 
     The turn goes on, or has ended well: no event tells of a response that failed.
     """
-    first = (created_event(body),) if newest < 0 else ()
+    first = (build_created_event(body),) if newest < 0 else ()
     return (*first, encode_event({"sequence_number": max(newest, 0) + 1, **error_event(report)}))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import cast
+from typing import NamedTuple, cast
 
 from backend.conversations.domain.item_bodies import without_results
 from backend.conversations.domain.passed_over import MAX_PAIRS
@@ -15,7 +15,7 @@ from shared.errors import IMAGE_CODES
 from shared.models.error_reports import find_error_class
 from shared.models.events import ErrorReport, FinishReason, Usage
 from shared.models.execution import ToolDefinition
-from shared.models.values import JsonObject, JsonValue, Value, objects_in
+from shared.models.values import JsonObject, JsonValue, objects_in
 from shared.prompts.custom_tools import custom_format, custom_tool
 
 ResponseBody = JsonObject
@@ -39,7 +39,7 @@ DEFAULT_TEMPERATURE = 1.0
 DEFAULT_TOP_P = 1.0
 
 
-class Ending(Value):
+class Ending(NamedTuple):
     """How a turn ended; `error` is set exactly when it failed.
 
     An interrupted turn ended because its process did: it is incomplete, for none of the reasons that OpenAI's API has.
@@ -120,7 +120,7 @@ def new_body(
     }
 
 
-def ended_body(body: ResponseBody, output: Sequence[ItemBody], ending: Ending, now_seconds: int) -> ResponseBody:
+def build_ended_body(body: ResponseBody, output: Sequence[ItemBody], ending: Ending, now_seconds: int) -> ResponseBody:
     """Build the object as it is when the turn has ended."""
     details = {"reason": ending.incomplete_reason} if ending.incomplete_reason is not None else None
     return {
@@ -142,20 +142,20 @@ def with_left_out(body: ResponseBody, left_out: Iterable[str]) -> ResponseBody:
     return {**body, "metadata": {**metadata, LEFT_OUT: said[:MOST_METADATA_CHARACTERS]}}
 
 
-def left_out_of(body: ResponseBody) -> list[str]:
+def read_left_out(body: ResponseBody) -> list[str]:
     """Return what the metadata of a response say was left out."""
     said = cast("dict[str, str]", body.get("metadata") or {}).get(LEFT_OUT)
     return said.split(_BETWEEN_LEFT_OUT) if said else []
 
 
-def created_body(body: ResponseBody) -> ResponseBody:
+def build_created_body(body: ResponseBody) -> ResponseBody:
     """Return the object as it was when the turn began, for a replay whose events are no longer kept."""
     metadata = {name: value for name, value in cast("dict[str, str]", body["metadata"]).items() if name != LEFT_OUT}
     empty: ResponseBody = {"completed_at": None, "incomplete_details": None, "error": None, "output": [], "usage": None}
     return {**body, **empty, "metadata": metadata, "status": ResponseStatus.IN_PROGRESS.value}
 
 
-def shown_body(body: ResponseBody, *, with_results: bool) -> ResponseBody:
+def show_body(body: ResponseBody, *, with_results: bool) -> ResponseBody:
     """Return the object as a client gets it: with search results only if the client asks for them."""
     if with_results:
         return body

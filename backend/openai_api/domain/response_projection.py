@@ -31,9 +31,9 @@ from backend.openai_api.domain.response_events import (
 from backend.openai_api.domain.response_object import (
     Ending,
     ResponseBody,
+    build_ended_body,
     custom_tools,
-    ended_body,
-    shown_body,
+    show_body,
     with_left_out,
 )
 from backend.openai_api.domain.shown_output import ShownOutput
@@ -109,7 +109,7 @@ class ResponseProjection:
         """Translate an event; events that concern only the log give no stream events."""
         match event:
             case TextDelta():
-                return self._number(self._add_to_message("output_text", event.text))
+                return self._add_text(event.text)
             case TextLogprobs():
                 self._logprobs += objects_in(orjson.loads(event.tokens))
                 return []
@@ -128,7 +128,7 @@ class ResponseProjection:
             case _:
                 return self._number(self._tool_events(event))
 
-    def compacted(self) -> list[LoggedEvent]:
+    def show_compaction(self) -> list[LoggedEvent]:
         """Show that an earlier part of the conversation was left out."""
         closed = self._close_call("completed")
         item = compaction_body(self._new_id(IdPrefix.COMPACTION))
@@ -147,12 +147,20 @@ class ResponseProjection:
         status: ItemStatus = "completed" if ending.status is ResponseStatus.COMPLETED else "incomplete"
         events = [*self._close_call(status), *self._close_tool_calls()]
         begun = with_left_out(self._body, self._left_out)
-        body = ended_body(begun, self.output(), ending, now_seconds)
+        body = build_ended_body(begun, self.output(), ending, now_seconds)
         if ending.error is not None:
             events.append(error_event(ending.error))
-        shown = shown_body(body, with_results=self._with_results)
+        shown = show_body(body, with_results=self._with_results)
         events.append({"type": TERMINAL_EVENTS[ending.status], "response": shown})
         return body, self._number(events)
+
+    def _add_text(self, text: str) -> list[LoggedEvent]:
+        if self._message is not None and text and not self._logprobs:
+            event = self._message.add_piece(text, self._next_number)
+            if event is not None:
+                self._next_number += 1
+                return [event]
+        return self._number(self._add_to_message("output_text", text))
 
     def _add_to_message(self, kind: PartKind, text: str) -> list[UnnumberedEvent]:
         if not text:

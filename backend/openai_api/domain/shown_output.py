@@ -1,7 +1,6 @@
 """The output that clients have seen of a response, read from its events; and events rebuilt from stored output."""
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import cast
 
 import orjson
@@ -16,17 +15,13 @@ from backend.openai_api.domain.output_items import (
     OpenText,
     PartKind,
     compaction_events,
-    shown_call,
+    show_call,
 )
 from backend.openai_api.domain.response_events import LoggedEvent, UnnumberedEvent, encode_event
-from backend.openai_api.domain.response_object import ResponseBody, created_body
 from shared.models.events import ServedCallFinished
 from shared.models.values import JsonObject, objects_in
 
 OpenItem = OpenText | OpenSearch | OpenServedCall | OpenCall
-
-MOST_REBUILT = 10_000
-"""Events that are rebuilt at most: where a number was set far above all that can have been seen, they are not."""
 
 _DELTAS: dict[str, PartKind] = {
     "response.output_text.delta": "output_text",
@@ -81,34 +76,16 @@ class ShownOutput:
 
     def catch_up(self, output: Sequence[ItemBody]) -> tuple[LoggedEvent, ...]:
         """Take items that were stored and closed; return the events that show clients what they miss of them."""
-        missing = self._find_missing(output)
-        first = self.next_number
-        self.take(output, first + len(missing))
-        return _number(missing, first)
-
-    def rest_until(self, number: int, body: ResponseBody) -> tuple[LoggedEvent, ...] | None:
-        """Return events that show clients what they miss of an ended response, with all numbers below the given one.
-
-        The longest text is cut into as many deltas as there are numbers. None where the numbers cannot be filled.
-        """
-        missing = self._find_missing(objects_in(body["output"]))
-        spare = number - self.next_number - len(missing)
-        if not 0 <= spare <= MOST_REBUILT:
-            return None
-        whole = _with_more_deltas(missing, spare)
-        fill: UnnumberedEvent = {"type": "response.in_progress", "response": created_body(body)}
-        filling = number - self.next_number - len(whole)
-        return _number([*[fill] * filling, *whole], self.next_number)
-
-    def _find_missing(self, output: Sequence[ItemBody]) -> list[UnnumberedEvent]:
         missing: list[UnnumberedEvent] = []
         for place, item in enumerate(output):
             shown = self.items[place] if place < len(self.items) else None
             if shown is None:
-                missing += _mark(_events_of(item, place), item)
+                missing += _events_of(item, place)
             elif not isinstance(shown, dict):
-                missing += _mark(_rest_of(item, shown), item)
-        return missing
+                missing += _rest_of(item, shown)
+        first = self.next_number
+        self.take(output, first + len(missing))
+        return tuple(encode_event({**event, "sequence_number": first + n}) for n, event in enumerate(missing))
 
     def take(self, output: Sequence[ItemBody], next_number: int) -> None:
         """Take the stored items as they are, where there are no events to read."""
@@ -122,7 +99,7 @@ class ShownOutput:
     def _read(self, kind: str, event: JsonObject) -> None:
         match kind:
             case "response.output_item.added":
-                self.items.append(_opened(cast(JsonObject, event["item"]), len(self.items)))
+                self.items.append(_open(cast(JsonObject, event["item"]), len(self.items)))
             case "response.output_item.done":
                 body = cast(JsonObject, event["item"])
                 known = self._known.get(body["id"])
@@ -144,7 +121,7 @@ class ShownOutput:
         return cast(int, event["output_index"])
 
 
-def _opened(item: JsonObject, place: int) -> ItemBody | OpenItem:
+def _open(item: JsonObject, place: int) -> ItemBody | OpenItem:
     item_id = str(item["id"])
     match item["type"]:
         case "message":
@@ -156,62 +133,19 @@ def _opened(item: JsonObject, place: int) -> ItemBody | OpenItem:
         case "compaction":
             return item
         case "mcp_call":
-            return shown_call(item, place)
+            return show_call(item, place)
         case OpenCustomCall.item_type:
             return OpenCustomCall(item_id, place, str(item["call_id"]), str(item["name"]))
         case _:
             return OpenCall(item_id, place, str(item["call_id"]), str(item["name"]))
 
 
-def rebuilt_events(body: ResponseBody, output: Sequence[ItemBody], count: int) -> tuple[LoggedEvent, ...]:
-    """Rebuild the first `count` events of a response whose events are lost: they show the same closed items.
-
-    How the texts were cut into deltas is not known, so each comes whole; repeated `response.in_progress` events, which
-    say nothing new, fill up the numbers.
-    """
-    begun = created_body(body)
-    shown = [event for place, item in enumerate(output) for event in _events_of(item, place)]
-    first: list[UnnumberedEvent] = [{"type": "response.created", "response": begun}]
-    filling = max(0, count - len(first) - len(shown))
-    fill: UnnumberedEvent = {"type": "response.in_progress", "response": begun}
-    whole = [*first, *[fill] * filling, *shown][:count]
-    return tuple(encode_event({**event, "sequence_number": number}) for number, event in enumerate(whole))
-
-
-def _with_more_deltas(events: Sequence[UnnumberedEvent], count: int) -> list[UnnumberedEvent]:
-    """Cut the longest delta so that there are up to `count` more events."""
-    longest = max((len(str(event.get("delta", ""))) for event in events), default=0)
-    pieces = min(count + 1, longest)
-    if pieces < 2:
-        return list(events)
-    place = next(n for n, event in enumerate(events) if len(str(event.get("delta", ""))) == longest)
-    text = str(events[place]["delta"])
-    ends = [longest * n // pieces for n in range(pieces + 1)]
-    cut: list[UnnumberedEvent] = [{**events[place], "delta": text[a:b]} for a, b in pairwise(ends)]
-    return [*events[:place], *cut, *events[place + 1 :]]
-
-
-def _number(events: Sequence[UnnumberedEvent], first: int) -> tuple[LoggedEvent, ...]:
-    return tuple(encode_event({**event, "sequence_number": first + n}) for n, event in enumerate(events))
-
-
 def _events_of(item: ItemBody, place: int) -> list[UnnumberedEvent]:
     """Build all events of a closed item."""
-    opened = _opened(item, place)
+    opened = _open(item, place)
     if not isinstance(opened, dict):
         return [*opened.announce(), *_rest_of(item, opened)]
     return compaction_events(place, item)
-
-
-def _mark(events: list[UnnumberedEvent], item: ItemBody) -> list[UnnumberedEvent]:
-    """Let items in events say from which lane they come, as the items of joined responses do."""
-    marks: JsonObject = {name: item[name] for name in ("model", "response_id") if name in item}
-    if not marks:
-        return events
-    return [
-        {**event, "item": {**cast(JsonObject, event["item"]), **marks}} if "item" in event else event
-        for event in events
-    ]
 
 
 def _rest_of(item: ItemBody, shown: OpenItem) -> list[UnnumberedEvent]:

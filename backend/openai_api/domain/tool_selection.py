@@ -23,7 +23,7 @@ def selection_of(tools: Sequence[Tool], skills: Sequence[str] = ()) -> ToolSelec
             choice = ServerChoice(
                 server=tool.server_label, tools=tuple(sorted(set(names))) if names is not None else None
             )
-            selection = selection.joined(ToolSelection(servers=(choice,)))
+            selection = selection.join(ToolSelection(servers=(choice,)))
     return selection
 
 

@@ -14,10 +14,40 @@ from backend.knowledge.domain.tickets import SearchOptions, strictest
 from backend.openai_api.domain.client_left import OnDisconnect, StreamOptions
 from backend.openai_api.domain.client_tools import CustomTool, FunctionChoice, FunctionTool, check_functions
 from backend.openai_api.domain.mcp_tool import McpTool
-from backend.openai_api.domain.named_models import ModelName, SeveralModels, check_models
 from backend.search.domain.filters import Filter, check_filter
 from shared.errors import InvalidRequest
 from shared.models.values import Int64, JsonObject
+
+MAX_MODELS = 3
+"""Each model of a request takes a place for turns, and pays for the whole prompt."""
+
+ModelName = Annotated[str, Field(min_length=1, max_length=256)]
+SeveralModels = Annotated[list[ModelName], Field(min_length=1, max_length=MAX_MODELS, fail_fast=True)]
+
+
+def check_models(
+    model: str | None, models: Sequence[str] | None, if_running: str | None = None
+) -> Mapping[str, object]:
+    """Return the fields `model` and `models` of a request that go together; a single one of `models` is the `model`.
+
+    Raises:
+        InvalidRequest: a model is named twice, `model` is not the first of `models`, or several would have to wait for
+            a running turn; `param` names the place.
+    """
+    if not models:
+        return {}
+    for place, name in enumerate(models):
+        if name in models[:place]:
+            message = f"The model '{name}' is named twice; name each model once."
+            raise InvalidRequest(message, param=f"models[{place}]")
+    if len(models) > 1 and if_running is not None:
+        message = "Several models do not wait for a running turn; leave this field out, or name one model."
+        raise InvalidRequest(message, param="if_running")
+    if model not in (None, models[0]):
+        message = f"Leave this field out, or give '{models[0]}', the first of 'models'."
+        raise InvalidRequest(message, param="model")
+    return {"model": models[0], "models": list(models) if len(models) > 1 else None}
+
 
 Metadata = Annotated[
     dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]], Field(max_length=MAX_PAIRS)
@@ -274,7 +304,7 @@ def turn_request_cooperatively(text: JsonText, passed_over: PassedOver | None = 
         UnsupportedValue: OpenAI's API has this value, and this server does not support it.
     """
     request = yield from body_cooperatively(TurnRequest, text, "input", INPUT_ITEM, passed_over)
-    return check_request(request.noting(passed_over))
+    return check_request(request.with_collector(passed_over))
 
 
 def turn_of(values: Mapping[str, object]) -> TurnRequest:
@@ -291,7 +321,8 @@ def check_request(request: TurnRequest) -> TurnRequest:
     _check_combinations(request)
     check_functions(request.tools or ())
     check_search_filters(request.tools or ())
-    return request.model_copy(update=check_models(request.model, request.models, request.if_running))
+    changed = check_models(request.model, request.models, request.if_running)
+    return request.model_copy(update=changed) if changed else request
 
 
 def check_search_filters(tools: Sequence[Tool]) -> None:

@@ -6,11 +6,10 @@ Each is compared with its own newest statement in the log: an unchanged one says
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState, standing_blocks
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState, find_standing_blocks
 from backend.conversations.domain.placed_blocks import AgentRef, BlockMark, PlacedBlocks, text_digest, words_digest
 from shared.models.messages import UserMessage
-from shared.prompts.message_order import join_blocks
-from shared.prompts.placed_texts import (
+from shared.prompts.message_order import (
     BOTH_STAND,
     FILES_GONE,
     FILES_REPLACED,
@@ -18,6 +17,7 @@ from shared.prompts.placed_texts import (
     INSTRUCTIONS_GONE,
     INSTRUCTIONS_REPLACED,
     INSTRUCTIONS_STAND,
+    join_blocks,
 )
 from shared.tokens import message_tokens
 
@@ -48,17 +48,21 @@ _WORDINGS: Mapping[EntryKind, _Wording] = {
 }
 
 
-def stated_blocks(log: Sequence[Entry], reset: EpochState) -> Mapping[EntryKind, BlockMark]:
+def find_stated_blocks(log: Sequence[Entry], reset: EpochState) -> Mapping[EntryKind, BlockMark]:
     """Return what the requests of an epoch state of each block, by its kind."""
-    standing = standing_blocks(log, reset)
+    standing = find_standing_blocks(log, reset)
     return {entry.kind: entry.block for entry in log if entry.block is not None and entry.position in standing}
 
 
 def agents_stated(log: Sequence[Entry], reset: EpochState) -> frozenset[AgentRef]:
     """Return the agents whose words requests of an epoch contain."""
-    standing = standing_blocks(log, reset)
-    marks = [entry.block for entry in log if entry.block is not None and entry.position in standing]
-    return frozenset([mark.agent for mark in marks if mark.agent is not None and mark.digest])
+    standing, reminder = find_standing_blocks(log, reset), EntryKind.REMINDER
+    stated = [
+        entry
+        for entry in log
+        if entry.position in standing or (entry.kind is reminder and entry.position >= reset.blocks_from)
+    ]
+    return frozenset[AgentRef]().union(*(entry.agents for entry in stated))
 
 
 def block_statements(said: Mapping[EntryKind, BlockMark], blocks: PlacedBlocks) -> tuple[BlockStatement, ...]:
@@ -71,7 +75,7 @@ def block_statements(said: Mapping[EntryKind, BlockMark], blocks: PlacedBlocks) 
     for kind, text, digest in texts:
         before = said[kind].digest if kind in said else ""
         if digest != before:
-            written = _written(_WORDINGS[kind], text if digest else "", is_first=not before)
+            written = _write(_WORDINGS[kind], text if digest else "", is_first=not before)
             statements.append(BlockStatement(kind, written, BlockMark(digest=digest, agent=blocks.agent)))
     return tuple(statements)
 
@@ -114,7 +118,7 @@ def _distance_tokens(sent: Sequence[Entry], place: int) -> int:
     return sum(map(message_tokens, between))
 
 
-def _written(wording: _Wording, text: str, *, is_first: bool) -> str:
+def _write(wording: _Wording, text: str, *, is_first: bool) -> str:
     if not text:
         return wording.gone
     return text if is_first else join_blocks((wording.replaced, text))

@@ -5,6 +5,7 @@ Nothing is deleted: a new epoch starts, whose requests begin at a later position
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState
 from shared.errors import ContextTooLong
@@ -12,13 +13,12 @@ from shared.models.canonical import canonical_parts
 from shared.models.events import ModelCard
 from shared.models.execution import ToolDefinition
 from shared.models.messages import Content, HistoryMessage, ToolMessage, UserMessage
-from shared.models.values import Value
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from shared.tokens import estimate_tokens, message_tokens
 
 TRIGGER_PERCENT = 75
 TARGET_PERCENT = 45
-"""Percent of the input budget. They lie far apart, so that a conversation is cut rarely."""
+"""Percent of what `count_planned_tokens` says. They lie far apart, so that a conversation is cut rarely."""
 
 MAX_CONTEXT_BYTES = 65_536
 """The limit for all context messages of an epoch except the first. Above it, a new epoch starts that states the whole
@@ -35,7 +35,7 @@ def tools_tokens(definitions: Sequence[ToolDefinition]) -> int:
     return TOOLS_TOKENS + estimate_tokens(canonical_parts(definitions, ())[0].decode())
 
 
-class Load(Value):
+class Load(NamedTuple):
     """The parts of a request that are not in the log yet.
 
     `needs_end` is true where the input answers tool calls at the end of the log, or goes on with what stands there.
@@ -66,18 +66,24 @@ class Load(Value):
         return estimate_tokens(self.system_prompt) + self.tools_tokens + blocks
 
 
+def count_planned_tokens(card: ModelCard) -> int:
+    """Return what all percentages are of: the input budget, or as much less as the operator's price demands."""
+    priced = card.compact_from_tokens * 100 // TRIGGER_PERCENT
+    return min(card.input_budget_tokens, priced or card.input_budget_tokens)
+
+
 def hand_back_tokens(card: ModelCard) -> int | None:
     """Return the size of a prompt from which on a turn is handed back before its next model call; None where none is.
 
-    With a model whose window takes nothing, nothing can be left out either.
+    With a model whose window takes nothing, nothing can be left out either. No turn is interrupted to save money.
     """
     return card.input_budget_tokens * TRIGGER_PERCENT // 100 or None
 
 
-class Cut(Value):
+class Cut(NamedTuple):
     """The log position at which later requests begin; `restates` is true where the whole context is restated.
 
-    The results of tools below `elides_below` are left out, too.
+    The results of tools below `elides_below` are left out, too; where that is enough, requests begin where they did.
     """
 
     begins_at: int
@@ -85,40 +91,48 @@ class Cut(Value):
     elides_below: int = 0
 
 
-def compacted(sent: Sequence[Entry], load: Load, card: ModelCard, reset: EpochState) -> Cut | None:
+def find_cut(sent: Sequence[Entry], load: Load, card: ModelCard, reset: EpochState) -> Cut | None:
     """Return where later requests of the conversation begin, or None where nothing has to be left out.
 
     `sent` are the entries that a request would contain. The cut is at the beginning of a user's turn, so that no tool
     result is sent without its call. Context messages before the cut stay at the beginning of the request, so that it
     keeps the prefix that the provider has cached. The context is restated instead where that at least halves its size,
     or where the context messages exceed `MAX_CONTEXT_BYTES`; this needs a current message, because a turn without one
-    sends no context.
+    sends no context. Where only the operator's price is exceeded, nothing moves unless that brings the target.
 
     Raises:
         ContextTooLong: the request does not fit even with the latest possible cut.
     """
     context, summary, turns = _sizes(sent)
-    budget, fixed = card.input_budget_tokens, load.tokens + summary
+    budget, planned, fixed = card.input_budget_tokens, count_planned_tokens(card), load.tokens + summary
     turns_tokens = sum(size for _, size in turns)
-    needed = fixed + load.context_tokens + context + turns_tokens + _standing_tokens(sent, 0)
+    needed = fixed + load.context_tokens + context + turns_tokens + _count_standing_tokens(sent, 0)
     is_over_bound = load.current is not None and _context_bytes(sent) > MAX_CONTEXT_BYTES
-    if needed * 100 <= budget * TRIGGER_PERCENT:
-        return Cut(begins_at=reset.begins_at, restates=True) if is_over_bound else None
+    uncut = Cut(begins_at=reset.begins_at, restates=True) if is_over_bound else None
+    if needed * 100 <= planned * TRIGGER_PERCENT:
+        return uncut
     is_longer = load.current is not None and context + load.context_tokens > 2 * load.restated_tokens
     restates = is_over_bound or is_longer
     said = load.restated_tokens if restates else load.context_tokens + context
     elides_below = _newest_begins_at(sent, needs_end=load.needs_end)
-    cuts = cuts_of([(entry, elided_tokens(entry, size, elides_below)) for entry, size in turns])
+    elided = [(entry, count_elided_tokens(entry, size, elides_below)) for entry, size in turns]
+    cuts = cuts_of(elided)
+    elided_tokens = sum(size for _, size in elided)
+    if restates or elided_tokens < turns_tokens:
+        cuts.insert(0, (reset.begins_at, elided_tokens))
     if sent and not load.needs_end and (turns or restates):
         cuts.append((sent[-1].position + 1, 0))
-    cuts = [(at, kept + _standing_tokens(sent, at)) for at, kept in cuts]
+    cuts = [(at, kept + _count_standing_tokens(sent, at)) for at, kept in cuts]
     least = fixed + said + cuts[-1][1] if cuts else needed
     if least > budget:
-        standing = _standing_tokens(sent, sent[-1].position + 1) if sent else 0
+        standing = _count_standing_tokens(sent, sent[-1].position + 1) if sent else 0
         raise _too_long(least, load.settings_tokens + standing, budget)
-    low_enough = (at for at, kept in cuts if (fixed + said + kept) * 100 <= budget * TARGET_PERCENT)
-    begins_at = next(low_enough, cuts[-1][0] if cuts else None)
-    return Cut(begins_at=begins_at, restates=restates, elides_below=elides_below) if begins_at is not None else None
+    low_enough = (at for at, kept in cuts if (fixed + said + kept) * 100 <= planned * TARGET_PERCENT)
+    only_costs_too_much = needed * 100 <= budget * TRIGGER_PERCENT
+    begins_at = next(low_enough, cuts[-1][0] if cuts and not only_costs_too_much else None)
+    if begins_at is None:
+        return uncut
+    return Cut(begins_at=begins_at, restates=restates, elides_below=elides_below)
 
 
 def _too_long(needed: int, of_settings: int, budget: int) -> ContextTooLong:
@@ -130,7 +144,7 @@ def _too_long(needed: int, of_settings: int, budget: int) -> ContextTooLong:
     return ContextTooLong(f"{figures}; {advice}.", param="model")
 
 
-def elided_tokens(entry: Entry, size: int, below: int) -> int:
+def count_elided_tokens(entry: Entry, size: int, below: int) -> int:
     """Return the size of an entry where the results of tools below a position are left out."""
     return ELIDED_TOKENS if entry.position < below and isinstance(entry.message, ToolMessage) else size
 
@@ -168,7 +182,7 @@ def _sizes(sent: Sequence[Entry]) -> tuple[int, int, list[_Sized]]:
     return context, summary, turns
 
 
-def _standing_tokens(sent: Sequence[Entry], begins_at: int) -> int:
+def _count_standing_tokens(sent: Sequence[Entry], begins_at: int) -> int:
     """Return the tokens of the statements of an agent's blocks that a request holds which begins there."""
     stated = [entry for entry in sent if entry.block is not None and entry.message is not None]
     newest_cut = {entry.kind: entry for entry in stated if entry.position < begins_at}

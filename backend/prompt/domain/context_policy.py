@@ -8,6 +8,7 @@ so a part that a turn does not mention is unchanged.
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import ContextState
 from backend.knowledge.domain.context_texts import (
@@ -24,11 +25,10 @@ from backend.knowledge.domain.context_texts import (
 from backend.knowledge.domain.kb_meta import one_line
 from shared.errors import InternalError
 from shared.models.execution import DynamicBlock
-from shared.models.values import Value
 from shared.prompts.message_order import context_text
 
 
-class ContextPlan(Value):
+class ContextPlan(NamedTuple):
     """The context to send; `state` is the state after it, or None where nothing is written to the log."""
 
     kb_meta_prompt: str
@@ -45,7 +45,7 @@ def with_line(plan: ContextPlan, last: ContextState | None, line: str) -> Contex
     """Add a line that belongs to one context message alone, and that no later one says to be gone."""
     block = DynamicBlock(name="line", text=line)
     state = plan.state or last or ContextState(bases=(), blocks=())
-    return plan.model_copy(update={"dynamic_blocks": (*plan.dynamic_blocks, block), "state": state})
+    return plan._replace(dynamic_blocks=(*plan.dynamic_blocks, block), state=state)
 
 
 def full_context(bases: Sequence[BaseText], blocks: Sequence[DynamicBlock]) -> ContextPlan:
@@ -56,6 +56,9 @@ def full_context(bases: Sequence[BaseText], blocks: Sequence[DynamicBlock]) -> C
     """
     _check(bases, blocks)
     return ContextPlan(kb_meta_prompt=full_set(bases), dynamic_blocks=_not_blank(blocks), state=None)
+
+
+_NOTHING_SAID = ContextState(bases=(), blocks=())
 
 
 def plan_context(
@@ -76,14 +79,14 @@ def plan_context(
         InternalError: two bases have one id, or two blocks one name.
     """
     _check(bases, blocks)
-    said = last or ContextState(bases=(), blocks=())
+    said = last or _NOTHING_SAID
     written = _not_blank(blocks)
     kb_meta_prompt = _metadata(said.bases, in_order(bases), budget_tokens)
-    news = (*_changed_blocks(said.blocks, written), *_gone_blocks(said.blocks, written))
+    news = (*_find_changed_blocks(said.blocks, written), *_find_gone_blocks(said.blocks, written))
+    if not kb_meta_prompt and not news:
+        return ContextPlan(kb_meta_prompt="", dynamic_blocks=(), state=None)
     state = ContextState(bases=in_order(bases), blocks=_current_blocks(said.blocks, written))
-    return ContextPlan(
-        kb_meta_prompt=kb_meta_prompt, dynamic_blocks=news, state=state if kb_meta_prompt or news else None
-    )
+    return ContextPlan(kb_meta_prompt=kb_meta_prompt, dynamic_blocks=news, state=state)
 
 
 def _metadata(said: Sequence[BaseText], bases: Sequence[BaseText], budget_tokens: int) -> str:
@@ -108,7 +111,7 @@ def _not_blank(blocks: Iterable[DynamicBlock]) -> tuple[DynamicBlock, ...]:
     return tuple(block for block in blocks if block.text and not block.text.isspace())
 
 
-def _changed_blocks(said: Sequence[DynamicBlock], written: Sequence[DynamicBlock]) -> list[DynamicBlock]:
+def _find_changed_blocks(said: Sequence[DynamicBlock], written: Sequence[DynamicBlock]) -> list[DynamicBlock]:
     texts = {block.name: block.text for block in said}
     news: list[DynamicBlock] = []
     for block in written:
@@ -120,7 +123,7 @@ def _changed_blocks(said: Sequence[DynamicBlock], written: Sequence[DynamicBlock
     return news
 
 
-def _gone_blocks(said: Sequence[DynamicBlock], written: Sequence[DynamicBlock]) -> list[DynamicBlock]:
+def _find_gone_blocks(said: Sequence[DynamicBlock], written: Sequence[DynamicBlock]) -> list[DynamicBlock]:
     gone = {block.name for block in said}.difference(block.name for block in written)
     return [DynamicBlock(name=name, text=block_gone(one_line(name))) for name in sorted(gone)]
 

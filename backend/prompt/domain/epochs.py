@@ -1,23 +1,23 @@
 """Decide whether a turn continues the current epoch of its conversation or starts a new one."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import (
     Entry,
     EpochReason,
     EpochState,
+    find_stated_modes,
     newest_epoch_state,
-    sent_entries,
-    stated_modes,
+    select_sent,
 )
 from backend.conversations.domain.responses import Conversation, ConversationSettings
-from backend.prompt.domain.compaction import Load, compacted
-from backend.prompt.domain.listed_files import left_out_files
+from backend.prompt.domain.compaction import Load, find_cut
+from backend.prompt.domain.listed_files import find_left_out
 from backend.prompt.domain.system_message import PLAIN_FORM, PromptForm
 from shared.models.canonical import canonical_parts
 from shared.models.events import ModelCard
 from shared.models.execution import AccessMode
-from shared.models.values import Value
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS, TEMPLATE_VERSION
 
 CONTEXT_STANDS = frozenset({EpochReason.MODEL_CHANGED, EpochReason.TOOLS_CHANGED, EpochReason.INSTRUCTIONS_CHANGED})
@@ -25,7 +25,7 @@ CONTEXT_STANDS = frozenset({EpochReason.MODEL_CHANGED, EpochReason.TOOLS_CHANGED
 returns to an earlier model can then use what that provider still has in its cache."""
 
 
-class CallerAccess(Value):
+class CallerAccess(NamedTuple):
     """What the caller may read now.
 
     `mode` is the strictest mode of the bases in scope, `modes` the mode of each by the base's id. `withheld` holds the
@@ -40,7 +40,7 @@ class CallerAccess(Value):
     has_lost_agent: bool = False
 
 
-class Epoch(Value):
+class Epoch(NamedTuple):
     """The epoch of a turn; `starts` is true where it starts with this turn."""
 
     number: int
@@ -64,9 +64,8 @@ def plan_epoch(
     """
     last = newest_epoch_state(log)
     is_same_access = _is_same_access(log, last, access)
-    shown = last.model_copy(update={"withheld": access.withheld, "withholds_users": access.withholds_users})
-    reads_files = reads_files or last.reads_files or bool(left_out_files(log, shown))
-    changed = _changed_setting(conversation, settings) or _changed_form(last, form)
+    reads_files = reads_files or last.reads_files or _leaves_out_files(log, last, access)
+    changed = _find_changed_setting(conversation, settings) or _find_changed_form(last, form)
     if changed is None and reads_files != last.reads_files:
         changed = EpochReason.TOOLS_CHANGED
     reason = changed or _other_reason(last, is_same_access=is_same_access)
@@ -85,38 +84,43 @@ def plan_epoch(
         summary_at=last.summary_at,
         elides_below=last.elides_below,
         blocks_from=_length(log) if access.has_lost_agent or last.placement != form.placement else last.blocks_from,
-        **form.model_dump(),
+        **form._asdict(),
     )
     step = 0 if reason is EpochReason.NEW_CONVERSATION else 1
     return Epoch(number=conversation.epoch + step, reset=reset, starts=True)
 
 
 def compact(epoch: Epoch, log: Sequence[Entry], load: Load, card: ModelCard) -> Epoch:
-    """Leave out the oldest turns where the conversation no longer fits the model's context window.
+    """Leave out the oldest turns, or results of tools alone, where the conversation has outgrown its model.
 
     Raises:
         ContextTooLong: the part that must be sent does not fit the window.
     """
-    cut = compacted(sent_entries(log, epoch.reset), load, card, epoch.reset)
+    cut = find_cut(select_sent(log, epoch.reset), load, card, epoch.reset)
     if cut is None:
         return epoch
     says_from = _length(log) if cut.restates else epoch.reset.says_from
-    left_out = left_out_files(log, epoch.reset.model_copy(update={"begins_at": cut.begins_at}))
-    is_cut = cut.begins_at > epoch.reset.begins_at
-    elides_below = max(cut.elides_below, epoch.reset.elides_below) if is_cut else epoch.reset.elides_below
+    left_out = find_left_out(log, epoch.reset.model_copy(update={"begins_at": cut.begins_at}))
     changed = {
         "begins_at": cut.begins_at,
         "says_from": says_from,
-        "elides_below": elides_below,
+        "elides_below": max(cut.elides_below, epoch.reset.elides_below),
         "reads_files": epoch.reset.reads_files or bool(left_out),
     }
     if epoch.starts:
-        return epoch.model_copy(update={"reset": epoch.reset.model_copy(update=changed)})
+        return epoch._replace(reset=epoch.reset.model_copy(update=changed))
     changes = {"reason": EpochReason.COMPACTION, **changed}
     return Epoch(number=epoch.number + 1, reset=epoch.reset.model_copy(update=changes), starts=True)
 
 
-def _changed_form(last: EpochState, form: PromptForm) -> EpochReason | None:
+def _leaves_out_files(log: Sequence[Entry], last: EpochState, access: CallerAccess) -> bool:
+    if not log:
+        return False
+    shown = last.model_copy(update={"withheld": access.withheld, "withholds_users": access.withholds_users})
+    return bool(find_left_out(log, shown))
+
+
+def _find_changed_form(last: EpochState, form: PromptForm) -> EpochReason | None:
     is_same = (last.opening_of, last.placement) == (form.opening_of, form.placement)
     return None if is_same else EpochReason.INSTRUCTIONS_CHANGED
 
@@ -133,7 +137,7 @@ def without_statements(epoch: Epoch, log: Sequence[Entry]) -> Epoch:
     """Leave out all that the log states of an agent's blocks; the turn states them anew."""
     changes = {"blocks_from": _length(log)}
     if epoch.starts:
-        return epoch.model_copy(update={"reset": epoch.reset.model_copy(update=changes)})
+        return epoch._replace(reset=epoch.reset.model_copy(update=changes))
     changed = {"reason": EpochReason.COMPACTION, **changes}
     return Epoch(number=epoch.number + 1, reset=epoch.reset.model_copy(update=changed), starts=True)
 
@@ -155,14 +159,14 @@ def _is_same_access(log: Sequence[Entry], last: EpochState, access: CallerAccess
     before = (last.access_mode, last.withheld, last.withholds_users)
     if access.has_lost_agent or before != (access.mode, access.withheld, access.withholds_users):
         return False
-    return all(access.modes.get(base_id, mode) is mode for base_id, mode in stated_modes(log, last))
+    return all(access.modes.get(base_id, mode) is mode for base_id, mode in find_stated_modes(log, last))
 
 
 def _length(log: Sequence[Entry]) -> int:
     return log[-1].position + 1 if log else 0
 
 
-def _changed_setting(conversation: Conversation, settings: ConversationSettings) -> EpochReason | None:
+def _find_changed_setting(conversation: Conversation, settings: ConversationSettings) -> EpochReason | None:
     """Return the reason for an epoch where this turn changes a setting; a change of the bases in scope is no reason."""
     if not conversation.model:
         return EpochReason.NEW_CONVERSATION

@@ -12,12 +12,13 @@ from backend.conversations.domain.conversation_log import (
     EpochState,
     messages_of,
     newest_epoch_state,
-    sent_before,
-    sent_entries,
+    select_sent,
+    select_sent_before,
     user_words,
 )
 from backend.conversations.domain.model_calls import TailMessage
-from backend.prompt.domain.prompt_tail import history_with, placed_blocks, tail_of
+from backend.conversations.domain.placed_blocks import ANCHORED
+from backend.prompt.domain.prompt_tail import history_with, place_blocks, tail_of
 from backend.prompt.domain.turn_record import TurnRecord, split_context
 from shared.models.execution import AccessMode, ExecutionRequest, Knowledge, User
 from shared.models.messages import Content, SystemMessage, TurnMessage, UserMessage
@@ -46,7 +47,7 @@ def request_of(record: TurnRecord, log: Sequence[Entry]) -> ExecutionRequest:
         model=settings.model,
         parameters=record.parameters,
         system_prompt=settings.system_prompt(reset),
-        history=history_with(parts.history, placed_blocks(parts.input, record)),
+        history=history_with(parts.history, place_blocks(parts.input, record)),
         kb_meta_prompt=kb_meta_prompt,
         dynamic_blocks=dynamic_blocks,
         prompt=_prompt(parts.carried, record),
@@ -65,13 +66,14 @@ def request_of(record: TurnRecord, log: Sequence[Entry]) -> ExecutionRequest:
         deadline=record.deadline,
         added=parts.added,
         reminder=record.reminder,
+        keeps_reminders=reset.placement == ANCHORED,
         served_tools=settings.served.tools,
     )
 
 
-def unlogged_messages(record: TurnRecord, log: Sequence[Entry], request: ExecutionRequest) -> tuple[TailMessage, ...]:
+def find_unlogged(record: TurnRecord, log: Sequence[Entry], request: ExecutionRequest) -> tuple[TailMessage, ...]:
     """Return the messages of the request that `request_of` makes which stand in no log, in order."""
-    moved = placed_blocks(_parts_of(log, record, newest_epoch_state(log)).input, record) if record.moved else ()
+    moved = place_blocks(_parts_of(log, record, newest_epoch_state(log)).input, record) if record.moved else ()
     return tail_of(request, moved, keeps_context=record.keeps_context)
 
 
@@ -85,13 +87,13 @@ class _LogParts(NamedTuple):
 
 
 def _parts_of(log: Sequence[Entry], record: TurnRecord, reset: EpochState) -> _LogParts:
-    sent = sent_entries(log, reset)
+    sent = select_sent(log, reset)
     added = messages_of(
         entry for entry in sent if entry.position >= record.input_end and entry.kind is not EntryKind.SUMMARY
     )
     return _LogParts(
-        input=sent_before(sent, record.input_end),
-        history=sent_before(sent, record.history_end),
+        input=select_sent_before(sent, record.input_end),
+        history=select_sent_before(sent, record.history_end),
         carried=log[record.history_end : record.input_end],
         added=tuple(message for message in added if not isinstance(message, SystemMessage)),
     )

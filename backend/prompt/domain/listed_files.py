@@ -6,7 +6,7 @@ from backend.conversations.domain.attached_files import FileMessage
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState
 from backend.conversations.domain.turn_input import ParsedInput
 from shared.models.messages import Content, UserMessage
-from shared.prompts.attached_files import is_unshown, render_left_out, stored_file_id
+from shared.prompts.attached_files import is_unshown, read_stored_file_id, render_left_out
 
 MAX_LISTED = 100
 """The most files of a conversation that a turn lists or reads, the newest ones."""
@@ -18,13 +18,13 @@ def has_unshown(read: ParsedInput) -> bool:
     return any(is_unshown(text) for text in (*given, *read.files) if isinstance(text, str))
 
 
-def stored_files_in(log: Sequence[Entry]) -> tuple[str, ...]:
+def find_stored_files(log: Sequence[Entry]) -> tuple[str, ...]:
     """Return the ids of the stored files that a conversation names, the newest ones, each once."""
-    found = dict.fromkeys(filter(None, (stored_file_id(text) for text in reversed(_blocks(log)))))
+    found = dict.fromkeys(filter(None, (read_stored_file_id(text) for text in reversed(_blocks(log)))))
     return tuple(reversed(list(found)[:MAX_LISTED]))
 
 
-def left_out_files(log: Sequence[Entry], reset: EpochState) -> tuple[str, ...]:
+def find_left_out(log: Sequence[Entry], reset: EpochState) -> tuple[str, ...]:
     """Return what stands for the stored files that requests of an epoch leave out, and that nothing lists yet.
 
     Files of void turns are none of them: they did not end well, or their messages were taken out. Neither are those of
@@ -36,10 +36,10 @@ def left_out_files(log: Sequence[Entry], reset: EpochState) -> tuple[str, ...]:
     void_turns = {entry.turn_id for entry in log if entry.kind is EntryKind.VOID}
     hidden = void_turns.union(reset.withheld if reset.withholds_users else ())
     cut = [entry for entry in log if entry.position < begins_at and entry.turn_id not in hidden]
-    kept = frozenset(stored_files_in([entry for entry in log if entry.position >= begins_at]))
+    kept = frozenset(find_stored_files([entry for entry in log if entry.position >= begins_at]))
     found: dict[str, str] = {}
     for text in reversed(_blocks(cut)):
-        file_id, block = stored_file_id(text), render_left_out(text)
+        file_id, block = read_stored_file_id(text), render_left_out(text)
         if file_id is not None and block is not None and file_id not in kept:
             found.setdefault(file_id, block)
     return tuple(reversed(list(found.values())[:MAX_LISTED]))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind, messages_of
-from backend.conversations.domain.model_calls import REMINDER, TailMessage
+from backend.conversations.domain.model_calls import TailMessage
 from backend.conversations.domain.placed_blocks import CLASSIC, PlacedBlocks
 from backend.prompt.domain.turn_record import TurnRecord
 from shared.models.execution import ExecutionRequest
@@ -23,7 +23,7 @@ class MovedBlock:
     text: str
 
 
-def moved_texts(blocks: PlacedBlocks) -> tuple[tuple[EntryKind, str], ...]:
+def list_moved_texts(blocks: PlacedBlocks) -> tuple[tuple[EntryKind, str], ...]:
     """Return the blocks of an agent that stand before the newest message of the user, its files and its context."""
     if blocks.placement != CLASSIC:
         return ()
@@ -34,7 +34,7 @@ def moved_texts(blocks: PlacedBlocks) -> tuple[tuple[EntryKind, str], ...]:
     return tuple((kind, text) for kind, text in texts if text and not text.isspace())
 
 
-def placed_blocks(sent: Sequence[Entry], record: TurnRecord) -> tuple[MovedBlock, ...]:
+def place_blocks(sent: Sequence[Entry], record: TurnRecord) -> tuple[MovedBlock, ...]:
     """Return the moved blocks of a turn where they stand.
 
     `sent` are the entries that the request contains without what the turn has added. A turn that continues from tool
@@ -67,7 +67,7 @@ def tail_of(request: ExecutionRequest, moved: Iterable[MovedBlock], *, keeps_con
 
 def with_reminder(tail: tuple[TailMessage, ...], reminder: str, index: int) -> tuple[TailMessage, ...]:
     """Return the tail of a model call; `index` is the place behind all other messages."""
-    return (*tail, TailMessage(index=index, kind=REMINDER, text=reminder)) if reminder else tail
+    return (*tail, TailMessage(index=index, kind=EntryKind.REMINDER.value, text=reminder)) if reminder else tail
 
 
 def _index_of_newest_input(sent: Sequence[Entry]) -> int:

@@ -4,7 +4,7 @@ import hashlib
 
 from backend.conversations.domain.placed_blocks import ANCHORED, NO_BLOCKS, PlacedBlocks, words_digest
 from backend.conversations.domain.responses import ConversationSettings, SettingsDigest
-from backend.prompt.domain.system_message import opening_digest
+from backend.prompt.domain.system_message import digest_opening
 from shared.models.canonical import canonical_parts
 
 _PLAIN = (ANCHORED, "")
@@ -20,7 +20,7 @@ def settings_digest(settings: ConversationSettings, blocks: PlacedBlocks = NO_BL
     release before has stored.
     """
     functions = canonical_parts(settings.definitions, ())
-    form = (blocks.placement, opening_digest(blocks.system_prompt))
+    form = (blocks.placement, digest_opening(blocks.system_prompt))
     words = words_digest(blocks.instructions)
     return SettingsDigest(
         header=_digest(

@@ -11,14 +11,14 @@ from backend.conversations.domain.conversation_log import (
     EpochState,
     newest_epoch_state,
     part_of,
-    sent_before,
-    sent_entries,
+    select_sent,
+    select_sent_before,
     summary_of,
 )
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.conversations.domain.responses import StoredResponse
-from backend.knowledge.domain.labels import Label, Labels, joined_labels
-from backend.prompt.domain.compaction import TARGET_PERCENT, cuts_of, elided_tokens
+from backend.knowledge.domain.labels import Label, Labels, join_labels
+from backend.prompt.domain.compaction import TARGET_PERCENT, count_elided_tokens, count_planned_tokens, cuts_of
 from shared.errors import ContextTooLong
 from shared.models.events import ModelCard
 from shared.models.messages import ToolMessage, UserMessage
@@ -27,7 +27,7 @@ from shared.prompts.summary import COMPACTED, frame_summary
 from shared.tokens import message_tokens
 
 SUMMARY_PERCENT = 10
-"""Percent of the input budget that a summary may take: with the target it stays far below what triggers the next."""
+"""Percent of what `count_planned_tokens` says that a summary may take: with the target far below the next trigger."""
 
 MAX_SUMMARY_TOKENS = 4_000
 
@@ -70,11 +70,11 @@ class PromptBudget(NamedTuple):
 
 def summary_limit_tokens(card: ModelCard) -> int:
     """Return how long a summary may be."""
-    bound = min(card.input_budget_tokens * SUMMARY_PERCENT // 100, MAX_SUMMARY_TOKENS)
+    bound = min(count_planned_tokens(card) * SUMMARY_PERCENT // 100, MAX_SUMMARY_TOKENS)
     return max(1, min(bound, card.max_output_tokens))
 
 
-def left_out_by_input(log: Sequence[Entry], turn_id: str) -> Truncation | None:
+def find_left_out_by_input(log: Sequence[Entry], turn_id: str) -> Truncation | None:
     """Return what the epoch that a turn's input began has left out, where no summary stands in its place yet."""
     first = next((entry.position for entry in log if entry.turn_id == turn_id), len(log))
     own = newest_epoch_state(log[first:])
@@ -86,22 +86,23 @@ def left_out_by_input(log: Sequence[Entry], turn_id: str) -> Truncation | None:
         # What else has changed may forbid some of what was sent.
         changed = {"begins_at": before.begins_at, "summary_at": before.summary_at, "elides_below": before.elides_below}
         sent_by = own.model_copy(update=changed)
-    entries = sent_before(sent_entries(log[:first], sent_by), own.begins_at)
+    entries = select_sent_before(select_sent(log[:first], sent_by), own.begins_at)
     return Truncation(entries=entries, sent_by=sent_by, reset=own, begins_epoch=False)
 
 
-def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptBudget) -> Truncation | None:
+def leave_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptBudget) -> Truncation | None:
     """Return what is left out so that a turn can go on; None where nothing more can be left out.
 
-    Earlier turns go first, at the beginning of a user's turn; then the results of the running turn's tools, the oldest
-    first. Those that the model has not seen yet go last, and only where the request would not fit otherwise.
+    The results of earlier turns go first, then these turns, at the beginning of a user's turn; then the results of the
+    running turn's tools, the oldest first. Those that the model has not seen yet go last, and only where the request
+    would not fit otherwise.
 
     Raises:
         ContextTooLong: it does not fit even so.
     """
     reset = newest_epoch_state(log)
     # A long log takes milliseconds to measure, so it is measured once.
-    sent = [(entry, message_tokens(entry.message)) for entry in sent_entries(log, reset) if entry.message is not None]
+    sent = [(entry, message_tokens(entry.message)) for entry in select_sent(log, reset) if entry.message is not None]
     first = next((entry.position for entry, _ in sent if entry.turn_id == turn_id), len(log))
     fixed, budget = room.fixed_tokens, room.budget_tokens(sum(size for _, size in sent))
     begins_at = _cut(sent, first, reset, budget * TARGET_PERCENT // 100 - fixed)
@@ -110,7 +111,7 @@ def left_out_of_running(log: Sequence[Entry], turn_id: str, room: PromptBudget) 
     if (begins_at, elides_below) == (reset.begins_at, reset.elides_below):
         return None
     changed = {"reason": EpochReason.COMPACTION, "begins_at": begins_at, "elides_below": elides_below}
-    entries = sent_before([entry for entry, _ in sent], begins_at) if begins_at > reset.begins_at else ()
+    entries = select_sent_before([entry for entry, _ in sent], begins_at) if begins_at > reset.begins_at else ()
     return Truncation(entries=entries, sent_by=reset, reset=reset.model_copy(update=changed), begins_epoch=True)
 
 
@@ -151,9 +152,9 @@ def summary_entry(
 def _cut(sent: Sequence[_Sized], first: int, reset: EpochState, target_tokens: int) -> int:
     """Return where requests begin from now on: no later than the turn that begins at the position `first`."""
     stays = sum(size for entry, size in sent if _stays(entry))
-    turns = [(entry, elided_tokens(entry, size, first)) for entry, size in sent if not _stays(entry)]
+    turns = [(entry, count_elided_tokens(entry, size, first)) for entry, size in sent if not _stays(entry)]
     at = reset.begins_at
-    for begins_at, kept in cuts_of(turns):
+    for begins_at, kept in ((at, sum(size for _, size in turns)), *cuts_of(turns)):
         if begins_at > first:
             break
         at = begins_at
@@ -164,7 +165,7 @@ def _cut(sent: Sequence[_Sized], first: int, reset: EpochState, target_tokens: i
 
 def _elision(kept: Sequence[_Sized], first: int, fixed_tokens: int, budget: int) -> int:
     """Return the position below which results are left out, so that the entries fit."""
-    needed = fixed_tokens + sum(elided_tokens(entry, size, first) for entry, size in kept)
+    needed = fixed_tokens + sum(count_elided_tokens(entry, size, first) for entry, size in kept)
     own = [(entry, size) for entry, size in kept if entry.position >= first and isinstance(entry.message, ToolMessage)]
     spoken = [entry.position for entry, _ in kept if entry.kind is EntryKind.ASSISTANT]
     unseen_from = spoken[-1] if spoken else first
@@ -173,7 +174,7 @@ def _elision(kept: Sequence[_Sized], first: int, fixed_tokens: int, budget: int)
         is_seen = entry.position < unseen_from
         if needed * 100 <= budget * (TARGET_PERCENT if is_seen else 100):
             break
-        needed -= size - elided_tokens(entry, size, entry.position + 1)
+        needed -= size - count_elided_tokens(entry, size, entry.position + 1)
         below = entry.position + 1
     if needed > budget:
         raise ContextTooLong(f"This turn needs about {needed} tokens; the model takes {budget} in a request.")
@@ -196,7 +197,7 @@ def labels_of_omission(left_out: Truncation, log: Sequence[Entry]) -> Labels:
     """
     turns = frozenset(entry.turn_id for entry in left_out.entries).difference(left_out.sent_by.withheld)
     found = [label for entry in log if entry.turn_id in turns for label in entry.label]
-    return joined_labels(list[Label](found))
+    return join_labels(list[Label](found))
 
 
 def _agents(left_out: Truncation, shown: Iterable[Entry], asked_by: StoredResponse | None) -> tuple[AgentRef, ...]:

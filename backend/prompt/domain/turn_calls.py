@@ -7,15 +7,25 @@ from functools import cache
 import orjson
 
 from backend.conversations.domain.conversation_log import EpochReason, skill_calls
-from backend.conversations.domain.model_calls import CallsMade, Excerpt, Gauge, ModelCall, PromptHeader, TailMessage
+from backend.conversations.domain.model_calls import (
+    CacheMiss,
+    CallsMade,
+    Excerpt,
+    Gauge,
+    ModelCall,
+    PromptHeader,
+    TailMessage,
+)
 from backend.conversations.domain.placed_blocks import ANCHORED, CLASSIC, Placement
 from backend.conversations.domain.prompt_record import (
+    CACHED_FROM_TOKENS,
+    CacheTerms,
     Measure,
     Reuse,
     SentPrompt,
-    Shortfall,
-    measured,
-    measured_tools,
+    cause_of_miss,
+    measure_message,
+    measure_tools,
     reuse_of,
     rewritten_tokens,
     shortfall_of,
@@ -33,9 +43,8 @@ from shared.models.events import (
 )
 from shared.models.execution import AccessMode, ExecutionRequest, ToolDefinition
 from shared.models.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from shared.prompts.knowledge_tools import offered_tools, tools_of_request
-from shared.prompts.message_order import messages_of_request
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.knowledge_tools import list_offered_tools, tools_of_request
+from shared.prompts.message_order import TOOL_RESULT_ELIDED, messages_of_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,7 @@ class FirstPrompt:
 
     `log_length` is the length of the log with the turn's own input. `last` is the prompt of the newest call before the
     turn. `tail` are the messages that stand in no log. `keeps_skills` says that texts of skills stay in later turns.
+    `idle_seconds` is the time since the call before.
     """
 
     request: ExecutionRequest
@@ -53,6 +63,7 @@ class FirstPrompt:
     tail: tuple[TailMessage, ...] = ()
     placement: Placement = ANCHORED
     keeps_skills: bool = False
+    idle_seconds: float = 0
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -111,11 +122,12 @@ class CallRecorder:
         self._stored: dict[int, ModelCall] = {}
         self._added: set[int] = set()
         self._prompt_tokens: dict[int, int] = {}
+        self._idle_seconds: dict[int, float] = {}
         self._header = PromptHeader(tools=_text(start.request), system_prompt=start.request.system_prompt)
 
     def go_on(self, start: FirstPrompt) -> None:
         """Take later calls from another request of the same turn; its own `last` is not used."""
-        self._start = replace(start, last=None)
+        self._start = replace(start, last=None, idle_seconds=0)
         self._log_length = start.log_length
         self._tools, self._messages, self._first_result = None, [], None
         self._is_first = True
@@ -123,7 +135,7 @@ class CallRecorder:
     def add_summary(self, made: SummaryCall) -> None:
         """Record a call that made a summary; later calls are compared with the newest that answered, as they go on."""
         request, number = made.request, self._answers + self._summaries + 1
-        tools, messages = _measure(request), [measured(message) for message in messages_of_request(request)]
+        tools, messages = _measure(request), [measure_message(message) for message in messages_of_request(request)]
         reuse = reuse_of(self._last, tools, messages).model_copy(update={"first_difference": None})
         prompt_tokens = tools.tokens + sum(part.tokens for part in messages)
         self._summaries += 1
@@ -135,7 +147,7 @@ class CallRecorder:
             header=self._header,
             tail=made.tail,
             reuse=reuse,
-            shortfall=shortfall_of(reuse, prompt_tokens, made.usage),
+            shortfall=shortfall_of(reuse, cause_of_miss(reuse, prompt_tokens, made.usage)),
             usage=made.usage,
             cost=made.cost,
             placement=self._start.placement,
@@ -143,27 +155,27 @@ class CallRecorder:
             summary_of=made.summary_of,
         )
 
-    def feed(self, event: ExecutionEvent) -> SentCall | None:
-        """Process an event; return the model call where the event starts one."""
+    def feed(self, event: ExecutionEvent) -> SentCall | CacheMiss | None:
+        """Process an event; return the model call where the event starts one, and what of the cache one has missed."""
         if isinstance(event, ModelCallStarted):
             return self._begin(event)
         if isinstance(event, ModelCallFinished):
-            self._end(event)
-        elif isinstance(event, MessagesAdded):
+            return self._end(event)
+        if isinstance(event, MessagesAdded):
             self._log_length += len(event.messages)
             if self._tools is not None:
                 self._measure_messages(event.messages)
         return None
 
-    def changed_calls(self) -> CallsMade:
+    def list_changed_calls(self) -> CallsMade:
         """Return the calls of which the newest form is not known to be stored."""
-        return self._made(tuple(call for number, call in self._calls.items() if self._stored.get(number) != call))
+        return self._build_made(tuple(call for number, call in self._calls.items() if self._stored.get(number) != call))
 
-    def unstored_calls(self, log_length: int) -> CallsMade:
+    def list_unstored_calls(self, log_length: int) -> CallsMade:
         """Return the calls that were never stored and whose prompts lie within the first `log_length` entries."""
-        made = self._made(tuple(call for number, call in self._calls.items() if number not in self._added))
+        made = self._build_made(tuple(call for number, call in self._calls.items() if number not in self._added))
         held = tuple(call for call in made.calls if call.log_end <= log_length)
-        return made if held == made.calls else made.model_copy(update={"calls": held, "sent": None})
+        return made if held == made.calls else made._replace(calls=held, sent=None)
 
     def note_added(self, made: CallsMade) -> None:
         """Note that a checkpoint has stored these calls, or has found them stored.
@@ -177,7 +189,7 @@ class CallRecorder:
         self.note_added(made)
         self._stored.update((call.call, call) for call in made.calls)
 
-    def _made(self, calls: tuple[ModelCall, ...]) -> CallsMade:
+    def _build_made(self, calls: tuple[ModelCall, ...]) -> CallsMade:
         return CallsMade(
             conversation_id=self._start.request.conversation_id,
             response_id=self._start.request.turn_id,
@@ -191,7 +203,7 @@ class CallRecorder:
                 self._reading = skill_calls(message)
             if self._first_result is None and _is_whole_result(message, self._reading):
                 self._first_result = len(self._messages)
-            self._messages.append(measured(message))
+            self._messages.append(measure_message(message))
 
     def _begin(self, event: ModelCallStarted) -> SentCall:
         number = event.call + self._summaries
@@ -199,8 +211,12 @@ class CallRecorder:
             self._tools = _measure(self._start.request)
             self._measure_messages(self._start.messages)
         request, last = self._start.request, self._last
-        tail = with_reminder(self._start.tail, event.reminder, len(self._messages))
-        reminders = [measured(UserMessage(content=one.text)) for one in tail[len(self._start.tail) :]]
+        if event.reminder_stays:
+            self._log_length += 1
+            self._measure_messages((UserMessage(content=event.reminder),))
+        moving = "" if event.reminder_stays else event.reminder
+        tail = with_reminder(self._start.tail, moving, len(self._messages))
+        reminders = [measure_message(UserMessage(content=one.text)) for one in tail[len(self._start.tail) :]]
         messages = [*self._messages, *reminders]
         reuse = reuse_of(last, self._tools, messages)
         self._prompt_tokens[number] = self._tools.tokens + sum(part.tokens for part in messages)
@@ -217,25 +233,35 @@ class CallRecorder:
             gauge=self._gauge(self._prompt_tokens[number]),
         )
         self._calls[number] = call
+        self._idle_seconds[number] = self._start.idle_seconds if self._is_first else 0
         self._is_first = False
         digests = tuple(part.digest for part in messages)
         # Within the turn nothing moves but the reminder; the next turn may move, or leave out, what is behind `fixed`.
         self._last = SentPrompt(
             epoch=request.epoch, tools=self._tools.digest, messages=digests, fixed=len(self._messages)
         )
-        self._sent = self._last.model_copy(update={"fixed": self._fixed()})
+        self._sent = self._last.model_copy(update={"fixed": self._count_fixed()})
         new_tokens = self._prompt_tokens[number] - reuse.tokens
-        return SentCall(call, new_tokens, _drifted_at(last, request.epoch, reuse))
+        return SentCall(call, new_tokens, _find_drift(last, request.epoch, reuse))
 
-    def _end(self, event: ModelCallFinished) -> None:
+    def _end(self, event: ModelCallFinished) -> CacheMiss | None:
         self._answers, number = event.call, event.call + self._summaries
         begun = self._calls.get(number)
-        if begun is not None:
-            shortfall = shortfall_of(begun.reuse, self._prompt_tokens[number], event.usage)
-            if begun.epoch_reason == EpochReason.MODEL_CHANGED and shortfall is Shortfall.PROVIDER_MISS:
-                shortfall = None  # each model has its own cache
-            ended = {"usage": event.usage, "cost": event.cost, "shortfall": shortfall, "left_out": event.left_out}
-            self._calls[number] = begun.model_copy(update=ended)
+        if begun is None:
+            return None
+        cause = cause_of_miss(begun.reuse, self._prompt_tokens[number], event.usage, self._terms(number, event))
+        if begun.epoch_reason == EpochReason.MODEL_CHANGED and begun.reuse.first_difference is None:
+            cause = None  # each model has its own cache
+        miss = CacheMiss(cause=cause, diagnosis=event.cache_diagnosis)
+        ended = {"usage": event.usage, "cost": event.cost, "left_out": event.left_out, "miss": miss}
+        self._calls[number] = begun.model_copy(update={**ended, "shortfall": shortfall_of(begun.reuse, cause)})
+        return miss if cause is not None else None
+
+    def _terms(self, number: int, event: ModelCallFinished) -> CacheTerms:
+        card, idle_seconds = self._card, self._idle_seconds[number]
+        minimum_tokens = (card.cache_minimum_tokens if card is not None else 0) or CACHED_FROM_TOKENS
+        ttl_seconds = card.cache_ttl_seconds if card is not None else 0
+        return CacheTerms(minimum_tokens, ttl_seconds, idle_seconds, event.cache_diagnosis)
 
     def _gauge(self, prompt_tokens: int) -> Gauge | None:
         card = self._card
@@ -247,7 +273,7 @@ class CallRecorder:
             prompt_tokens=prompt_tokens,
         )
 
-    def _fixed(self) -> int:
+    def _count_fixed(self) -> int:
         """Return the number of messages with which the first call of the next turn must begin."""
         ends = [len(self._messages), *(message.index for message in self._start.tail[:1])]
         if self._start.placement == CLASSIC:
@@ -256,7 +282,7 @@ class CallRecorder:
         return min(ends)
 
 
-def _drifted_at(last: SentPrompt | None, epoch: int, reuse: Reuse) -> str | None:
+def _find_drift(last: SentPrompt | None, epoch: int, reuse: Reuse) -> str | None:
     """Return the path of the first difference from a call of the same epoch; None for a call of another epoch."""
     return reuse.first_difference if last is not None and last.epoch == epoch else None
 
@@ -280,24 +306,24 @@ def _is_whole_result(message: Message, kept: frozenset[str]) -> bool:
 
 def _text(request: ExecutionRequest) -> str:
     is_plain = not (request.tools or request.served_tools or request.reads_files)
-    return _own_text(request.knowledge.access_mode) if is_plain else _written(tools_of_request(request))
+    return _own_text(request.knowledge.access_mode) if is_plain else _write(tools_of_request(request))
 
 
 def _measure(request: ExecutionRequest) -> Measure:
     is_plain = not (request.tools or request.served_tools or request.reads_files)
-    return _own_measure(request.knowledge.access_mode) if is_plain else measured_tools(tools_of_request(request))
+    return _own_measure(request.knowledge.access_mode) if is_plain else measure_tools(tools_of_request(request))
 
 
 @cache
 def _own_text(mode: AccessMode) -> str:
     """Return the tools of a turn without functions of the client, which are constants."""
-    return _written(offered_tools((), mode))
+    return _write(list_offered_tools((), mode))
 
 
 @cache
 def _own_measure(mode: AccessMode) -> Measure:
-    return measured_tools(offered_tools((), mode))
+    return measure_tools(list_offered_tools((), mode))
 
 
-def _written(tools: Sequence[ToolDefinition]) -> str:
+def _write(tools: Sequence[ToolDefinition]) -> str:
     return orjson.dumps(tools_json(tools)).decode() if tools else ""

@@ -1,23 +1,22 @@
 """The log entries and items that a turn writes before its first request is sent."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from backend.conversations.domain.attached_files import FileMessage
 from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochState, kind_of
-from backend.conversations.domain.placed_blocks import PlacedBlocks
 from backend.conversations.domain.responses import ItemBody
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.conversations.domain.waiting_turns import Entered
 from backend.knowledge.domain.labels import Labels
 from backend.prompt.domain.block_policy import BlockStatement
 from backend.prompt.domain.context_policy import ContextPlan
-from shared.models.messages import HistoryMessage, SystemMessage, UserMessage
-from shared.models.values import Value
+from shared.models.messages import Content, HistoryMessage, SystemMessage, UserMessage
 from shared.prompts.message_order import with_time_suffix
 
 
-class EntryStamp(Value):
+class EntryStamp(NamedTuple):
     """The values that all entries at the beginning of a turn share, and the time for the date suffix."""
 
     turn_id: str
@@ -27,7 +26,7 @@ class EntryStamp(Value):
     label: Labels = ()
 
 
-def given_entries(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
+def build_given_entries(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
     """Return the entries of the history that the input contains, unchanged.
 
     A message of the user that nobody has answered gets its date suffix though the system speaks behind it.
@@ -35,14 +34,18 @@ def given_entries(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
     given = list(read.history)
     at = read.question_at
     if at is not None and all(isinstance(message, SystemMessage) for message in given[at + 1 :]) and at < len(given):
-        given[at] = _dated(given[at], stamp)
+        given[at] = _date(given[at], stamp)
     return tuple(_entry(kind_of(message), _plain(message), stamp) for message in given)
 
 
-def _dated(message: HistoryMessage, stamp: EntryStamp) -> HistoryMessage:
+def _date(message: HistoryMessage, stamp: EntryStamp) -> HistoryMessage:
     if not isinstance(message, UserMessage) or isinstance(message, FileMessage):
         return message
-    return UserMessage(content=with_time_suffix(message.content, stamp.sent_at, stamp.time_zone))
+    return _stamp_content(message.content, stamp)
+
+
+def _stamp_content(content: Content, stamp: EntryStamp) -> UserMessage:
+    return UserMessage(content=with_time_suffix(content, stamp.sent_at, stamp.time_zone))
 
 
 def _plain(message: HistoryMessage) -> HistoryMessage:
@@ -63,9 +66,9 @@ def block_entries(statements: Sequence[BlockStatement], stamp: EntryStamp) -> tu
     )
 
 
-def file_entries(blocks: PlacedBlocks, stamp: EntryStamp) -> tuple[Entry, ...]:
+def file_entries(files: Iterable[Content], stamp: EntryStamp) -> tuple[Entry, ...]:
     """Return the entries of the files that were uploaded with the current message, which they stay glued to."""
-    return tuple(_entry(EntryKind.FILE, UserMessage(content=content), stamp) for content in blocks.files)
+    return tuple(_entry(EntryKind.FILE, UserMessage(content=content), stamp) for content in files)
 
 
 def context_entry(plan: ContextPlan, stamp: EntryStamp) -> tuple[Entry, ...]:
@@ -80,7 +83,7 @@ def current_entry(read: ParsedInput, stamp: EntryStamp) -> tuple[Entry, ...]:
     """Return the entry of the current message, with its date suffix; none where no message of the user is the last."""
     if read.current is None:
         return ()
-    return (_entry(EntryKind.USER, _dated(UserMessage(content=read.current), stamp), stamp),)
+    return (_entry(EntryKind.USER, _stamp_content(read.current, stamp), stamp),)
 
 
 def silent_entry(stamp: EntryStamp) -> Entry:
@@ -88,10 +91,13 @@ def silent_entry(stamp: EntryStamp) -> Entry:
     return _entry(EntryKind.NOTICE, None, stamp)
 
 
-def placed(entries: Sequence[Entry], position: int, reset: EpochState | None) -> tuple[Entry, ...]:
+def place_entries(entries: Sequence[Entry], position: int, reset: EpochState | None) -> tuple[Entry, ...]:
     """Return a turn's entries with their positions, and with the reset of a new epoch on the first of them."""
-    numbered = [entry.model_copy(update={"position": place}) for place, entry in enumerate(entries, position)]
-    return (numbered[0].model_copy(update={"reset": reset}), *numbered[1:]) if numbered else ()
+    first = {"reset": reset}
+    return tuple(
+        entry.model_copy(update={"position": place, **(first if place == position else {})})
+        for place, entry in enumerate(entries, position)
+    )
 
 
 def with_entered(output: Sequence[ItemBody], entered: Sequence[Entered]) -> tuple[ItemBody, ...]:

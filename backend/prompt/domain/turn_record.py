@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 from backend.conversations.domain.conversation_log import Entry, EntryKind, newest_epoch_state
 from backend.conversations.domain.responses import Conversation, StoredResponse
 from backend.knowledge.domain.tickets import Ticket, sign_ticket
-from backend.prompt.domain.listed_files import stored_files_in
+from backend.prompt.domain.listed_files import find_stored_files
 from shared.models.execution import AccessMode, DynamicBlock, KnowledgeBaseRef, ModelParameters, TurnLimits
 from shared.models.values import Instant, Value
 from shared.prompts.message_order import BLOCK_SEPARATOR
@@ -61,6 +61,10 @@ class StoredRecord(Value):
     context_parts: tuple[ContextPart, ...] = ()
 
 
+_STORED = set(StoredRecord.model_fields)
+_STORED_APART: dict[str, bool | set[str]] = {"limits": {"hand_back_tokens"}, "context_parts": True}
+
+
 class TurnRecord(StoredRecord):
     """All that makes a turn's requests together with the log.
 
@@ -73,18 +77,16 @@ class TurnRecord(StoredRecord):
     texts: dict[str, str]
     ticket: str = ""
 
-    def stored(self) -> str:
+    def write(self) -> str:
         """Write what `stored_record` reads; another process asks for the model's window itself."""
-        kept: dict[str, bool | set[str]] = dict.fromkeys(StoredRecord.model_fields, True)
-        left_out = {"limits": {"hand_back_tokens"}, "context_parts": True}
-        return self.model_dump_json(include=kept, exclude=left_out, exclude_defaults=True)
+        return self.model_dump_json(include=_STORED, exclude=_STORED_APART, exclude_defaults=True)
 
-    def stored_parts(self) -> str | None:
+    def write_parts(self) -> str | None:
         """Write where the blocks stand, by itself: the release before reads no record with `context_parts`."""
         return _PARTS.dump_json(self.context_parts).decode() if self.context_parts else None
 
 
-def stored_record(plan: str, context_parts: str | None) -> StoredRecord:
+def read_record(plan: str, context_parts: str | None) -> StoredRecord:
     """Read what `TurnRecord` has written.
 
     Raises:
@@ -105,10 +107,10 @@ def record_of(
     missing = [one.digest for one in stored.moved if one.digest not in texts]
     if missing:
         raise ValueError(f"moved: the texts of {len(missing)} blocks are missing")
-    return TurnRecord(**dict(stored), response=response, conversation=conversation, texts=dict(texts))
+    return TurnRecord(**vars(stored), response=response, conversation=conversation, texts=dict(texts))
 
 
-def ticketed(record: TurnRecord, log: Sequence[Entry], secret: str) -> TurnRecord:
+def sign(record: TurnRecord, log: Sequence[Entry], secret: str) -> TurnRecord:
     """Return the record with the ticket of its turn: for its bases, and for the files that the log lists."""
     ticket = Ticket(
         user_id=record.response.user_id,
@@ -117,7 +119,7 @@ def ticketed(record: TurnRecord, log: Sequence[Entry], secret: str) -> TurnRecor
         turn_id=record.response.id,
         base_ids=tuple(base.id for base in record.bases),
         search=record.conversation.search,
-        file_ids=stored_files_in(log) if newest_epoch_state(log).reads_files else (),
+        file_ids=find_stored_files(log) if newest_epoch_state(log).reads_files else (),
         charged_to=record.charged_to,
         expires_at=record.deadline,
     )

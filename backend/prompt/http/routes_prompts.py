@@ -2,17 +2,18 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Depends
+from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 
 from backend.conversations.domain.placed_blocks import Placement
-from backend.conversations.domain.prompt_record import Shortfall
+from backend.conversations.domain.prompt_record import MissCause, Shortfall
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.identity.http.caller import CallerDep
 from backend.prompt.services.read_prompts import ReadPrompts
 from shared.models.values import JsonObject
 
+LayoutsQuery = Annotated[bool, Query(description="Whether to tell what other layouts of the prompts would have cost.")]
 PromptsDep = Annotated[ReadPrompts, Depends(service_of(ReadPrompts))]
 router = new_router("Responses")
 
@@ -49,6 +50,17 @@ class PromptGauge(BaseModel):
     reserved_tokens: int = Field(description="What the answer may take.")
 
 
+class LayoutCost(BaseModel):
+    """What the call would have cost with the same words in other places; all tokens are estimated."""
+
+    layout: Literal["as_sent", "context_in_system", "context_before_question", "results_forgotten"] = Field(
+        description="Where context and results of tools would have stood; `as_sent` is the call as it was."
+    )
+    sent_tokens: int = Field(description="How long the call would have been.")
+    cached_tokens: int = Field(description="What a cache of prefixes that has lost nothing could read again.")
+    cost_tokens: int = Field(description="In tokens at the full price; one read from the cache counts a tenth.")
+
+
 class Prompt(BaseModel):
     """What one model call sent, and what of it the call before had sent already."""
 
@@ -70,6 +82,12 @@ class Prompt(BaseModel):
     shortfall: Shortfall | None = Field(
         description="Whose doing it is that the cache was not read as far as it could be; null where it was."
     )
+    cache_miss: MissCause | None = Field(
+        description="Why the provider read less from its cache than the call before had sent; null where it did not."
+    )
+    cache_diagnosis: str | None = Field(
+        description="What the provider says of its cache, in its words; null where it was not asked, or says nothing."
+    )
     placement: Placement = Field(description="Where the words of the agent stand: anchored in the log, or classic.")
     rewritten_tokens: int = Field(
         description="Estimated: what the call before had sent too, but elsewhere, so that no cache holds it."
@@ -78,6 +96,7 @@ class Prompt(BaseModel):
         description="`summary` where the call summarised an earlier part of the conversation, which is left out since."
     )
     gauge: PromptGauge | None = Field(description="Null where the model's window was not known.")
+    layouts: list[LayoutCost] | None = Field(default=None, description="Where `layouts` asks for it.")
 
 
 class PromptList(BaseModel):
@@ -93,6 +112,8 @@ class PromptList(BaseModel):
     response_model=PromptList,
     response_model_exclude_unset=True,
 )
-async def list_prompts(response_id: str, read_prompts: PromptsDep, caller: CallerDep) -> JsonObject:
+async def list_prompts(
+    response_id: str, read_prompts: PromptsDep, caller: CallerDep, layouts: LayoutsQuery = False
+) -> JsonObject:
     """Return, for each model call of the turn, what was sent and what of it the call before had sent already."""
-    return {"object": "list", "data": await read_prompts(caller, response_id)}
+    return {"object": "list", "data": await read_prompts(caller, response_id, with_layouts=layouts)}

@@ -1,174 +1,136 @@
 """The check whether the chunks that a search found are evidence for its query.
 
-Scores cannot decide this: in a base of three chunks the best hit scores less than an unrelated one in a base of
-thousands. Two measures can: the share of the query's topical words that the chunks contain, and how near their meaning
-is to that of the query. Where chunks have been compared by meaning, both are weighed together; else words decide alone.
+Whether a search is answered may tell nothing of whether a name, a figure or a rare word stands in a base. So the
+frequent words of the query and of the chunks decide, and they alone: no score and no meaning does, because these rest
+on all words of a text. Where a query has no other topic than rare words, it is answered whether they stand there or
+not. Meaning and everyday words decide which chunks are shown.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from statistics import fmean
-from typing import NamedTuple
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from math import fsum
 
-from backend.embeddings.domain import WritingSystem, writing_system_of
-from backend.restricted.domain.topical_words import found_words, speaks_for_an_organisation, topical_words
 from backend.search.domain.chunks import ChunkHit
-from backend.search.domain.fusion import FUSION_DEPTH
 from backend.search.domain.tokenizing import tokenize
+from shared.disclosure.everyday import keep_everyday
 from shared.disclosure.languages import Language, language_of
 
+RAREST_WORD = 4_000
+"""The rank, in its language, of the rarest word whose presence an answer may tell of."""
+
+KEPT_CHUNKS = 2_048
+"""Chunks whose frequent words are remembered; some are found often."""
+
 LEAST_WORDS_SHARE, LEAST_PAIRS_SHARE = 0.2, 0.08
-"""The shares of a query's topical words, and of its pairs of Chinese characters, that are evidence by words alone.
+"""The shares of a query's topical words, and of its pairs of Chinese characters, that are evidence.
 
 A query on another topic shares a word or two with any base. Half the pairs of a Chinese query join two words, and
-occur in no text.
-Measured by `python -m tests.bench.evidence`: of 160 questions for a diagnosis 5 % count as weak in their own base, most
-of them because nothing was found; of 300 Chinese questions about other texts 44 % in a base of eight passages, 5 % in
-one of 150. Unrelated evidence that passes is left to the secondary model and the gate to refuse.
-"""
-
-WORDS_WORTH, MIDDLE_WORTH = 0.7, 2.0
-"""What the share of the words, and the middle of the nearest chunks, are worth beside the nearest chunk.
-
-The nearest chunk tells whether a text answers the query, the middle of the 24 nearest whether the base is about such
-things at all: a question for the biggest gaps in an organisation is near to no chunk, and not far from any.
+occur in no text. docs/retrieval.md has questions and figures. Unrelated evidence that passes is left to the secondary
+model and the gate to refuse.
 """
 
 MIDDLE_CHUNKS = 24
+"""Between the nearest chunk and the middle of so many lies what a chunk has to reach that is shown for its meaning."""
 
-
-class Bars(NamedTuple):
-    """What has to be reached: by words and meaning in the query's language, and by meaning alone across languages."""
-
-    english: float
-    chinese: float
-    across: float
-
-
-BARS, BARS_OF_LARGE_BASES = Bars(0.70, 0.48, 0.30), Bars(0.86, 0.68, 0.26)
-"""The weights and bars are those of a logistic rule, rounded; docs/retrieval.md has its questions and figures.
-
-They hold for multilingual-e5-small, whose vectors are seen from the middle of their language. A Chinese query reaches
-less because half its pairs join two words. In a large base, where only the nearest `FUSION_DEPTH` chunks are known,
-their middle says nothing: any question is near to some of thousands. So it does not count there.
-"""
-
-_SYSTEMS = {Language.ENGLISH: WritingSystem.LATIN, Language.CHINESE: WritingSystem.HAN}
-
-
-class _Found(NamedTuple):
-    """What a search found for a query: `first` are the hits that may be shown, `compared` all that have a similarity.
-
-    The latter are sorted, the nearest first.
-    """
-
-    query: str
-    language: Language
-    first: Sequence[ChunkHit]
-    compared: Sequence[ChunkHit]
-
-    @property
-    def is_large(self) -> bool:
-        """Whether there may be chunks that were not compared."""
-        return len(self.compared) >= FUSION_DEPTH
-
-    @property
-    def bars(self) -> Bars:
-        """The bars of a base of this size."""
-        return BARS_OF_LARGE_BASES if self.is_large else BARS
+_READ = frozenset((Language.ENGLISH, Language.CHINESE))
 
 
 def evidence_of(
     query: str, hits: Sequence[ChunkHit], translatable_base_ids: Collection[str], limit: int
 ) -> tuple[ChunkHit, ...] | None:
-    """Return those of the first `limit` hits that may answer a query; None where all hits together are too weak.
+    """Return those of the hits that may answer a query, `limit` at most; None where all of them are too weak.
 
     What stands in another language than the query counts only in a base whose owner allows that its text is summarised
-    in another language.
+    in another language. There no word can be compared, so that whatever is near is evidence.
     """
-    language = language_of(query)
-    first = hits[:limit]
-    compared = [hit for hit in hits if hit.similarity is not None]
-    if not compared or language is None or language not in _SYSTEMS:
-        by_words = tuple(hit for hit in first if hit.has_words_of_query)
-        return None if is_weak(query, by_words) else by_words
-    found = _Found(query, language, first, sorted(compared, key=_similarity, reverse=True))
-    kept = {hit.chunk.id for hit in (*_in_language(found), *_across(found, translatable_base_ids))}
-    chosen = tuple(hit for hit in first if hit.chunk.id in kept)
-    return chosen if chosen or not topical_words(query) else None
+    language, asked = language_of(query), keep_everyday(query, RAREST_WORD)
+    found = [hit for hit in hits if hit.has_words_of_query]
+    if language not in _READ or all(hit.similarity is None for hit in hits):
+        is_told = topical_words(asked) or find_words(tokenize(asked), found, asked)
+        return None if is_weak(asked, found) else tuple(found[:limit] if is_told else ())
+    its = [hit for hit in hits if language_of(hit.chunk.text) is language]
+    in_language = () if is_weak(asked, [hit for hit in its if hit.has_words_of_query]) else _near(its)
+    across = _near(_translatable(language, hits, translatable_base_ids))
+    kept = {hit.chunk.id for hit in (*in_language, *across)}
+    return tuple(hit for hit in hits if hit.chunk.id in kept)[:limit] or None
 
 
-def _in_language(found: _Found) -> Iterator[ChunkHit]:
-    """Yield the hits in the language of the query, if words and meaning together reach the bar."""
-    system = _SYSTEMS[found.language]
-    first = [hit for hit in found.first if writing_system_of(hit.chunk.searched_text) is system]
-    nearest = _nearest(found.compared, system)
-    with_words = [hit for hit in first if hit.has_words_of_query]
-    bar = found.bars.chinese if found.language is Language.CHINESE else found.bars.english
-    share = words_share(found.query, with_words)
-    if share is None or nearness(nearest, is_large=found.is_large) + WORDS_WORTH * share >= bar:
-        chosen = _near(first, nearest)
-    else:
-        chosen = iter(() if _is_weak_without_vectors(found, with_words) else with_words)
-    yield from (hit for hit in chosen if language_of(hit.chunk.text) is found.language)
+def _translatable(language: Language | None, hits: Sequence[ChunkHit], base_ids: Collection[str]) -> list[ChunkHit]:
+    """Return the compared hits in the other language, if the owner of their base allows it."""
+    [other] = _READ - {language}
+    allowed = [hit for hit in hits if hit.knowledge_base_id in base_ids and hit.similarity is not None]
+    return [hit for hit in allowed if language_of(hit.chunk.text) is other]
 
 
-def _across(found: _Found, translatable_base_ids: Collection[str]) -> Iterator[ChunkHit]:
-    """Yield the hits in the other language, if the owner of their base allows it and meaning reaches the bar."""
-    allowed = [hit for hit in found.compared if hit.knowledge_base_id in translatable_base_ids]
-    [other] = set(_SYSTEMS) - {found.language}
-    nearest = _nearest(allowed, _SYSTEMS[other])
-    is_enough = nearness(nearest, is_large=found.is_large) >= found.bars.across or not topical_words(found.query)
-    if nearest and is_enough:
-        ids = {hit.chunk.id for hit in allowed}
-        first = [hit for hit in found.first if hit.chunk.id in ids]
-        yield from (hit for hit in _near(first, nearest) if language_of(hit.chunk.text) is other)
-
-
-def _nearest(compared: Sequence[ChunkHit], system: WritingSystem) -> list[float]:
-    """Return the similarities of the nearest hits in these letters."""
-    its = [_similarity(hit) for hit in compared if writing_system_of(hit.chunk.searched_text) is system]
-    return its[:MIDDLE_CHUNKS]
-
-
-def _near(hits: Sequence[ChunkHit], nearest: Sequence[float]) -> Iterator[ChunkHit]:
+def _near(hits: Sequence[ChunkHit]) -> Iterator[ChunkHit]:
     """Yield hits that words found, and those that are nearer than the middle between the nearest and the others."""
-    least = (nearest[0] + fmean(nearest)) / 2 if nearest else 0.0
+    nearest = sorted((hit.similarity for hit in hits if hit.similarity is not None), reverse=True)[:MIDDLE_CHUNKS]
+    least = (nearest[0] + fsum(nearest) / len(nearest)) / 2 if nearest else 0.0
     yield from (hit for hit in hits if hit.has_words_of_query or _similarity(hit) >= least)
 
 
-def nearness(similarities: Sequence[float], *, is_large: bool) -> float:
-    """Return how near a base is to a query, by its nearest chunk and, unless it is large, by the middle of some."""
-    if not similarities:
-        return 0.0
-    return similarities[0] + (0.0 if is_large else MIDDLE_WORTH * fmean(similarities))
-
-
-def words_share(query: str, hits: Sequence[ChunkHit]) -> float | None:
-    """Return which share of a query's topical words stands in the hits; None for a query without such words.
-
-    It is drawn to a half, the more the fewer words there are: one of one tells less than five of five. Whoever says
-    "we" has named the organisation, which any of its texts is about.
-    """
-    topical = topical_words(query)
-    if not topical:
-        return None
-    named = 1 if speaks_for_an_organisation(query) else 0
-    return (len(found_words(topical, hits)) + named + 0.5) / (len(topical) + named + 1)
-
-
-def _is_weak_without_vectors(found: _Found, with_words: Sequence[ChunkHit]) -> bool:
-    """Whether the hits that have no vector yet are weak; in a large base a hit without a similarity may just be far."""
-    return found.is_large or is_weak(found.query, [hit for hit in with_words if hit.similarity is None])
-
-
-def is_weak(query: str, hits: Sequence[ChunkHit]) -> bool:
-    """Return whether hits are too weak by their words alone; for a query without topical words any hits suffice."""
-    topical = topical_words(query)
-    if not topical:
-        return not tokenize(query)
+def is_weak(asked: str, hits: Sequence[ChunkHit]) -> bool:
+    """Return whether hits are too weak by their words; for a query without topical words any hits suffice."""
+    topical = topical_words(asked)
     needed = sum(LEAST_WORDS_SHARE if word.isascii() else LEAST_PAIRS_SHARE for word in topical)
-    return len(found_words(topical, hits)) < needed
+    return not tokenize(asked) or len(find_words(topical, hits, asked)) < needed
 
 
 def _similarity(hit: ChunkHit) -> float:
     return -1.0 if hit.similarity is None else hit.similarity
+
+
+_STEM_LETTERS = 4
+"""Words with the same first letters count as forms of one ("outage", "outages"); longer stems refuse more queries."""
+
+_FUNCTION_WORDS = frozenset(
+    """
+    a about above after all also am an and any are as at be been being but by can could did do does doing for from get
+    give had has have having he her here him his how i if in into is it its just know let like may me might more most
+    much must my no not of on or our out please shall she should show so some such tell than that the their them then
+    there these they this those to up us very was we were what when where which who whom whose why will with would you
+    your
+    advice advise analyse analysis analyze area areas assess assessment bad badly biggest diagnose diagnosis fail
+    failing first fix gap gaps going good help improve improvement improvements issue issues look main matter matters
+    missing most need needs next now overall overview priorities priority problem problems recommend recommendation
+    recommendations review risk risks situation start summarise summarize summary thing things top urgent weak weakest
+    weakness weaknesses wrong too away mature
+    """.split()  # noqa: SIM905 -- read as words
+)
+_FUNCTION_PHRASES = re.compile(
+    "主要|最大|最重要|最紧迫|最紧急|紧迫|风险|隐患|差距|优先|建议|诊断|改进|改善|解决|问题|分析|评估|总结|不足|薄弱|环节|弱点|短板|"
+    "漏洞|缺陷|缺口|情况|现状|整体|总体|目前|现在|方面|地方|事项|首先|应该|应当|需要|值得|关注|注意|哪些|什么|怎么|怎样|如何|为什么|给出|"
+    "提出|看法|意见|帮助|一下|我们|减少|现象|管理|角度|谈谈|十分|紧急|容易|忽视|判断|好转|恶化|充分|准备|关心"
+)
+_FUNCTION_CHARACTERS = frozenset("的了么什怎吗呢吧啊们是有在和与及或就都也还这那哪我你他她它请把被对为几最该给做先从")
+"""Question words, grammatical words, and words for the help that is wanted: none of them names a topic.
+
+A pair of Chinese characters, the unit of the index, names no topic either if one of them is such a character: mostly
+the two belong to two words.
+"""
+
+
+def topical_words(query: str) -> frozenset[str]:
+    """Return the index tokens of a query that name its topic; "What are the biggest risks?" has none."""
+    tokens = tokenize(_FUNCTION_PHRASES.sub(" ", query))
+    return frozenset(word for word in tokens if word not in _FUNCTION_WORDS and _FUNCTION_CHARACTERS.isdisjoint(word))
+
+
+def find_words(wanted: Collection[str], hits: Iterable[ChunkHit], asked: str) -> frozenset[str]:
+    """Return which of these words stand, in any form, in hits that the frequent words of a query would find alone."""
+    missing, tokens = set(wanted), frozenset(tokenize(asked))
+    for hit in hits:
+        told = _frequent_tokens(hit.chunk.join_headings) if missing else frozenset[str]()
+        stems = frozenset(map(_stem, told)) if tokens.intersection(told) else frozenset[str]()
+        missing = {word for word in missing if _stem(word) not in stems}
+    return frozenset(wanted) - missing
+
+
+@lru_cache(maxsize=KEPT_CHUNKS)
+def _frequent_tokens(text: str) -> frozenset[str]:
+    return frozenset(tokenize(keep_everyday(text, RAREST_WORD)))
+
+
+def _stem(word: str) -> str:
+    return word[:_STEM_LETTERS]

@@ -55,11 +55,11 @@ class FigureMarks:
         """Append text."""
         self._reader.add(text)
 
-    def settled(self) -> list[str]:
+    def take_settled(self) -> list[str]:
         """Return for each character that is settled now what takes its place: itself, a mark, or ""."""
         return self._show(is_over=False)
 
-    def finished(self, *, goes_on: bool) -> list[str]:
+    def finish(self, *, goes_on: bool) -> list[str]:
         """Return the rest. Where the text `goes_on` behind an interruption, a figure at its very end is withheld."""
         shown = self._show(is_over=True, withholds_last=goes_on)
         if not goes_on:
@@ -93,7 +93,7 @@ def mark_figures(text: str, own: OwnFigures) -> str:
     """Return a whole text with its figures replaced."""
     marks = FigureMarks(own)
     marks.add(text)
-    return "".join(marks.finished(goes_on=False))
+    return "".join(marks.finish(goes_on=False))
 
 
 class _Context(NamedTuple):

@@ -4,6 +4,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from math import ceil
 from typing import cast
 
 import orjson
@@ -13,10 +14,13 @@ from shared.models.events import (
     ExecutionEvent,
     FunctionCallRequested,
     MessagesAdded,
+    ModelCallFinished,
     ReasoningDelta,
     RefusalDelta,
     SearchStarted,
     TextDelta,
+    TurnEnd,
+    Usage,
 )
 from shared.models.messages import AddedMessage, AssistantMessage
 from shared.prompts.custom_tools import arguments_of, input_of
@@ -24,6 +28,9 @@ from shared.prompts.custom_tools import arguments_of, input_of
 _JSON_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')
 
 Delta = TextDelta | RefusalDelta | ReasoningDelta
+
+
+TOKENS_STEP = 256
 
 
 class CutCause(StrEnum):
@@ -82,6 +89,18 @@ class WaitingEvents:
         return [event.model_copy(update={"text": text})] if text else []
 
 
+def round_usage(usage: Usage) -> Usage:
+    """Return counts in steps, without those of the provider's cache: exact ones tell what was read and said."""
+    own = usage.model_dump(exclude={"cached_tokens", "cache_write_tokens"})
+    return Usage(**{name: count and ceil(count / TOKENS_STEP) * TOKENS_STEP for name, count in own.items()})
+
+
+def with_rounded_usage(event: ModelCallFinished | TurnEnd) -> ExecutionEvent:
+    """Return an event with its usage rounded, and without a cost, which tells it."""
+    cost = {"cost": None} if isinstance(event, ModelCallFinished) else {}
+    return event.model_copy(update={"usage": round_usage(event.usage), **cost})
+
+
 def with_texts(event: ExecutionEvent, replaced: Callable[[str], str]) -> ExecutionEvent:
     """Return an event that is no delta with each text that it sends to client or log replaced; names stay."""
     match event:
@@ -119,13 +138,13 @@ def _with_strings(arguments: str, replaced: Callable[[str], str]) -> str:
         given = input_of(arguments)
         return replaced(arguments) if given == arguments else arguments_of(replaced(given))
 
-    def replaced_scalar(match: re.Match[str]) -> str:
+    def replace_scalar(match: re.Match[str]) -> str:
         written = match[0]
         text = orjson.loads(written) if written.startswith('"') else written
         shown = replaced(text)
         return written if shown == text else orjson.dumps(shown).decode()
 
-    return _JSON_SCALAR.sub(replaced_scalar, arguments)
+    return _JSON_SCALAR.sub(replace_scalar, arguments)
 
 
 def texts_of(event: ExecutionEvent) -> Iterator[str]:

@@ -108,16 +108,16 @@ class StreamFilterBuffer:
         """Append text."""
         self._held += text
         self._marks.add(text)
-        self._shown += self._marks.settled()
+        self._shown += self._marks.take_settled()
 
-    def pending_check(self, *, at_end: bool) -> PendingCheck | None:
+    def build_pending_check(self, *, at_end: bool) -> PendingCheck | None:
         """Return the check of all held text at the end; before that None until enough text is held."""
         if not self._held or (not at_end and len(self._held) < HELD_CJK):
             return None
         self._read(at_end=at_end)
         if not at_end and (not self._is_enough or self._next_end() < len(self._fragment) + _LEAST_STEP):
             return None
-        return self._pending_check()
+        return self._build_pending_check()
 
     def take(self, *, at_end: bool, is_word_over: bool = True) -> list[str]:
         """Release the text that `pending_check` covered: for each of its characters what is shown in its place.
@@ -125,12 +125,12 @@ class StreamFilterBuffer:
         If the last released word may continue, its beginning is remembered for the next check.
         """
         if at_end:
-            self._shown += self._marks.finished(goes_on=not is_word_over)
+            self._shown += self._marks.finish(goes_on=not is_word_over)
         end = len(self._text) if at_end else self._next_end()
         fragment = "" if at_end and is_word_over else self._fragment_before(end)
         settled = len(self._text) if not fragment else self._segments[-1].start
         self._open = tuple(
-            _unchecked_tail([word for word in found if word.start < settled], run, end)
+            _find_unchecked_tail([word for word in found if word.start < settled], run, end)
             for found, run in zip(self._open, MODEL_TEXT_RUNS, strict=True)
         )
         shown = self._release(end - len(self._fragment))
@@ -179,7 +179,7 @@ class StreamFilterBuffer:
             for found, placed in zip(self._open, self._placed, strict=True)
         )
 
-    def _pending_check(self) -> PendingCheck:
+    def _build_pending_check(self) -> PendingCheck:
         kinds = list(zip(self._open, MODEL_TEXT_RUNS, self._own.runs, strict=True))
         sequences = [
             sequence
@@ -187,7 +187,7 @@ class StreamFilterBuffer:
             for sequence in foreign_sequences([one.word for one in found], run, own)
         ]
         runs = [
-            _placed_run(found[start : start + run])
+            _join_run(found[start : start + run])
             for found, run, own in kinds
             for start in foreign_starts([one.word for one in found], run, own)
         ]
@@ -224,7 +224,7 @@ def _without_rows_of_figures(found: Iterable[_Placed]) -> list[_Placed]:
     return kept
 
 
-def _placed_run(found: Sequence[_Placed]) -> PlacedRun:
+def _join_run(found: Sequence[_Placed]) -> PlacedRun:
     first = found[found[0].word.is_figure]
     return PlacedRun(Span(first.start, found[-1].start), WordSequence(tuple(one.word for one in found), len(found)))
 
@@ -236,7 +236,7 @@ def _first_kept(found: Sequence[_Placed], run: int) -> int | None:
     return next((word.start for word in tail if word.start != _RELEASED), None)
 
 
-def _unchecked_tail(found: Sequence[_Placed], run: int, end: int) -> list[_Placed]:
+def _find_unchecked_tail(found: Sequence[_Placed], run: int, end: int) -> list[_Placed]:
     """Return the words before `end` at which a run may begin that is not yet complete, marked as released."""
     first = max(0, len(found) - run + 1)
     return [_Placed(placed.word, _RELEASED, _RELEASED) for placed in found[first:] if placed.start < end]

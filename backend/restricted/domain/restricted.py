@@ -169,6 +169,7 @@ class AuditPage(NamedTuple):
 class Settlement(Value):
     """An outcome to be written in one transaction: record, ruling, release, and the user whose pause it may cause.
 
+    `released` is to be kept for equal searches, `shown` is what the user gets, which may have been released before.
     `is_open_ask`: a request was refused before any search and guessed at nothing.
     """
 
@@ -177,6 +178,7 @@ class Settlement(Value):
     user_id: str
     cache_key: str | None
     released: ReleasedSummary | None
+    shown: ReleasedSummary | None = None
     is_open_ask: bool = False
 
     @property
@@ -192,8 +194,9 @@ class Settlement(Value):
 
 
 def preview_of(released: ReleasedSummary) -> str:
-    """Return the beginning of a released summary."""
-    return released.summary[:MAX_PREVIEW_CHARACTERS]
+    """Return the beginning of a released summary, or the codes of its findings."""
+    codes = "; ".join("/".join(finding.model_dump().values()) for finding in released.findings)
+    return (codes or released.summary)[:MAX_PREVIEW_CHARACTERS]
 
 
 def change_since(search: SealedSearch, today: tuple[SearchedBase, ...]) -> Failure | None:

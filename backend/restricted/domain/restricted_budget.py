@@ -57,7 +57,7 @@ def admit(
     usages: Sequence[BaseUsage], candidates: Sequence[Candidate], limits: RestrictedLimits, now: datetime
 ) -> SearchAdmission:
     """Charge one search to each base and choose what of it may be sent, or refuse it whole."""
-    before = tuple(_left_of(usage, limits) for usage in usages)
+    before = tuple(_count_left(usage, limits) for usage in usages)
     kept, new = _cut(usages, candidates)
     refusal = _refusal(usages, before, now) or (Failure.BUDGET_CHUNKS if candidates and not kept else None)
     found = len(candidates)
@@ -75,7 +75,7 @@ def admit(
     )
 
 
-def refused_again(refusals: RefusalHistory, now: datetime) -> RefusalHistory:
+def add_refusal(refusals: RefusalHistory, now: datetime) -> RefusalHistory:
     """Count a refusal; `REFUSALS_PER_PAUSE` of them within `REFUSAL_WINDOW` begin a pause and empty the history."""
     recent = (*(at for at in refusals.refused_at if at > now - REFUSAL_WINDOW), now)
     if len(recent) < REFUSALS_PER_PAUSE:
@@ -112,7 +112,7 @@ def _cut(usages: Sequence[BaseUsage], candidates: Sequence[Candidate]) -> tuple[
     return kept, new
 
 
-def _left_of(usage: BaseUsage, limits: RestrictedLimits) -> BudgetLeft:
+def _count_left(usage: BaseUsage, limits: RestrictedLimits) -> BudgetLeft:
     return BudgetLeft(
         knowledge_base_id=usage.knowledge_base_id,
         conversation=max(0, limits.conversation - usage.conversation),

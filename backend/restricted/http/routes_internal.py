@@ -9,13 +9,11 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import OptionsDep, service_of
 from backend.identity.http.caller import BearerDep
 from backend.knowledge.domain.knowledge import Document
-from backend.knowledge.services.document_text import TextPage
+from backend.knowledge.services.knowledge_documents import TextPage
 from backend.restricted.domain.restricted import SearchRequest
-from backend.restricted.http.sealed_shapes import outcome_in, sealed_part
-from backend.restricted.services.sealed_outcomes import SealedOutcomes
-from backend.restricted.services.sealed_search import SealedSearches
-from backend.restricted.services.ticketed_files import TicketedFiles
-from backend.restricted.services.ticketed_knowledge import TicketedKnowledge
+from backend.restricted.services.sealed_outcomes import Outcome, SealedOutcomes
+from backend.restricted.services.sealed_search import SealedAnswer, SealedChunk, SealedSearches
+from backend.restricted.services.ticketed_knowledge import TicketedFiles, TicketedKnowledge
 from backend.search.domain.chunks import ChunkHit
 from shared.certificates import HAS_CERTIFICATE
 from shared.errors import Unauthenticated
@@ -28,12 +26,16 @@ from shared.models.knowledge_api import (
     KnowledgeDocument,
     KnowledgePage,
     OutcomeAnswer,
+    ProtectedChunkShape,
     ReadByTicket,
     ReportedOutcome,
+    SealedPart,
     SealedSearchAnswer,
     SearchAnswer,
     SearchByTicket,
+    StrictPart,
 )
+from shared.models.safe_summary import SummaryVersions
 
 
 async def _service_token(request: Request, options: OptionsDep, credentials: BearerDep) -> None:
@@ -62,7 +64,7 @@ async def search_by_ticket(
     request = SearchRequest(body.query, tuple(body.knowledge_base_ids), body.limit, body.whole_below_tokens)
     if body.sealed is not None:
         answer = await searches.search(body.ticket, request, body.sealed)
-        return SealedSearchAnswer(access_mode=AccessMode.RESTRICTED, whole=answer.whole, sealed=sealed_part(answer))
+        return SealedSearchAnswer(access_mode=AccessMode.RESTRICTED, whole=answer.whole, sealed=seal_part(answer))
     result = await knowledge.search(body.ticket, request)
     return SearchAnswer(access_mode=result.access_mode, whole=result.whole, data=tuple(map(_show_hit, result.hits)))
 
@@ -110,6 +112,7 @@ def _show_hit(hit: ChunkHit) -> KnowledgeChunk:
         file_id=hit.source_id,
         filename=hit.title,
         heading_path=hit.chunk.heading_path,
+        place=hit.chunk.place,
         text=hit.chunk.text,
         score=hit.score,
         attributes=hit.attributes,
@@ -123,4 +126,42 @@ def _show_document(document: Document) -> KnowledgeDocument:
         filename=document.title,
         size_bytes=document.size_bytes,
         chunk_count=document.chunk_count,
+    )
+
+
+def outcome_in(reported: ReportedOutcome) -> Outcome:
+    """Return the outcome to be recorded, without `chunks_found`, which the charge has counted itself."""
+    versions, same = (
+        {name: getattr(reported, name) for name in kind.model_fields if name in ReportedOutcome.model_fields}
+        for kind in (SummaryVersions, Outcome)
+    )
+    return Outcome.model_validate({**same, "base_ids": reported.knowledge_base_ids, "versions": versions})
+
+
+def seal_part(answer: SealedAnswer) -> SealedPart:
+    """Return the answer to the sealed room as a JSON body."""
+    chunks, siblings = tuple(map(_chunk, answer.chunks)), tuple(map(_chunk, answer.siblings))
+    is_open = answer.areas is None
+    return SealedPart(
+        search_id=answer.search_id,
+        refusal=answer.refusal,
+        released=answer.released,
+        chunks=chunks if is_open else (),
+        siblings=siblings if is_open else (),
+        strict=None if answer.areas is None else StrictPart(areas=answer.areas, chunks=chunks, siblings=siblings),
+        canary_replies=answer.canary_replies,
+        restricted_translation=tuple(answer.translatable_base_ids),
+    )
+
+
+def _chunk(sealed: SealedChunk) -> ProtectedChunkShape:
+    hit = sealed.hit
+    return ProtectedChunkShape(
+        knowledge_base_id=hit.knowledge_base_id,
+        chunk_id=hit.chunk.id,
+        document=hit.document_name,
+        heading_path=hit.chunk.heading_path,
+        ordinal=hit.chunk.ordinal,
+        text=hit.chunk.text,
+        canary=sealed.canary,
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from backend.restricted.domain.receipts import ChainEnd, ReceiptQuery
 from backend.restricted.domain.restricted import (
     AuditPage,
     AuditQuery,
@@ -16,6 +17,7 @@ from backend.restricted.domain.restricted import (
 )
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from shared.models.safe_summary import ReleasedSummary
+from shared.receipts import ReceiptSigner, SealedReceipt
 
 
 class AnswerCuts(Protocol):
@@ -58,14 +60,14 @@ class RestrictedLedger(AnswerCuts, Protocol):
         """Return the result released for an equal search, or None."""
         ...
 
-    async def settle(self, settlement: Settlement) -> Ruling | None:
-        """Write an outcome in one transaction: audit record, ruling, released result, and the refusal where it counts.
+    async def settle(self, settlement: Settlement, signer: ReceiptSigner) -> Ruling | None:
+        """Write an outcome in one transaction: audit record, ruling, released result, receipt, and a refusal's count.
 
         Return None when it is written. When the search has a ruling already, return that and write nothing.
         """
         ...
 
-    async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
+    async def find_unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         """Return the ids of the oldest searches until that instant of which no outcome was settled."""
         ...
 
@@ -83,7 +85,7 @@ class RestrictedLedger(AnswerCuts, Protocol):
 
 
 class AuditTrail(Protocol):
-    """Reading the audit."""
+    """Reading the audit and the receipts."""
 
     async def page(self, tenant: str, query: AuditQuery, user_hash: str | None = None) -> AuditPage:
         """Return records of a tenant and of no tenant, ordered by time and id.
@@ -96,11 +98,19 @@ class AuditTrail(Protocol):
         """
         ...
 
+    async def receipts(self, tenant: str, query: ReceiptQuery) -> Sequence[SealedReceipt]:
+        """Return receipts of a tenant by their numbers."""
+        ...
+
+    async def end_of_receipts(self, tenant: str) -> ChainEnd:
+        """Return the end of a tenant's chain."""
+        ...
+
 
 class SafeSummaryObserver(Protocol):
     """Notified of the outcomes of restricted searches; a method must not raise and must not block."""
 
-    def decided(self, record: AuditRecord) -> None:
+    def note_decision(self, record: AuditRecord) -> None:
         """Note that a search was answered or refused."""
         ...
 

@@ -1,8 +1,9 @@
-"""Closing restricted searches whose outcome was never reported, as their turn was stopped or a process killed."""
+"""Closing restricted searches whose outcome was never reported, as their turn was stopped, and forgetting old ones."""
 
 from datetime import timedelta
 
 from backend.foundation.services.supervision import result_or_error
+from backend.restricted.domain.restricted_budget import MONTH
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from shared.clock import Clock
@@ -44,7 +45,7 @@ class CloseSearches:
             Unavailable: the database is away; searches closed by then stay closed.
         """
         before = self._clock.now() - self._patience
-        overdue = await self._ledger.unreported(before, self._per_round + len(self._not_closable))
+        overdue = await self._ledger.find_unreported(before, self._per_round + len(self._not_closable))
         for search_id in (one for one in overdue if one not in self._not_closable):
             error = await result_or_error(self._close(search_id))
             if isinstance(error, Unavailable):
@@ -57,3 +58,23 @@ class CloseSearches:
         charged = await self._ledger.find_search(search_id)
         if charged is not None:
             await self._audit.abandon(charged)
+
+
+FORGET_SEARCHES_SECONDS = 3600.0
+"""The pause between two rounds."""
+
+
+class ForgetSearches:
+    """Deletes searches with the chunks they sent, and released results, after 30 days. Audit records stay."""
+
+    def __init__(self, ledger: RestrictedLedger, clock: Clock) -> None:
+        self._ledger = ledger
+        self._clock = clock
+
+    async def forget(self) -> None:
+        """Delete once.
+
+        Raises:
+            Unavailable: the database is away; rows deleted by then stay deleted.
+        """
+        await self._ledger.remove_old(self._clock.now() - MONTH)

@@ -1,9 +1,10 @@
 """The scan of all output of a restricted turn, before any of it is stored or sent."""
 
+import asyncio
 from collections.abc import Sequence
 
 from backend.restricted.domain.figure_marks import mark_figures
-from backend.restricted.domain.outgoing_events import CutCause, WaitingEvents, texts_of, with_texts
+from backend.restricted.domain.outgoing_events import CutCause, WaitingEvents, texts_of, with_rounded_usage, with_texts
 from backend.restricted.domain.outgoing_text import OwnWords, PendingCheck, StreamFilterBuffer
 from backend.restricted.services.outgoing_check import CutPlace, OutgoingCheck
 from shared.models.coalescing import coalesce
@@ -13,13 +14,16 @@ from shared.models.events import (
     FinishReason,
     FunctionCallDelta,
     MessagesAdded,
+    ModelCallFinished,
     ModelCallStarted,
     ReasoningDelta,
     RefusalDelta,
     SearchFinished,
     TextDelta,
     TextLogprobs,
+    TurnFailed,
     TurnFinished,
+    TurnHandedBack,
     Usage,
 )
 from shared.models.execution import AccessMode, ExecutionRequest
@@ -55,7 +59,7 @@ class OutgoingScan:
         self._own = OwnWords(user_words, keeps_citations=bool(self._readable_ids))
         self._answer, self._thinking = StreamFilterBuffer(self._own), StreamFilterBuffer(self._own)
 
-    async def passed(self, events: Sequence[ExecutionEvent]) -> list[ExecutionEvent]:
+    async def let_pass(self, events: Sequence[ExecutionEvent]) -> list[ExecutionEvent]:
         """Return the events that may be sent now. A cut ends the turn; later events are dropped.
 
         Raises:
@@ -89,6 +93,8 @@ class OutgoingScan:
                 return []  # calls are scanned as a whole; the alternatives of a withheld word would tell it
             case SearchFinished():
                 event = event.model_copy(update={"results": ()})
+            case ModelCallFinished() | TurnFinished() | TurnHandedBack() | TurnFailed():
+                event = with_rounded_usage(event)
             case _:
                 """Other events are passed on unchanged."""
         return await self._judge_event(event)
@@ -121,7 +127,7 @@ class OutgoingScan:
             if self.cut_for is None and text not in self._shown:
                 whole = StreamFilterBuffer(self._own)
                 whole.add(text)
-                await self._judge(whole.pending_check(at_end=True))
+                await self._judge(whole.build_pending_check(at_end=True))
                 self._shown[text] = mark_figures(text, self._own.figures)
         if isinstance(event, ModelCallStarted | MessagesAdded):
             self._said_in_call.clear()
@@ -141,7 +147,7 @@ class OutgoingScan:
         return freed
 
     async def _take(self, held: StreamFilterBuffer, *, at_end: bool, is_word_over: bool) -> list[ExecutionEvent]:
-        pending = held.pending_check(at_end=at_end)
+        pending = held.build_pending_check(at_end=at_end)
         if pending is None:
             return []
         cut = await self._judge(pending)
@@ -178,3 +184,34 @@ class OutgoingScan:
 
 def _text_of(event: ExecutionEvent) -> str:
     return event.text if isinstance(event, TextDelta | RefusalDelta) else ""
+
+
+class OutgoingTexts:
+    """Checks texts for canaries and passages of restricted bases, and replaces their figures."""
+
+    def __init__(self, check: OutgoingCheck) -> None:
+        self._check = check
+
+    async def let_pass(
+        self, texts: Sequence[str], *, user_id: str, user_words: str, base_ids: Sequence[str]
+    ) -> tuple[str, ...] | None:
+        """Return the texts with their figures replaced, but for those that the user wrote; None where one is cut.
+
+        The texts are also read in one go, so that no passage is spread over several. A cut counts as a refusal.
+
+        Raises:
+            Unavailable: the database is away, so that text cannot be checked.
+        """
+        # In a thread: a long query has many words.
+        pending, shown = await asyncio.to_thread(_prepare, texts, user_words)
+        if pending is not None and await self._check.cut_of(pending, base_ids) is not None:
+            await self._check.count_cut(user_id, base_ids)
+            return None
+        return shown
+
+
+def _prepare(texts: Sequence[str], user_words: str) -> tuple[PendingCheck | None, tuple[str, ...]]:
+    own = OwnWords(user_words)
+    held = StreamFilterBuffer(own)
+    held.add("\n".join(texts))
+    return held.build_pending_check(at_end=True), tuple(mark_figures(text, own.figures) for text in texts)

@@ -1,8 +1,10 @@
 """The audit of restricted searches: writing records, and reading them."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from backend.identity.domain import Caller
+from backend.restricted.domain.receipts import ReceiptQuery, write_end
 from backend.restricted.domain.released_results import user_hash
 from backend.restricted.domain.restricted import (
     AuditedBase,
@@ -20,6 +22,7 @@ from backend.restricted.ports.restricted import AuditTrail, RestrictedLedger, Sa
 from shared.clock import Clock
 from shared.ids import IdPrefix, new_id
 from shared.models.safe_summary import Decision, Failure, ReleasedSummary
+from shared.receipts import ReceiptSigner, SealedReceipt
 
 BAD_TICKETS_KEPT = 60
 BAD_TICKETS_KEPT_WITHIN = timedelta(hours=1)
@@ -27,9 +30,13 @@ BAD_TICKETS_KEPT_WITHIN = timedelta(hours=1)
 
 
 class RestrictedAudit:
-    """Writes records to the ledger and notifies the observer; `secret` is the key of user hashes."""
+    """Writes records to the ledger and notifies the observer.
+
+    `secret` is the key of user hashes, and that from which the key of receipts is derived.
+    """
 
     def __init__(self, ledger: RestrictedLedger, observer: SafeSummaryObserver, clock: Clock, secret: str) -> None:
+        self._signer = ReceiptSigner(secret)
         self._ledger = ledger
         self._observer = observer
         self._clock = clock
@@ -54,13 +61,14 @@ class RestrictedAudit:
         """Record that an earlier result was returned again."""
         again = {"reason": released.reason, "is_cached": True, "preview": preview_of(released)}
         record = self.record_of(search, None).model_copy(update={"decision": Decision.ANSWER, **again})
-        await self.settle(_settle_unreported(record, search))
+        settlement = _settle_unreported(record, search)
+        await self.settle(settlement.model_copy(update={"cache_key": search.cache_key, "shown": released}))
 
     async def settle(self, settlement: Settlement) -> Ruling | None:
         """Write an outcome in one transaction; if its search has a ruling already, return that and write nothing."""
-        earlier = await self._ledger.settle(settlement)
+        earlier = await self._ledger.settle(settlement, self._signer)
         if earlier is None:
-            self._observer.decided(settlement.record)
+            self._observer.note_decision(settlement.record)
         return earlier
 
     def record_of(self, search: SealedSearch, admission: SearchAdmission | None) -> AuditRecord:
@@ -100,8 +108,8 @@ class RestrictedAudit:
             reason=Failure.BAD_TICKET,
         )
         if await self._ledger.count_unassigned(now - BAD_TICKETS_KEPT_WITHIN) < BAD_TICKETS_KEPT:
-            await self._ledger.settle(_settle_unreported(record, None))
-        self._observer.decided(record)
+            await self._ledger.settle(_settle_unreported(record, None), self._signer)
+        self._observer.note_decision(record)
 
 
 def _settle_unreported(record: AuditRecord, search: SealedSearch | None) -> Settlement:
@@ -112,9 +120,13 @@ def _settle_unreported(record: AuditRecord, search: SealedSearch | None) -> Sett
 
 
 class ReadAudit:
-    """The audit for administrators; the caller's role has been checked before. `secret` is the key of user hashes."""
+    """The audit for administrators; the caller's role has been checked before.
+
+    `secret` is the key of user hashes, and that from which the key of receipts is derived.
+    """
 
     def __init__(self, trail: AuditTrail, secret: str) -> None:
+        self._signer = ReceiptSigner(secret)
         self._trail = trail
         self._secret = secret
 
@@ -126,3 +138,12 @@ class ReadAudit:
         """
         user = user_hash(self._secret, admin.tenant, query.user_id) if query.user_id is not None else None
         return await self._trail.page(admin.tenant, query, user)
+
+    async def receipts(self, admin: Caller, query: ReceiptQuery) -> Sequence[SealedReceipt]:
+        """Return receipts of the administrator's tenant in order, one more than asked for where there are more."""
+        return await self._trail.receipts(admin.tenant, query._replace(limit=query.limit + 1))
+
+    async def end_of_receipts(self, admin: Caller) -> tuple[SealedReceipt, str]:
+        """Return the line that ends an export of the receipts of the tenant, and the public key of all of them."""
+        end = await self._trail.end_of_receipts(admin.tenant)
+        return write_end(admin.tenant, end, self._signer), self._signer.public_key

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from backend.knowledge.domain.knowledge import is_strict
 from backend.knowledge.domain.tickets import Ticket
 from backend.restricted.domain.released_results import outcome_digest
 from backend.restricted.domain.restricted import (
@@ -15,7 +16,7 @@ from backend.restricted.domain.restricted import (
 )
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
-from backend.restricted.services.ticket_access import TicketAccess, searched_bases, wanted_bases
+from backend.restricted.services.ticketed_knowledge import TicketAccess, find_wanted_bases, list_searched_bases
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound
 from shared.models.safe_summary import (
@@ -84,11 +85,13 @@ class SealedOutcomes:
             NotFound: this turn has no such search.
             Conflict: another outcome of this search is on record.
         """
-        ticket = await self._access.verified(ticket_text)
-        wanted = wanted_bases(ticket, outcome.base_ids)
+        ticket = await self._access.verify(ticket_text)
+        wanted = find_wanted_bases(ticket, outcome.base_ids)
         _check(outcome)
         bindings = await self._access.memberships(ticket, wanted)
-        today = searched_bases(bindings)
+        if outcome.released is not None and not outcome.released.findings and is_strict(bindings):
+            raise InvalidRequest("From a strict knowledge base findings alone are released.", param="released")
+        today = list_searched_bases(bindings)
         charged = await self._find_charged(ticket, outcome, wanted)
         if charged is None:
             search = self._access.search_of(ticket, today, outcome.versions)
@@ -119,6 +122,7 @@ class SealedOutcomes:
             cache_key=search.cache_key,
             is_open_ask=outcome.is_open_ask,
             released=outcome.released if is_released else None,
+            shown=outcome.released if is_released else None,
         )
         earlier = await self._audit.settle(settlement)
         if earlier is None:

@@ -13,10 +13,11 @@ from backend.restricted.domain.restricted import Candidate, SealedSearch, Search
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
-from backend.restricted.services.ticket_access import TicketAccess, searched_bases
+from backend.restricted.services.ticketed_knowledge import TicketAccess, list_searched_bases
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.fusion import FUSION_DEPTH
 from backend.search.ports.index import Retrieval
+from shared.disclosure.everyday import keep_everyday
 from shared.errors import PermissionDenied
 from shared.ids import IdPrefix, new_id
 from shared.models.knowledge_api import MAX_SEALED_CHUNKS
@@ -43,8 +44,9 @@ class SealedAnswer(NamedTuple):
 
     `siblings` are other chunks of the same documents: no model reads them, so they are not charged, but the gate learns
     from them which words of the chunks are terms. With chunks, `canary_replies` counts the searches of the last hour in
-    which the model that is to read them repeated canaries, for whomever and in whatever process. The owners of the
-    bases `translatable_base_ids` allow that their text is summarised in another language.
+    which the model that is to read them repeated canaries, for whomever and in whatever process. `areas` are what
+    findings can be about where a base is strict, and None where prose may leave. The owners of the bases
+    `translatable_base_ids` allow that their text is summarised in another language.
     """
 
     search_id: str
@@ -53,6 +55,7 @@ class SealedAnswer(NamedTuple):
     whole: bool = False
     chunks: tuple[SealedChunk, ...] = ()
     siblings: tuple[SealedChunk, ...] = ()
+    areas: tuple[str, ...] | None = None
     canary_replies: int = 0
     translatable_base_ids: tuple[str, ...] = ()
 
@@ -90,7 +93,7 @@ class SealedSearches:
             PermissionDenied: a base is not in it, the user is no longer a member, or the turn filters by attributes,
                 which a restricted member could try out by it.
         """
-        ticket = await self._access.verified(ticket_text)
+        ticket = await self._access.verify(ticket_text)
         if ticket.search.filters is not None:
             raise PermissionDenied("Filters cannot be used where the access to a knowledge base is restricted.")
         bindings = await self._access.bindings(ticket, request.base_ids)
@@ -101,9 +104,16 @@ class SealedSearches:
         if released is not None:
             await self._audit.release_again(search, released)
             return SealedAnswer(search.id, released=released)
-        translatable = tuple(binding.base.id for binding in bindings if binding.base.restricted_translation)
+        areas = await self._access.find_areas(bindings)
+        translatable = tuple(
+            # A code is no translation: what says nothing but codes may be read in any language.
+            binding.base.id
+            for binding in bindings
+            if binding.base.restricted_translation or areas is not None
+        )
         hits, whole = await self._retrieve(search.base_ids, request, translatable)
-        return (await self._charge(search, hits, whole=whole))._replace(translatable_base_ids=translatable)
+        answer = await self._charge(search, hits, whole=whole)
+        return answer._replace(areas=areas, translatable_base_ids=translatable)
 
     async def _charge(self, search: SealedSearch, hits: tuple[ChunkHit, ...], *, whole: bool) -> SealedAnswer:
         charged = await self._ledger.charge(search, tuple(map(_candidate, hits)), self._limits)
@@ -132,16 +142,18 @@ class SealedSearches:
     ) -> tuple[tuple[ChunkHit, ...], bool]:
         """Return chunks, and whether they are all chunks of the bases; hits that are weak evidence are dropped.
 
-        A query without a topic is about a whole base: a small base is returned whole, of a larger one the hits. More
-        hits are judged than are returned, and in a thread: to read so many texts takes up to 50 ms.
+        Only the everyday words of the query are asked for, so that no result depends on its names and figures. A query
+        without a topic is about a whole base: a small base is returned whole, of a larger one the hits. All hits of
+        both rankings are judged, and in a thread, because to read so many texts takes long.
         """
         limit = min(request.limit, MAX_SEALED_CHUNKS)
-        hits = await self._retrieval.search(base_ids, request.query, FUSION_DEPTH)
-        found = await asyncio.to_thread(evidence_of, request.query, hits, translatable_base_ids, limit)
+        query = keep_everyday(request.query)
+        hits = await self._retrieval.search(base_ids, query, 2 * FUSION_DEPTH)
+        found = await asyncio.to_thread(evidence_of, query, hits, translatable_base_ids, limit)
         if found is None:
             return (), False
         is_small = len(found) < limit
-        everything = await self._retrieval.everything(base_ids, request.whole_below_tokens) if is_small else None
+        everything = await self._retrieval.read_all(base_ids, request.whole_below_tokens) if is_small else None
         if everything is not None and len(everything) <= limit:
             return everything, True
         return found, False
@@ -155,7 +167,7 @@ class SealedSearches:
     def _begin(
         self, ticket: Ticket, bindings: tuple[Binding, ...], query: str, versions: SummaryVersions
     ) -> SealedSearch:
-        bases = searched_bases(bindings)
+        bases = list_searched_bases(bindings)
         cache_key = result_key(self._secret, (ticket.tenant, ticket.user_id), bases, versions, query)
         search = self._access.search_of(ticket, bases, versions, cache_key)
         return search.model_copy(update={"id": new_id(IdPrefix.SEALED_SEARCH)})

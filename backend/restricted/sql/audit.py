@@ -1,15 +1,19 @@
 """The audit in SQL. Nothing here changes a record."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from pydantic_core import to_json
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from backend.foundation.sql.database import Database
+from backend.restricted.domain.receipts import EMPTY_CHAIN, ChainEnd, ReceiptQuery
 from backend.restricted.domain.restricted import AuditPage, AuditQuery
 from backend.restricted.sql import tables
+from backend.restricted.sql.receipts import find_end, find_receipts
 from backend.restricted.sql.rows import to_record
 from shared.errors import NotFound
+from shared.receipts import SealedReceipt
 
 _audit = tables.safe_summary_audit
 
@@ -37,6 +41,15 @@ class SqlAuditTrail:
             return AuditPage(records[: query.limit], has_more=len(records) > query.limit)
 
         return await self._database.read(work)
+
+    async def receipts(self, tenant: str, query: ReceiptQuery) -> Sequence[SealedReceipt]:
+        """Return receipts of a tenant by their numbers."""
+        asked = (tenant, query.document_id, query.after, query.limit)
+        return await self._database.read(lambda connection: find_receipts(connection, *asked))
+
+    async def end_of_receipts(self, tenant: str) -> ChainEnd:
+        """Return the end of a tenant's chain."""
+        return await self._database.read(lambda connection: find_end(connection, tenant)) or EMPTY_CHAIN
 
 
 def _conditions(query: AuditQuery, user_hash: str | None) -> list[ColumnElement[bool]]:

@@ -4,23 +4,28 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import orjson
-from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, func, insert, select, text, update
 
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.schema import Instant
 from backend.foundation.sql.statements import Statement
+from backend.knowledge.sql.tables import knowledge_base
 from backend.restricted.domain.restricted import (
     Candidate,
     ChargedSearch,
+    RefusalHistory,
     Ruling,
     SealedSearch,
     SearchAdmission,
     Settlement,
 )
-from backend.restricted.domain.restricted_budget import RestrictedLimits, admit
+from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, add_refusal, admit
 from backend.restricted.sql import rows, tables
-from backend.restricted.sql.results import keep_released, remove_results
-from backend.restricted.sql.usage import FIND_REFUSALS, count_refusal, hold_usage
+from backend.restricted.sql.receipts import add_receipt
+from backend.restricted.sql.rows import refusal_parameters, to_refusals
+from shared.errors import PermissionDenied
 from shared.models.safe_summary import ReleasedSummary
+from shared.receipts import ReceiptSigner
 
 REMOVED_PER_STEP = 100
 """Searches, and results, that one transaction deletes, each with the rows that refer to it."""
@@ -107,7 +112,7 @@ class SqlRestrictedLedger:
         row = await self._database.find(_FIND_RELEASED, {"where_cache_key": cache_key})
         return ReleasedSummary.model_validate_json(row["released"]) if row is not None else None
 
-    async def settle(self, settlement: Settlement) -> Ruling | None:
+    async def settle(self, settlement: Settlement, signer: ReceiptSigner) -> Ruling | None:
         """Write an outcome in one transaction, or return the ruling that the search has already."""
         record = settlement.record
 
@@ -122,11 +127,13 @@ class SqlRestrictedLedger:
             if settlement.counts_towards_pause:
                 for base in sorted(record.bases, key=lambda audited: audited.id):
                     count_refusal(connection, base.id, settlement.user_id, record.recorded_at)
+            if settlement.shown is not None:
+                add_receipt(connection, settlement, settlement.shown, signer)
             return None
 
         return await self._database.write(work)
 
-    async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
+    async def find_unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         """Return the ids of the oldest searches until that instant of which no outcome was settled."""
         asked = {"before": before, "most": limit}
         found = await self._database.read(lambda connection: _FIND_UNREPORTED.rows(connection, asked))
@@ -189,3 +196,129 @@ def _rule(connection: Connection, search_id: str, ruling: Ruling) -> Ruling | No
         return Ruling.model_validate_json(row["ruling"])
     _SET_RULING.change(connection, {"where_id": search_id, "ruling": ruling.model_dump_json()})
     return None
+
+
+_result = tables.released_result
+_of_base = tables.released_result_base
+
+# Equal searches may be released at the same moment: the second waits for the first and then replaces its result.
+_KEEP = Statement(
+    text("""
+        INSERT INTO released_result (cache_key, released, released_at) VALUES (:cache_key, :released, :released_at)
+        ON CONFLICT (cache_key) DO UPDATE SET released = excluded.released, released_at = excluded.released_at
+    """).bindparams(bindparam("released_at", type_=Instant))
+)
+_ADD_BASE = Statement(
+    text("""
+        INSERT INTO released_result_base (cache_key, knowledge_base_id) VALUES (:cache_key, :knowledge_base_id)
+        ON CONFLICT (cache_key, knowledge_base_id) DO NOTHING
+    """)
+)
+
+
+def keep_released(
+    connection: Connection, cache_key: str, base_ids: Sequence[str], released: ReleasedSummary, now: datetime
+) -> None:
+    """Store a result; it replaces the earlier result of the same key."""
+    kept = {"cache_key": cache_key, "released": released.model_dump_json(), "released_at": now}
+    _KEEP.change(connection, kept)
+    _ADD_BASE.change(connection, *({"cache_key": cache_key, "knowledge_base_id": base_id} for base_id in base_ids))
+
+
+def remove_results(connection: Connection, before: datetime, most: int) -> int:
+    """Delete up to `most` results from before that instant; return how many were deleted."""
+    old = select(_result.c.cache_key).where(_result.c.released_at <= before).limit(most)
+    return connection.execute(delete(_result).where(_result.c.cache_key.in_(old))).rowcount
+
+
+def forget_results_of(connection: Connection, base_id: str) -> None:
+    """Delete the results that were made from a base, alone or together with other bases."""
+    of_base = select(_of_base.c.cache_key).where(_of_base.c.knowledge_base_id == base_id)
+    connection.execute(delete(_result).where(_result.c.cache_key.in_(of_base)))
+
+
+_member = tables.restricted_member
+_charge = tables.restricted_charge
+_served = tables.served_chunk
+
+_IS_MEMBER = (_member.c.knowledge_base_id == bindparam("where_base_id")) & (
+    _member.c.user_id == bindparam("where_user_id")
+)
+
+# The base is locked first, with a shared lock: its deletion locks it first, too, and the rows of its members after it.
+_HOLD_BASE = Statement(
+    select(knowledge_base.c.chunk_count)
+    .where(knowledge_base.c.id == bindparam("where_base_id"))
+    .with_for_update(read=True, key_share=True)
+)
+_ADD_MEMBER = Statement(
+    text("""
+        INSERT INTO restricted_member (knowledge_base_id, user_id, refused_at)
+        VALUES (:where_base_id, :where_user_id, '[]') ON CONFLICT (knowledge_base_id, user_id) DO NOTHING
+    """)
+)
+_FIND_MEMBER = select(_member.c.refused_at, _member.c.paused_until).where(_IS_MEMBER)
+_HOLD_MEMBER = Statement(_FIND_MEMBER.with_for_update())
+_SET_MEMBER = Statement(update(_member).where(_IS_MEMBER))
+FIND_REFUSALS = Statement(_FIND_MEMBER)
+_COUNT_CHARGES = Statement(
+    select(
+        func.count().label("month"),
+        func.count().filter(_charge.c.charged_at > bindparam("since_day")).label("day"),
+        func.count().filter(_charge.c.conversation_id == bindparam("conversation_id")).label("conversation"),
+    ).where(
+        _charge.c.knowledge_base_id == bindparam("where_base_id"),
+        _charge.c.user_id == bindparam("where_user_id"),
+        _charge.c.charged_at > bindparam("since_month"),
+    )
+)
+_FIND_SERVED = Statement(
+    select(_served.c.chunk_id)
+    .where(
+        _served.c.knowledge_base_id == bindparam("where_base_id"),
+        _served.c.user_id == bindparam("where_user_id"),
+        _served.c.served_at > bindparam("since_day"),
+    )
+    .distinct()
+)
+
+
+def hold_usage(connection: Connection, search: SealedSearch, base_id: str) -> BaseUsage:
+    """Lock the user's row in a base against other charges; return what they have used so far.
+
+    Raises:
+        PermissionDenied: there is no such base any more.
+    """
+    key = {"where_base_id": base_id, "where_user_id": search.user_id}
+    chunk_count, refusals = _hold(connection, base_id, search.user_id)
+    since_day = {"since_day": search.searched_at - DAY}
+    since_month = {"since_month": search.searched_at - MONTH, "conversation_id": search.conversation_id}
+    (counts,) = _COUNT_CHARGES.rows(connection, {**key, **since_day, **since_month})
+    served = _FIND_SERVED.rows(connection, {**key, **since_day})
+    return BaseUsage(
+        knowledge_base_id=base_id,
+        chunk_count=chunk_count,
+        refusals=refusals,
+        served_today=frozenset(row["chunk_id"] for row in served),
+        **counts,
+    )
+
+
+def count_refusal(connection: Connection, base_id: str, user_id: str, now: datetime) -> None:
+    """Count a refusal in a base; a deleted base is skipped."""
+    try:
+        _, refusals = _hold(connection, base_id, user_id)
+    except PermissionDenied:
+        return
+    key = {"where_base_id": base_id, "where_user_id": user_id}
+    _SET_MEMBER.change(connection, {**key, **refusal_parameters(add_refusal(refusals, now))})
+
+
+def _hold(connection: Connection, base_id: str, user_id: str) -> tuple[int, RefusalHistory]:
+    key = {"where_base_id": base_id, "where_user_id": user_id}
+    base = _HOLD_BASE.first(connection, {"where_base_id": base_id})
+    if base is None:
+        raise PermissionDenied("The user is no longer a member of a knowledge base.", param="knowledge_base_ids")
+    _ADD_MEMBER.change(connection, key)
+    (member,) = _HOLD_MEMBER.rows(connection, key)
+    return base["chunk_count"], to_refusals(member)

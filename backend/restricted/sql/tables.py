@@ -3,13 +3,16 @@
 Rows that belong to a base are deleted with it; audit records stay. The query of a search is not stored.
 """
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, Text, text
+from sqlalchemy import Boolean, Column, ForeignKey, ForeignKeyConstraint, Index, Integer, Table, Text, text
 
-from backend.foundation.sql.schema import Instant, metadata, required
+from backend.foundation.sql.schema import Instant, metadata, require
 
 __all__ = [
     "HAS_CANARIES",
     "IS_UNREPORTED",
+    "receipt",
+    "receipt_chain",
+    "receipt_document",
     "released_result",
     "released_result_base",
     "restricted_charge",
@@ -25,11 +28,11 @@ IS_UNREPORTED = text("ruling IS NULL")
 
 
 def _of_base(**options: bool) -> Column[str]:
-    return required("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE"), **options)
+    return require("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE"), **options)
 
 
 def _of_search(**options: bool) -> Column[str]:
-    return required("search_id", Text, ForeignKey("restricted_search.id", ondelete="CASCADE"), **options)
+    return require("search_id", Text, ForeignKey("restricted_search.id", ondelete="CASCADE"), **options)
 
 
 # The row of a user in a base, which is locked while a search is charged. `refused_at` is a JSON list of the newest
@@ -39,7 +42,7 @@ restricted_member = Table(
     metadata,
     _of_base(primary_key=True),
     Column("user_id", Text, primary_key=True),
-    required("refused_at", Text),
+    require("refused_at", Text),
     Column("paused_until", Instant),
 )
 
@@ -48,15 +51,15 @@ restricted_search = Table(
     "restricted_search",
     metadata,
     Column("id", Text, primary_key=True),
-    required("tenant", Text),
-    required("user_id", Text),
-    required("conversation_id", Text),
-    required("turn_id", Text),
-    required("searched_at", Instant, index=True),
-    required("bases", Text),
-    required("versions", Text),
-    required("cache_key", Text),
-    required("admission", Text),
+    require("tenant", Text),
+    require("user_id", Text),
+    require("conversation_id", Text),
+    require("turn_id", Text),
+    require("searched_at", Instant, index=True),
+    require("bases", Text),
+    require("versions", Text),
+    require("cache_key", Text),
+    require("admission", Text),
     Column("ruling", Text),
     Index("ix_restricted_search_unreported", "searched_at", sqlite_where=IS_UNREPORTED, postgresql_where=IS_UNREPORTED),
 )
@@ -66,9 +69,9 @@ restricted_charge = Table(
     metadata,
     _of_search(primary_key=True),
     _of_base(primary_key=True),
-    required("user_id", Text),
-    required("conversation_id", Text),
-    required("charged_at", Instant),
+    require("user_id", Text),
+    require("conversation_id", Text),
+    require("charged_at", Instant),
     Index(None, "knowledge_base_id", "user_id", "charged_at"),
 )
 
@@ -78,11 +81,11 @@ served_chunk = Table(
     _of_search(primary_key=True),
     Column("chunk_id", Text, primary_key=True),
     _of_base(),
-    required("document_id", Text),
-    required("ordinal", Integer),
-    required("user_id", Text),
-    required("conversation_id", Text, index=True),
-    required("served_at", Instant),
+    require("document_id", Text),
+    require("ordinal", Integer),
+    require("user_id", Text),
+    require("conversation_id", Text, index=True),
+    require("served_at", Instant),
     Index(None, "knowledge_base_id", "user_id", "served_at"),
 )
 
@@ -91,8 +94,8 @@ released_result = Table(
     "released_result",
     metadata,
     Column("cache_key", Text, primary_key=True),
-    required("released", Text),
-    required("released_at", Instant, index=True),
+    require("released", Text),
+    require("released_at", Instant, index=True),
 )
 
 released_result_base = Table(
@@ -108,27 +111,61 @@ safe_summary_audit = Table(
     "safe_summary_audit",
     metadata,
     Column("id", Text, primary_key=True),
-    required("recorded_at", Instant),
-    required("tenant", Text),
-    required("user_hash", Text),
-    required("conversation_id", Text),
-    required("turn_id", Text),
+    require("recorded_at", Instant),
+    require("tenant", Text),
+    require("user_hash", Text),
+    require("conversation_id", Text),
+    require("turn_id", Text),
     Column("search_id", Text),
-    required("bases", Text),
+    require("bases", Text),
     Column("versions", Text),
-    required("decision", Text),
-    required("reason", Text),
-    required("gate_codes", Text),
-    required("rewrites", Integer),
-    required("latency_ms", Integer),
-    required("chunks_found", Integer),
-    required("chunks_sent", Integer),
-    required("chunks_distinct", Integer),
-    required("canary_hits", Integer),
-    required("is_cached", Boolean),
+    require("decision", Text),
+    require("reason", Text),
+    require("gate_codes", Text),
+    require("rewrites", Integer),
+    require("latency_ms", Integer),
+    require("chunks_found", Integer),
+    require("chunks_sent", Integer),
+    require("chunks_distinct", Integer),
+    require("canary_hits", Integer),
+    require("is_cached", Boolean),
     Column("budget_before", Text),
     Column("budget_after", Text),
-    required("preview", Text),
+    require("preview", Text),
     Index(None, "tenant", "recorded_at", "id"),
     Index("ix_safe_summary_audit_canaries", "recorded_at", sqlite_where=HAS_CANARIES, postgresql_where=HAS_CANARIES),
+)
+
+# The end of each tenant's chain of receipts, which is locked while a receipt is added.
+receipt_chain = Table(
+    "receipt_chain",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    require("number", Integer),
+    require("digest", Text),
+)
+
+# `body` is the JSON that was signed. `cache_key` is that of the result that was shown.
+receipt = Table(
+    "receipt",
+    metadata,
+    Column("tenant", Text, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    require("recorded_at", Instant, index=True),
+    require("turn_id", Text),
+    require("cache_key", Text, index=True),
+    require("body", Text),
+    require("signature", Text),
+)
+
+# The documents on which answers rest; a row stays when its document is deleted.
+receipt_document = Table(
+    "receipt_document",
+    metadata,
+    Column("document_id", Text, primary_key=True),
+    Column("tenant", Text, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    require("sha256", Text),
+    ForeignKeyConstraint(("tenant", "number"), ("receipt.tenant", "receipt.number"), ondelete="CASCADE"),
+    Index(None, "tenant", "number"),
 )

@@ -20,7 +20,7 @@ for _code in GateCode:
 class LoggingSafeSummaryObserver:
     """The `SafeSummaryObserver` that logs and counts."""
 
-    def decided(self, record: AuditRecord) -> None:
+    def note_decision(self, record: AuditRecord) -> None:
         """Log and count it; every label is of a closed list."""
         SAFE_SUMMARIES.labels(record.decision.value, record.reason.value).inc()
         for code in record.gate_codes:

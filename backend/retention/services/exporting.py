@@ -54,15 +54,15 @@ class PersonTexts:
         while has_more:
             query = ItemQuery(limit=ITEMS_READ_AT_ONCE, descending=False, after=after)
             page = await self._conversations.items(caller, conversation_id, query)
-            for body in await self._withheld.shown_items(caller, conversation_id, page.items):
+            for body in await self._withheld.show_items(caller, conversation_id, page.items):
                 yield {"type": "item", "conversation_id": conversation_id, "item": body}
             after, has_more = (page.items[-1].id if page.items else None), page.has_more
 
     async def _response(self, person: Person, response_id: str) -> AsyncGenerator[JsonObject]:
         caller, withheld = caller_as(person), self._withheld
         found = await self._responses.find(caller, response_id)
-        shown = await withheld.shown(caller, found)
-        given = await withheld.shown_input(caller, found, found.input_items)
+        shown = await withheld.show(caller, found)
+        given = await withheld.show_input(caller, found, found.input_items)
         yield {"type": "response", "response": shown.body, "input_items": given}
 
     async def _file(self, person: Person, file_id: str) -> AsyncGenerator[JsonObject]:
@@ -105,7 +105,7 @@ class PersonExport:
             yield {"type": "knowledge_membership", "knowledge_base_id": base_id, "role": role}
         for name, role in (await self._people.agents_of(person)).items():
             yield {"type": "agent_membership", "agent": name, "role": role}
-        for conversation_id in await self._people.shared_with(person):
+        for conversation_id in await self._people.find_shared_with(person):
             yield {"type": "conversation_membership", "conversation_id": conversation_id}
 
     async def _export_kept(self, person: Person) -> AsyncGenerator[JsonObject]:

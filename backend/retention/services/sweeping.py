@@ -41,7 +41,7 @@ class Retention:
         Raises:
             Unavailable: the database is away; what was deleted by then stays deleted.
         """
-        for each in await self._conversations.left_of_deleted():
+        for each in await self._conversations.find_left_of_deleted():
             await self._conversations.clear(each)
         terms = {kind: kept_for for kind in Kept if (kept_for := self._terms.of(kind)) is not None}
         if terms:

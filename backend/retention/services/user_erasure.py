@@ -1,6 +1,6 @@
 """Deleting all that is a person's."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from backend.agents.services.agents import AgentCatalogue
@@ -18,7 +18,10 @@ MOST_NAMED = 50
 
 
 class UserErasure:
-    """Deletes persons; each step leaves what the same call goes on with, should it be killed."""
+    """Deletes persons; each step leaves what the same call goes on with, should it be killed.
+
+    `forget_keys` has all processes read API keys again.
+    """
 
     def __init__(
         self,
@@ -27,12 +30,14 @@ class UserErasure:
         knowledge: KnowledgeStore,
         agents: AgentCatalogue,
         responses: Responses,
+        forget_keys: Callable[[], Awaitable[None]],
     ) -> None:
         self._people = people
         self._conversations = conversations
         self._knowledge = knowledge
         self._agents = agents
         self._responses = responses
+        self._forget_keys = forget_keys
 
     async def remove(self, person: Person, *, with_owned: bool) -> Mapping[str, int]:
         """Stop what runs for a person, delete what is theirs, and return how much this call has deleted of each kind.
@@ -49,6 +54,7 @@ class UserErasure:
         if not with_owned and any(owned):
             raise Conflict(_refuse_unowned(owned), param="owned")
         counts = {kind.value: await people.delete_rows(kind, person) for kind in _BEFORE}
+        await self._forget_keys()
         counts["stopped_turns"] = await self._stop(person)
         counts["conversations"] = await people.delete_conversations(person)
         counts["responses"] = await people.delete_rows(PersonalRows.RESPONSES, person)
@@ -56,13 +62,13 @@ class UserErasure:
         counts["released_results"], counts["restricted_usage"] = await people.delete_usage(person)
         counts |= {kind.value: await people.delete_rows(kind, person) for kind in _AFTER}
         await self._knowledge.delete_base(file_index_of_user(person.tenant, person.user_id).id)
-        async for _ in people.running(person):
+        async for _ in people.find_running(person):
             raise TurnRunning("A turn of this user has not ended yet; send the same request again.", param="user_id")
         return counts
 
     async def _stop(self, person: Person) -> int:
         stopped = set[str]()
-        async for response_id in self._people.running(person):
+        async for response_id in self._people.find_running(person):
             if response_id not in stopped:
                 with suppress(NotFound):
                     await self._responses.cancel(caller_as(person), response_id)
@@ -75,7 +81,7 @@ class UserErasure:
                 await self._agents.delete(caller_as(person), name)
         for base_id in owned.base_ids:
             await self._knowledge.delete_base(base_id)
-        shared = await self._people.shared_with(person)
+        shared = await self._people.find_shared_with(person)
         left = [await self._conversations.remove_member(each, person.user_id) for each in shared]
         bases = await self._people.bases_of(person)
         left_bases = [await self._knowledge.remove_member(each, person.user_id) for each in bases]

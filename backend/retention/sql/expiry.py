@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
-from sqlalchemy import ColumnElement, Connection, Delete, Table, Update, delete, select, update
+from sqlalchemy import ColumnElement, Table, select, update
 
 from backend.conversations.ports.conversations import ConversationStore
 from backend.conversations.sql import tables as told
@@ -14,10 +15,8 @@ from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.sql.tables import attachment, document
 from backend.restricted.sql.tables import safe_summary_audit
 from backend.retention.domain import DuePage, Kept
+from backend.retention.sql.row_pages import look_through, remove_rows
 from shared.clock import Clock
-
-ROWS_LOOKED_AT = 500
-"""Read at once: no row of these is wide where it is looked at."""
 
 _conversation, _response, _file, _audit = told.conversation, told.response, files.uploaded_file, safe_summary_audit
 _TABLES: dict[Kept, Table] = {
@@ -38,31 +37,14 @@ class SqlExpiryStore:
 
     async def due(self, kind: Kept, before: datetime, after: str) -> DuePage:
         """Read a page of ids, and of these the ones that are due."""
-        table, is_due = _TABLES[kind], _is_due(kind, before)
-
-        def work(connection: Connection) -> DuePage:
-            page = select(table.c.id).where(table.c.id > after).order_by(table.c.id).limit(ROWS_LOOKED_AT)
-            ids = connection.execute(page).scalars().all()
-            if not ids:
-                return DuePage((), None)
-            of_page = (table.c.id > after) & (table.c.id <= ids[-1])
-            found = select(table.c.id).where(of_page, is_due).order_by(table.c.id)
-            return DuePage(tuple(connection.execute(found).scalars().all()), ids[-1])
-
-        return await self._database.read(work)
+        return await self._database.read(partial(look_through, _TABLES[kind], _is_due(kind, before), after))
 
     async def delete(self, kind: Kept, ids: Sequence[str], before: datetime) -> int:
         """Delete some at a time; what has been touched since it was found is left."""
         if kind is Kept.CONVERSATIONS:
             return sum([await self._delete_conversation(each, before) for each in ids])
-        return await change_rows(self._database, ids, lambda some: self._remove(kind, some, before))
-
-    def _remove(self, kind: Kept, ids: Sequence[str], before: datetime) -> Delete | Update:
-        table = _TABLES[kind]
-        which = table.c.id.in_(ids) & _is_due(kind, before)
-        if kind is Kept.FILES:
-            return update(table).where(which).values(state=files.REMOVED, touched_at=self._clock.now())
-        return delete(table).where(which)
+        removal = partial(remove_rows, _TABLES[kind], _is_due(kind, before), self._clock)
+        return await change_rows(self._database, ids, removal)
 
     async def _delete_conversation(self, conversation_id: str, before: datetime) -> int:
         which = (_conversation.c.id == conversation_id) & _is_due(Kept.CONVERSATIONS, before)

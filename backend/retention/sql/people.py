@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Column, ColumnElement, Connection, Delete, Select, Table, Update, delete, or_, select, update
+from sqlalchemy import Column, ColumnElement, Delete, Select, Table, delete, or_, select, update
 
 from backend.agents.sql.tables import agent, agent_member
 from backend.conversations.ports.conversations import ConversationStore
@@ -18,10 +18,9 @@ from backend.knowledge.sql.tables import knowledge_base, knowledge_member
 from backend.restricted.sql.tables import released_result, restricted_member, restricted_search
 from backend.retention.domain import Kept, Person, PersonalRows, SoleOwnership
 from backend.retention.sql.personal_records import RECORD_FORMS, USAGE_FORM
+from backend.retention.sql.row_pages import look_through, remove_rows
 from shared.clock import Clock
 from shared.models.values import JsonObject
-
-ROWS_LOOKED_AT_TOGETHER = 500
 
 OWNER = "owner"
 """The role in the rows of members, of bases as of agents."""
@@ -73,7 +72,7 @@ class SqlPersonStore:
         agents = named.where(_AGENTS.of(person), _AGENTS.is_sole_owner())
         return SoleOwnership(await self._column(bases), await self._column(agents))
 
-    async def running(self, person: Person) -> AsyncIterator[str]:
+    async def find_running(self, person: Person) -> AsyncIterator[str]:
         """Look through responses, and through the conversations that are held."""
         async for response_id in self._ids(_response, _is_of(_response, person) & _RUNS):
             yield response_id
@@ -96,7 +95,7 @@ class SqlPersonStore:
         """Find a page of them, and delete it in short transactions."""
         table, more = _PERSONAL[kind]
         which = _is_of(table, person) & more
-        pages, leaving = self._pages(table, which), partial(self._remove, table, which)
+        pages, leaving = self._pages(table, which), partial(remove_rows, table, which, self._clock)
         return sum([await change_rows(self._database, some, leaving) async for some in pages])
 
     async def delete_usage(self, person: Person) -> tuple[int, int]:
@@ -114,7 +113,7 @@ class SqlPersonStore:
             if await self._database.write(lambda c, withdrawn=withdrawn: c.execute(withdrawn).rowcount):
                 await self._conversations.clear(each)
                 deleted += 1
-        for each in await self._conversations.left_of_deleted():
+        for each in await self._conversations.find_left_of_deleted():
             await self._conversations.clear(each)
         return deleted
 
@@ -126,7 +125,7 @@ class SqlPersonStore:
             for row in await self._database.read(lambda c, query=query: c.execute(query).mappings().all()):
                 yield form.line({str(name): value for name, value in row.items()})
 
-    async def shared_with(self, person: Person) -> tuple[str, ...]:
+    async def find_shared_with(self, person: Person) -> tuple[str, ...]:
         """Look for the user's id in the JSON of members."""
         key = orjson.dumps(person.user_id).decode()
         has_role = (_conversation.c.tenant == person.tenant) & _conversation.c.members.contains(key, autoescape=True)
@@ -153,32 +152,17 @@ class SqlPersonStore:
     async def _column(self, query: Select[Any]) -> tuple[Any, ...]:
         return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
 
-    def _remove(self, table: Table, which: ColumnElement[bool], ids: Sequence[str]) -> Delete | Update:
-        these = which & table.c.id.in_(ids)
-        if table is _file:
-            return update(_file).where(these).values(state=files.REMOVED, touched_at=self._clock.now())
-        return delete(table).where(these)
-
     async def _ids(self, table: Table, which: ColumnElement[bool]) -> AsyncIterator[str]:
         async for found in self._pages(table, which):
             for each in found:
                 yield each
 
-    async def _pages(self, table: Table, which: ColumnElement[bool]) -> AsyncIterator[list[str]]:
+    async def _pages(self, table: Table, which: ColumnElement[bool]) -> AsyncIterator[Sequence[str]]:
         """Yield ids in their order; no statement looks at more than a page of rows."""
         last: str | None = ""
         while last is not None:
-            found, last = await self._database.read(partial(_page, table, which, last))
+            found, last = await self._database.read(partial(look_through, table, which, last))
             yield found
-
-
-def _page(table: Table, which: ColumnElement[bool], after: str, connection: Connection) -> tuple[list[str], str | None]:
-    of_page = select(table.c.id).where(table.c.id > after).order_by(table.c.id).limit(ROWS_LOOKED_AT_TOGETHER)
-    ids = connection.execute(of_page).scalars().all()
-    if not ids:
-        return [], None
-    found = select(table.c.id).where(table.c.id > after, table.c.id <= ids[-1], which).order_by(table.c.id)
-    return list(connection.execute(found).scalars().all()), ids[-1]
 
 
 def _results_of(search_ids: Sequence[str]) -> Delete:

@@ -1,9 +1,13 @@
 """BM25, the ranking of every search index, over the statistics of the searched bases and of no other."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from math import fsum, log
+from typing import TypeVar
 
 from shared.models.values import Value
+
+Form = TypeVar("Form")
 
 K1 = 2.0
 B = 0.4
@@ -47,9 +51,9 @@ class Query(Value):
     leading: tuple[str, ...]
 
 
-def looked_up_terms(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Return the distinct words of a query whose frequencies are worth asking for, in query order."""
-    return tuple(dict.fromkeys(tokens))[:MAX_LOOKED_UP_TERMS]
+def find_looked_up_terms(terms: Mapping[str, Form]) -> dict[str, Form]:
+    """Return the words of a query whose frequencies are worth asking for, in query order."""
+    return dict(islice(terms.items(), MAX_LOOKED_UP_TERMS))
 
 
 def plan(terms: Iterable[str], statistics: Statistics) -> Query:
@@ -93,7 +97,7 @@ class Scorer:
         return round(total, SCORE_DECIMALS)
 
 
-def shown_score(score: float) -> float:
+def show_score(score: float) -> float:
     """Bring a score between 0 and 1, where callers expect it; the order stays."""
     return round(score / (1 + score), SCORE_DECIMALS)
 

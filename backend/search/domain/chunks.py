@@ -7,10 +7,10 @@ import orjson
 from pydantic import Field
 
 from backend.search.domain.filters import Attributes
-from shared.models.values import Value
+from shared.models.values import Place, Value
 
 
-def searched_text(heading_path: Iterable[str], text: str) -> str:
+def join_headings(heading_path: Iterable[str], text: str) -> str:
     """Return what a chunk is found by, in words and in meaning: the headings above it, a line each, and its text."""
     return "\n".join((*heading_path, text))
 
@@ -39,11 +39,12 @@ class Chunk(Value):
     heading_path: tuple[str, ...]
     text: str
     tokens: int
+    place: Place | None = None
 
     @property
-    def searched_text(self) -> str:
+    def join_headings(self) -> str:
         """What the chunk is found by."""
-        return searched_text(self.heading_path, self.text)
+        return join_headings(self.heading_path, self.text)
 
 
 class ChunkHit(Value):
@@ -77,6 +78,10 @@ class ChunkHit(Value):
         return self.filename or self.document_name
 
 
+STORED_FIELDS = ("number", "id", "ordinal", "heading_path", "text", "tokens", "place")
+"""What is stored of a chunk, by the names of its columns."""
+
+
 def chunk_in(row: Mapping[Any, Any], document_id: str) -> Chunk:
     """Read a chunk of this document, as it is stored, from a row that may hold more."""
     return Chunk(
@@ -86,6 +91,7 @@ def chunk_in(row: Mapping[Any, Any], document_id: str) -> Chunk:
         heading_path=tuple(orjson.loads(row["heading_path"])),
         text=row["text"],
         tokens=row["tokens"],
+        place=Place.model_validate_json(row["place"]) if row["place"] else None,
     )
 
 

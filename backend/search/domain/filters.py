@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from backend.foundation.domain.narrow_objects import at_most
+from backend.foundation.domain.json_objects import at_most
 from shared.errors import InvalidRequest
 
 MAX_ATTRIBUTES = 16

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from backend.search.domain.bm25 import SCORE_DECIMALS, shown_score
+from backend.search.domain.bm25 import SCORE_DECIMALS, show_score
 from backend.search.domain.chunks import ChunkHit
 
 FUSION_DEPTH = 100
@@ -39,11 +39,11 @@ class _Place(NamedTuple):
         return max(self.measured, _LEAST_WORTH)
 
 
-def scored_by_words(hit: ChunkHit, greatest_score: float) -> ChunkHit:
+def score_by_words(hit: ChunkHit, greatest_score: float) -> ChunkHit:
     """Return a hit with the score that callers see, and its share of the query's words, instead of BM25's score."""
     share = min(hit.score / greatest_score, 1.0) if greatest_score else 0.0
     return hit.model_copy(
-        update={"score": shown_score(hit.score), "share_of_words": round(share, SCORE_DECIMALS)},
+        update={"score": show_score(hit.score), "share_of_words": round(share, SCORE_DECIMALS)},
     )
 
 
@@ -98,7 +98,7 @@ def fuse(rankings: Rankings, k: int = FUSION_K, half_share: float = HALF_SHARE) 
     return tuple(sorted(fused, key=content_rank))
 
 
-def reordered(hits: Sequence[ChunkHit], preferences: Sequence[float]) -> tuple[ChunkHit, ...]:
+def reorder(hits: Sequence[ChunkHit], preferences: Sequence[float]) -> tuple[ChunkHit, ...]:
     """Order the first hits by a preference for each of them, greater for the better one; equal ones stay in order.
 
     Scores stay with the places: the best hit has the best score, on whatever scale the preferences are.

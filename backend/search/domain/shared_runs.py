@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from backend.search.domain.tokenizing import tokenize
 from shared.disclosure.number_words import is_of_a_figure
-from shared.plain_text.normal_form import is_cjk, spaced_and_cjk, words
+from shared.plain_text.normal_form import is_cjk, split_by_script, words
 from shared.plain_text.reading import as_read
 from shared.plain_text.runs import RunIndex, runs_of
 
@@ -106,11 +106,11 @@ def words_of(segment: Segment) -> list[Word]:
 
 def blind_words(text: str) -> tuple[list[str], list[str]]:
     """Return the words of spaced scripts and the CJK characters of a text as runs are compared."""
-    spaced, cjk = spaced_and_cjk(words(text))
+    spaced, cjk = split_by_script(words(text))
     return _blind(spaced), _blind(cjk)
 
 
-def parted(found: Iterable[Word]) -> tuple[list[Word], list[Word]]:
+def part_words(found: Iterable[Word]) -> tuple[list[Word], list[Word]]:
     """Separate words into those of spaced scripts and CJK characters, each in order."""
     both: tuple[list[Word], list[Word]] = ([], [])
     for word in found:
@@ -122,7 +122,7 @@ def parted(found: Iterable[Word]) -> tuple[list[Word], list[Word]]:
 
 def sequences_of(text: str, lengths: RunLengths) -> tuple[WordSequence, ...]:
     """Return the sequences of a text that are long enough for a run."""
-    both = zip(parted(word for segment in segments_of(text) for word in words_of(segment)), lengths, strict=True)
+    both = zip(part_words(word for segment in segments_of(text) for word in words_of(segment)), lengths, strict=True)
     return tuple(WordSequence(tuple(found), run) for found, run in both if len(found) >= run)
 
 
@@ -140,18 +140,16 @@ def foreign_sequences(found: Sequence[Word], run: int, own: RunIndex) -> list[Wo
     return [WordSequence(tuple(found[group[0][1] : group[-1][1] + run]), run) for group in groups]
 
 
-def joined_runs(sequences: Iterable[WordSequence]) -> frozenset[str]:
+def join_runs(sequences: Iterable[WordSequence]) -> frozenset[str]:
     """Return all runs of these sequences in the form in which `holds_any` searches for them."""
     return frozenset(
-        _joined(run)
-        for sequence in sequences
-        for run in runs_of([word.normal for word in sequence.words], sequence.run)
+        _join(run) for sequence in sequences for run in runs_of([word.normal for word in sequence.words], sequence.run)
     )
 
 
 def holds_any(text: str, runs: Collection[str]) -> bool:
     """Return whether a chunk's text holds one of these joined runs, as it is written or as a reader sees it."""
-    forms = [_joined(part) for form in {text, as_read(text)} for part in blind_words(form)]
+    forms = [_join(part) for form in {text, as_read(text)} for part in blind_words(form)]
     return any(run in form for run in runs for form in forms)
 
 
@@ -175,7 +173,7 @@ moves: a list of words of two characters has seven such marks."""
 _TELLING_WORDS, _TELLING_PAIRS = 3, 2
 
 
-def needed_of(sequence: WordSequence, chunk_counts: Mapping[str, int]) -> set[Needed]:
+def find_needed(sequence: WordSequence, chunk_counts: Mapping[str, int]) -> set[Needed]:
     """Return the tokens that a chunk must have to hold each run; `chunk_counts` is the number of chunks by token.
 
     Only the rarest tokens are looked up, because they exclude most chunks. Figures are never looked up.
@@ -201,7 +199,7 @@ def needed_of(sequence: WordSequence, chunk_counts: Mapping[str, int]) -> set[Ne
     return needed
 
 
-def _joined(found: Sequence[str]) -> str:
+def _join(found: Sequence[str]) -> str:
     return f"{_BLANK}{_BLANK.join(found)}{_BLANK}"
 
 
@@ -212,7 +210,7 @@ def _word(normal: str, tokens: tuple[str, ...]) -> Word:
 
 
 def _blind(found: Sequence[str]) -> list[str]:
-    return [word.normal for kind in parted(_word(normal, ()) for normal in found) for word in kind]
+    return [word.normal for kind in part_words(_word(normal, ()) for normal in found) for word in kind]
 
 
 def _blind_places(sequence: WordSequence, width: int) -> list[bool]:

@@ -3,7 +3,7 @@
 Documents are the truth and are stored elsewhere; the index follows them.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from backend.search.domain.chunks import Chunk, ChunkHit, Range
@@ -100,6 +100,14 @@ class SearchIndex(ChunkSearch, Protocol[Work]):
         """
         ...
 
+    def reindex(self) -> AsyncIterator[IndexProgress]:
+        """Index all chunks anew, beside searches and changes, and yield how far it is; the end is the last one.
+
+        Raises:
+            Unavailable: the engine, or what it reads, is away. Retryable.
+        """
+        ...
+
     async def tidy(self, seconds: float = 0.0) -> None:
         """Bring in order what was noted as changed; go on with what is noted within so many seconds.
 
@@ -112,7 +120,7 @@ class SearchIndex(ChunkSearch, Protocol[Work]):
 class Retrieval(ChunkSearch, Protocol):
     """Ranked search, and the reading of chunks without a query."""
 
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
+    async def read_all(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Return all chunks when they measure at most `token_limit` tokens, else None.
 
         They are ordered by base id, document name, place in the document; their score is 1.0.

@@ -28,12 +28,14 @@ class TextWithoutVector(NamedTuple):
 class EmbeddingProgress(NamedTuple):
     """How many chunks of a base have a vector of the model in use, of how many, and how many wait for one.
 
-    `seconds_left` is how long these will take, as far as that is known.
+    `waiting_tokens` is how many index tokens those have, by the mean of the base, and `seconds_left` how long they will
+    take, as far as that is known.
     """
 
     embedded_chunks: int
     chunks: int
     waiting_chunks: int = 0
+    waiting_tokens: int = 0
     seconds_left: int | None = None
 
 
@@ -53,7 +55,7 @@ class NearestChunks(Protocol):
         """
         ...
 
-    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+    async def find_lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
         """Return the ids of those of these chunks that have no vector of a model.
 
         Raises:
@@ -70,7 +72,7 @@ class ChunkVectors(NearestChunks, Protocol):
     Every method raises Unavailable while the database is away. Retryable.
     """
 
-    async def missing(self) -> str | None:
+    async def find_missing(self) -> str | None:
         """Return what the database lacks to hold vectors, without which search is by words alone; None is nothing."""
         ...
 
@@ -105,11 +107,11 @@ class ChunkVectors(NearestChunks, Protocol):
         """Return how far each of these bases has been embedded; bases that are not to be embedded are left out."""
         ...
 
-    async def embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
+    async def count_embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
         """Return how many chunks of each of these documents have a vector; a document without any may be left out."""
         ...
 
-    async def waiting(self, model: EmbeddingModel) -> int:
+    async def count_waiting(self, model: EmbeddingModel) -> int:
         """Return how many chunks wait for a vector of this model."""
         ...
 

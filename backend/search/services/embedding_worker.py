@@ -14,6 +14,7 @@ from typing import Protocol
 from backend.embeddings.domain import EmbeddingModel, TextKind, Vector
 from backend.embeddings.ports import Embedder
 from backend.foundation.services.wakeups import Wakeups
+from backend.search.domain.tokenizing import tokenize
 from backend.search.ports.vectors import ChunkVectors, TextWithoutVector
 from shared.clock import Clock
 from shared.errors import ModelRequestRejected, Unavailable
@@ -40,11 +41,11 @@ _REFUSES_ALL = "the embedder refuses every text"
 class EmbeddingObserver(Protocol):
     """What is told of embedding."""
 
-    def embedded(self, outcome: str, count: int) -> None:
+    def note_embedded(self, outcome: str, count: int) -> None:
         """Chunks were given vectors (`embedded`, or `reused` ones of equal texts), or their texts were `refused`."""
         ...
 
-    def waiting(self, count: int) -> None:
+    def note_waiting(self, count: int) -> None:
         """So many chunks wait for a vector."""
         ...
 
@@ -65,7 +66,7 @@ class ChangedBases:
         self._ids.add(base_id)
         self._wakeups.note()
 
-    def taken(self) -> set[str]:
+    def take(self) -> set[str]:
         """Return the bases that were noted, and forget them."""
         ids, self._ids = self._ids, set()
         return ids
@@ -81,16 +82,16 @@ class EmbeddingPace:
     def __init__(self) -> None:
         self._batches = deque[tuple[int, float]](maxlen=_PACE_BATCHES)
 
-    def note(self, chunks: int, seconds: float) -> None:
-        """Note a batch: how many chunks it gave vectors, and how long it took."""
-        self._batches.append((chunks, seconds))
+    def note(self, tokens: int, seconds: float) -> None:
+        """Note a batch: how many index tokens were given vectors, and how long it took: long chunks take longer."""
+        self._batches.append((tokens, seconds))
 
-    def seconds_for(self, chunks: int) -> int | None:
-        """Return how long so many chunks take, rounded up; None before anything was measured."""
-        if not chunks:
+    def seconds_for(self, tokens: int) -> int | None:
+        """Return how long chunks of so many tokens take, rounded up; None before anything was measured."""
+        if not tokens:
             return 0
         made = sum(count for count, _ in self._batches)
-        return max(ceil(chunks * sum(seconds for _, seconds in self._batches) / made), 1) if made else None
+        return max(ceil(tokens * sum(seconds for _, seconds in self._batches) / made), 1) if made else None
 
 
 @dataclass
@@ -140,7 +141,7 @@ class EmbeddingWorker:
             Unavailable: the embedder or the database is away.
             ModelRequestRejected: the embedder refuses texts of ours.
         """
-        self._pending |= self._changed.taken()
+        self._pending |= self._changed.take()
         if self.embedder is None:
             await self._vectors.sweep(None, keeps_reusable=False)
         else:
@@ -149,7 +150,7 @@ class EmbeddingWorker:
         await self._changed.wait_within(LOOK_SECONDS if self.embedder is not None else SEARCH_SECONDS)
 
     async def _work(self, embedder: Embedder, base_ids: set[str]) -> None:
-        missing = await self._vectors.missing()
+        missing = await self._vectors.find_missing()
         if missing is not None:
             self._observer.cannot_store(missing)
             return
@@ -168,11 +169,11 @@ class EmbeddingWorker:
         await self._settle(model)
         await embedder.prepare()
         await self._discover(model, base_ids)
-        self._observer.waiting(await self._vectors.waiting(model))
+        self._observer.note_waiting(await self._vectors.count_waiting(model))
         has_embedded = False
         while await self._embed_some(embedder, model):
             has_embedded = True
-            changed = self._changed.taken()
+            changed = self._changed.take()
             self._pending |= changed
             await self._discover(model, changed)
         return has_embedded
@@ -191,7 +192,7 @@ class EmbeddingWorker:
         """Embed a batch; return whether there was one."""
         taken = await self._vectors.take_unembedded(model, TEXTS_AT_ONCE, LEASE)
         if taken.reused:
-            self._observer.embedded("reused", taken.reused)
+            self._observer.note_embedded("reused", taken.reused)
         if taken.texts:
             # Neighbours of one length: a model pads what it embeds together to the longest.
             self._batch = batch = _Batch(sorted(taken.texts, key=lambda text: len(text.text)))
@@ -199,13 +200,13 @@ class EmbeddingWorker:
             try:
                 await self._embed(embedder, batch)
             except Unavailable:
-                self._observer.embedded("failed", len(batch.left))
+                self._observer.note_embedded("failed", len(batch.left))
                 await self._settle(model)
                 raise
             await self._settle(model)
-            made = sum(len(text.places) for text, _ in batch.made)
+            made = sum(len(text.places) * max(len(tokenize(text.text)), 1) for text, _ in batch.made)
             self.pace.note(made, (self._clock.now() - began).total_seconds())
-            self._observer.waiting(await self._vectors.waiting(model))
+            self._observer.note_waiting(await self._vectors.count_waiting(model))
         return bool(taken.texts or taken.reused)
 
     async def _settle(self, model: EmbeddingModel) -> None:
@@ -214,10 +215,10 @@ class EmbeddingWorker:
         if batch is None:
             return
         if batch.made:
-            self._observer.embedded("embedded", await self._vectors.put(model, batch.made))
+            self._observer.note_embedded("embedded", await self._vectors.put(model, batch.made))
         if batch.refused:
             await self._vectors.refuse(model, batch.refused)
-            self._observer.embedded("refused", sum(len(text.places) for text in batch.refused))
+            self._observer.note_embedded("refused", sum(len(text.places) for text in batch.refused))
         if batch.left:
             await self._vectors.give_back(batch.left)
         self._batch = None

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Generic, NamedTuple
 
 from backend.embeddings.domain import EmbeddingModel
 from backend.embeddings.ports import MeaningPorts
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
-from backend.search.domain.fusion import FUSION_DEPTH, RERANKED_HITS, Rankings, fuse, reordered
-from backend.search.ports.index import ChunkSearch
-from backend.search.ports.vectors import NearestChunks
+from backend.search.domain.fusion import FUSION_DEPTH, RERANKED_HITS, Rankings, fuse, reorder
+from backend.search.ports.index import ChunkSearch, Retrieval, SearchIndex, WordRuns, Work
+from backend.search.ports.vectors import ChunkVectors, NearestChunks
+from backend.search.services.embedding_worker import ChangedBases, EmbeddingWorker
 from shared.errors import Unavailable
 
 
@@ -49,7 +51,7 @@ class FusedSearch:
             raise failed.exceptions[0] from None
         nearest = finding.result()
         hits = fuse(await self._rankings(by_words, nearest)) if nearest.hits else by_words
-        return (await self._reranked(query, hits))[:limit]
+        return (await self._rerank(query, hits))[:limit]
 
     async def _nearest(self, base_ids: Sequence[str], query: str, filters: Filter | None) -> _Nearest:
         embedded = await self._meaning.questions.vector_of(query, base_ids)
@@ -66,10 +68,31 @@ class FusedSearch:
         rankings = Rankings(by_words, nearest.hits)
         with suppress(Unavailable):
             if others and nearest.model is not None:
-                return rankings._replace(lacking=await self._vectors.lacking(others, nearest.model))
+                return rankings._replace(lacking=await self._vectors.find_lacking(others, nearest.model))
         return rankings
 
-    async def _reranked(self, query: str, hits: tuple[ChunkHit, ...]) -> tuple[ChunkHit, ...]:
+    async def _rerank(self, query: str, hits: tuple[ChunkHit, ...]) -> tuple[ChunkHit, ...]:
         texts = [hit.chunk.text for hit in hits[:RERANKED_HITS]]
         preferences = await self._meaning.reranker.scores(query, texts) if texts else None
-        return hits if preferences is None else reordered(hits, preferences)
+        return hits if preferences is None else reorder(hits, preferences)
+
+
+@dataclass(frozen=True)
+class SearchServices(Generic[Work]):
+    """Search over one index.
+
+    `words` ranks by words alone, `ranking` by all that the operator has set up.
+    """
+
+    index: SearchIndex[Work]
+    words: Retrieval
+    ranking: ChunkSearch
+    runs: WordRuns
+    vectors: ChunkVectors
+    embedding: EmbeddingWorker
+    changed: ChangedBases
+
+    def note_change(self, base_id: str) -> None:
+        """Note that a change of the documents of a base, or of its permission to be embedded, is stored."""
+        self.index.note_change(base_id)
+        self.changed.note(base_id)

@@ -12,6 +12,7 @@ from backend.search.sql.vector_search import IndexedVectors, NearestVectors
 from shared.clock import Clock
 
 if TYPE_CHECKING:
+    from backend.search.sql.reindexing import Reindexing
     from backend.search.sql.segment_index import SegmentIndex
     from backend.search.sql.upkeep import IndexUpkeep
 
@@ -33,7 +34,7 @@ class LoadedOnce(Generic[Loaded]):
         return self._loaded
 
 
-def chosen_index(database: Database) -> "LoadedOnce[SegmentIndex]":
+def choose_index(database: Database) -> "LoadedOnce[SegmentIndex]":
     """Return the index of words for a database."""
     return LoadedOnce(partial(_index_for, database.dialect))
 
@@ -44,14 +45,14 @@ def _index_for(dialect: str) -> "SegmentIndex":
     return SegmentIndex(dialect)
 
 
-def packed(chunks: Sequence[Chunk]) -> PackedSegment:
+def pack(chunks: Sequence[Chunk]) -> PackedSegment:
     """Return the segment of chunks; the caller is in a thread, because that takes long."""
-    from backend.search.sql.segments import packed_chunks
+    from backend.search.sql.segments import pack_texts
 
-    return packed_chunks(chunks)
+    return pack_texts(chunk.join_headings for chunk in chunks)
 
 
-def chosen_vectors(database: Database, large_space: int) -> LoadedOnce[NearestVectors]:
+def choose_vectors(database: Database, large_space: int) -> LoadedOnce[NearestVectors]:
     """Return what finds the nearest vectors in a database."""
     return LoadedOnce(partial(_vectors_for, database.dialect, large_space))
 
@@ -69,3 +70,10 @@ def upkeep(database: Database, clock: Clock, slice_seconds: float) -> "IndexUpke
     from backend.search.sql.upkeep import IndexUpkeep
 
     return IndexUpkeep(database, clock, slice_seconds)
+
+
+def choose_reindexing(database: Database, clock: Clock, upkeep: "IndexUpkeep") -> "Reindexing":
+    """Return what indexes a database anew."""
+    from backend.search.sql.reindexing import Reindexing
+
+    return Reindexing(database, clock, upkeep)

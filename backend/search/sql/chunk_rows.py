@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, bindparam,
 from backend.foundation.sql.database import compute_off_event_loop
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Row, Statement
-from backend.search.domain.chunks import ChunkHit, Range, attributes_in, chunk_in
+from backend.search.domain.chunks import STORED_FIELDS, ChunkHit, Range, attributes_in, chunk_in
 from backend.search.domain.filters import Filter, matches
 from backend.search.sql import tables
 from backend.search.sql.found import Found
@@ -18,7 +18,7 @@ _document, _chunk = tables.document, tables.chunk
 IS_OF_DOCUMENT = _chunk.c.edition_id == _document.c.edition_id
 """Joins chunks to documents; chunks of editions that are being written or deleted belong to no document."""
 
-CHUNK_COLUMNS = [_chunk.c[name] for name in ("number", "id", "ordinal", "heading_path", "text", "tokens")]
+CHUNK_COLUMNS = [_chunk.c[name] for name in STORED_FIELDS]
 _HIT_COLUMNS = [
     *CHUNK_COLUMNS,
     _document.c.id.label("document_id"),
@@ -69,7 +69,7 @@ class ChunkRows:
         shown = (_document.c[name] for name in ("knowledge_base_id", "attributes", "chunk_count"))
         self._find_attributes = Statement(_with_shown(select(*shown, FIRST_NUMBER).where(of_bases)))
 
-    def allowed(self, connection: Connection, base_ids: Sequence[str], filters: Filter) -> dict[str, list[Range]]:
+    def find_allowed(self, connection: Connection, base_ids: Sequence[str], filters: Filter) -> dict[str, list[Range]]:
         """Return by base the chunks of the documents whose attributes pass the filters."""
         found = self._find_attributes.rows(connection, {"ids": list_parameter(base_ids, self._dialect)})
 

@@ -1,7 +1,7 @@
 """The built-in search index, in the database of the documents."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,9 @@ from backend.foundation.sql.short_transactions import LEFT_BEHIND_AFTER, SLICE_S
 from backend.foundation.sql.statements import Statement
 from backend.search.domain.chunks import CHUNKS_AT_ONCE, Chunk, Range
 from backend.search.ports.index import IndexProgress, PreparedChunks
-from backend.search.services.use_cases import SearchServices
+from backend.search.services.fused_search import SearchServices
 from backend.search.sql import legacy_index, tables
-from backend.search.sql.chosen import packed, upkeep
+from backend.search.sql.chosen import choose_reindexing, pack, upkeep
 from backend.search.sql.retrieval import SqlRetrieval
 from backend.search.sql.segment_rows import SegmentRows, drop_pages
 from backend.search.sql.tables import IS_UNINDEXED, UNINDEXED_HINT
@@ -66,7 +66,7 @@ class SqlSearchIndex(SqlRetrieval):
 
     async def prepare(self, chunks: Sequence[Chunk]) -> PreparedChunks[Connection]:
         """Pack the postings of chunks into a segment, in a thread."""
-        segment = await asyncio.to_thread(packed, chunks)
+        segment = await asyncio.to_thread(pack, chunks)
 
         def put(work: Connection, base_id: str, first_number: int) -> None:
             self._segments.add(work, base_id, first_number, segment, is_visible=True)
@@ -111,11 +111,12 @@ class SqlSearchIndex(SqlRetrieval):
 
         What the release before did meanwhile is brought into the segments.
         """
-        upkeep = await self._needed_upkeep()
+        upkeep = await self._load_needed_upkeep()
         if upkeep is not None:
             await upkeep.drop_left_behind(timedelta(0) if is_only_replica else LEFT_BEHIND_AFTER)
             await upkeep.note_deleted(everywhere=self._is_at_start)
             await upkeep.index_legacy()
+            await upkeep.renew()
             bases = select(_segment.c.knowledge_base_id).distinct()
             self._untidy.update(await self._database.read(lambda work: work.execute(bases).scalars().all()))
         self._is_at_start = False
@@ -131,16 +132,26 @@ class SqlSearchIndex(SqlRetrieval):
             if await is_set_within(self._is_untidy, LOOK_SECONDS):
                 await asyncio.sleep(GATHER_SECONDS)
 
+    async def reindex(self) -> AsyncIterator[IndexProgress]:
+        """Replace all segments; what the release before has put and nobody has indexed yet is indexed as well."""
+        upkeep = await self._load_needed_upkeep()
+        if upkeep is None:
+            return
+        async for progress in choose_reindexing(self._database, self._clock, upkeep).run():
+            yield progress
+        await self._tidy_noted()
+
     async def _tidy_noted(self) -> None:
-        upkeep = await self._needed_upkeep()
+        upkeep = await self._load_needed_upkeep()
         if upkeep is None:
             return
         await upkeep.note_deleted()
         await upkeep.index_legacy()
+        await upkeep.renew()
         while self._untidy:
             await upkeep.tidy(self._untidy.pop())
 
-    async def _needed_upkeep(self) -> "IndexUpkeep | None":
+    async def _load_needed_upkeep(self) -> "IndexUpkeep | None":
         """Return the upkeep; None, and nothing is loaded for it, while the database has nothing to be searched."""
         if self._upkeep is None and await self._database.read(_has_index):
             self._upkeep = await asyncio.to_thread(upkeep, self._database, self._clock, self._slice_seconds)

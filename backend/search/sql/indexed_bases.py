@@ -90,10 +90,10 @@ class BaseReader:
             base = bases[base_id]
             if base.segments:
                 within = Range(base.segments[0].first_number, base.segments[-1].end_number)
-                base.hidden.extend(self._deleted(connection, base_id, within))
+                base.hidden.extend(self._find_deleted(connection, base_id, within))
         return list(bases.values())
 
-    def _deleted(self, connection: Connection, base_id: str, within: Range) -> list[Range]:
+    def _find_deleted(self, connection: Connection, base_id: str, within: Range) -> list[Range]:
         """Return the numbers without chunks; the upkeep of the index soon notes those that are in segments."""
         found = (row["number"] for row in self._numbers.rows(connection, {"base_id": base_id}))
         numbers = np.fromiter(found, np.int64)

@@ -34,10 +34,10 @@ def legacy_postings(
 def _from_rows(connection: Connection, base_id: str, terms: Sequence[str], among: Sequence[Range]) -> LegacyPostings:
     rows = connection.execute(_READ_POSTINGS, {"base_id": base_id, "terms": list(terms)}).all()
     found = {term: np.frombuffer(packed, _POSTING) for term, packed in rows}
-    return compute_off_event_loop(connection, partial(_unpacked, found, among))
+    return compute_off_event_loop(connection, partial(_unpack, found, among))
 
 
-def _unpacked(found: Mapping[str, NDArray[Any]], among: Sequence[Range]) -> LegacyPostings:
+def _unpack(found: Mapping[str, NDArray[Any]], among: Sequence[Range]) -> LegacyPostings:
     kept = {term: rows[inside(rows["number"].astype(np.int64), among)] for term, rows in found.items()}
     together = np.concatenate([np.empty(0, _POSTING), *kept.values()])
     return LegacyPostings(

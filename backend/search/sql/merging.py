@@ -13,7 +13,7 @@ import numpy as np
 
 from backend.search.domain.chunks import Range
 from backend.search.sql.found import IndexSegment
-from backend.search.sql.segments import MAX_SPAN, Postings, joined, lengths_in, packed_lengths, pages_of, postings_in
+from backend.search.sql.segments import MAX_SPAN, Postings, join, lengths_in, pack_lengths, pages_of, postings_in
 from backend.search.sql.word_postings import Numbers, outside
 
 _HASH_BITS = 64
@@ -47,7 +47,7 @@ class Slice(NamedTuple):
         return self.place << finer, ((self.place + 1) << finer) - 1
 
 
-def merged_pages(
+def merge_pages(
     found: Sequence[tuple[int, Sequence[bytes]]], gone: Sequence[Range], part: Slice, target: tuple[int, int]
 ) -> dict[int, bytes]:
     """Merge pages of segments, each given with its first number, without the chunks that are gone.
@@ -55,16 +55,14 @@ def merged_pages(
     `target` is the first number of the merged segment, and the bits by which it is divided.
     """
     first, bits = target
-    whole = joined(
-        one._replace(numbers=one.numbers + start) for start, pages in found for one in map(postings_in, pages)
-    )
+    whole = join(one._replace(numbers=one.numbers + start) for start, pages in found for one in map(postings_in, pages))
     kept = outside(whole.numbers, gone)
     if part.bits:
         kept &= whole.hashes >> np.uint64(_HASH_BITS - part.bits) == part.place
     return pages_of(Postings(whole.hashes[kept], whole.numbers[kept] - first, whole.counts[kept]), bits)
 
 
-def merged_lengths(found: Sequence[tuple[int, bytes]], numbers: Range, gone: Sequence[Range]) -> tuple[bytes, int]:
+def merge_lengths(found: Sequence[tuple[int, bytes]], numbers: Range, gone: Sequence[Range]) -> tuple[bytes, int]:
     """Join the lengths of segments, each given with its first number; return also how many chunks there are.
 
     A chunk that is gone, or that is in none of the segments, has the length 0.
@@ -75,10 +73,10 @@ def merged_lengths(found: Sequence[tuple[int, bytes]], numbers: Range, gone: Seq
         lengths[start : start + len(packed) // 2] = lengths_in(packed)
     every = np.arange(numbers.first_number, numbers.end_number)
     lengths[~outside(every, gone)] = 0
-    return packed_lengths(lengths), int(np.count_nonzero(lengths))
+    return pack_lengths(lengths), int(np.count_nonzero(lengths))
 
 
-def missing_numbers(first: int, lengths: bytes, there: Numbers, hidden: Sequence[Range]) -> list[Range]:
+def find_missing(first: int, lengths: bytes, there: Numbers, hidden: Sequence[Range]) -> list[Range]:
     """Return the ranges of chunks that a segment has and that are neither there nor hidden."""
     numbers = first + np.flatnonzero(lengths_in(lengths))
     missing = np.setdiff1d(numbers[outside(numbers, hidden)], there)
@@ -88,15 +86,15 @@ def missing_numbers(first: int, lengths: bytes, there: Numbers, hidden: Sequence
     return [Range(int(run[0]), int(run[-1]) + 1) for run in np.split(missing, cuts)]
 
 
-def chosen_to_merge(segments: Sequence[IndexSegment], gone: Sequence[Range]) -> Sequence[IndexSegment]:
+def choose_to_merge(segments: Sequence[IndexSegment], gone: Sequence[Range]) -> Sequence[IndexSegment]:
     """Choose neighbours to be merged, or a segment to be written anew; nothing where all is well.
 
     Segments are given, and chosen, in the order of their numbers.
     """
-    return _doubled(segments) or _of_a_size(segments) or _worn(segments, gone)
+    return _find_doubled(segments) or _of_a_size(segments) or _find_worn(segments, gone)
 
 
-def _doubled(segments: Sequence[IndexSegment]) -> Sequence[IndexSegment]:
+def _find_doubled(segments: Sequence[IndexSegment]) -> Sequence[IndexSegment]:
     """Choose small neighbours, the largest of which has no more chunks than the others together.
 
     A chunk is then written anew at most seven times before its segment is small no more.
@@ -126,7 +124,7 @@ def _of_a_size(segments: Sequence[IndexSegment]) -> Sequence[IndexSegment]:
     return ()
 
 
-def _worn(segments: Sequence[IndexSegment], gone: Sequence[Range]) -> Sequence[IndexSegment]:
+def _find_worn(segments: Sequence[IndexSegment], gone: Sequence[Range]) -> Sequence[IndexSegment]:
     for one in segments:
         within = [part for part in gone if one.first_number <= part.first_number < one.end_number]
         lost = sum(part.end_number - part.first_number for part in within)

@@ -7,12 +7,13 @@ from sqlalchemy import Connection, bindparam, func, select
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
+from backend.search.domain.bm25 import find_looked_up_terms
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
-from backend.search.domain.fusion import content_rank, scored_by_words
-from backend.search.domain.tokenizing import tokenize
+from backend.search.domain.fusion import content_rank, score_by_words
+from backend.search.domain.tokenizing import query_terms
 from backend.search.sql import tables
-from backend.search.sql.chosen import chosen_index
+from backend.search.sql.chosen import choose_index
 from backend.search.sql.chunk_rows import ChunkRows, hits_where, to_hit
 from backend.search.sql.found import Found
 
@@ -30,7 +31,7 @@ class SqlRetrieval:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.loaded = chosen_index(database)
+        self.loaded = choose_index(database)
         self._chunks = ChunkRows(database.dialect)
         is_named = (_document.c.knowledge_base_id == _named.c.knowledge_base_id) & (
             _document.c.edition_id == _named.c.edition_id
@@ -47,26 +48,26 @@ class SqlRetrieval:
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
     ) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first; equal scores are ordered by text."""
-        tokens = tokenize(query[:MAX_QUERY_CHARACTERS])
+        terms = find_looked_up_terms(query_terms(query[:MAX_QUERY_CHARACTERS]))
         index = await self.loaded()
 
         def work(connection: Connection) -> tuple[list[ChunkHit], float]:
-            if not base_ids or not tokens or limit <= 0:
+            if not base_ids or not terms or limit <= 0:
                 return [], 0.0
-            allowed = None if filters is None else self._chunks.allowed(connection, base_ids, filters)
-            found = index.search(connection, base_ids, tokens, limit, allowed)
+            allowed = None if filters is None else self._chunks.find_allowed(connection, base_ids, filters)
+            found = index.search(connection, base_ids, terms, limit, allowed)
             return self._chunks.hits(connection, _possible(found.chunks, limit)), found.greatest_score
 
         hits, greatest_score = await self._database.snapshot(work)
-        return tuple(scored_by_words(hit, greatest_score) for hit in sorted(hits, key=content_rank)[:limit])
+        return tuple(score_by_words(hit, greatest_score) for hit in sorted(hits, key=content_rank)[:limit])
 
-    async def everything(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
+    async def read_all(self, base_ids: Sequence[str], token_limit: int) -> tuple[ChunkHit, ...] | None:
         """Return all chunks when they measure at most `token_limit`, else None."""
         base = tables.knowledge_base
         are_asked = base.c.id.in_(base_ids) & (base.c.chunk_count > 0)
         in_bases = _chunk.c.knowledge_base_id.in_(select(base.c.id).where(are_asked))
 
-        def measured(connection: Connection, found: Sequence[str], chunks: int) -> int:
+        def measure(connection: Connection, found: Sequence[str], chunks: int) -> int:
             asked = ({"base_id": base_id, "chunks": chunks} for base_id in found)
             return sum(row["tokens"] for each in asked for row in self._measured.rows(connection, each))
 
@@ -75,7 +76,7 @@ class SqlRetrieval:
             sizes = {row[0]: row[1] for row in found}
             # A few chunks tell most bases that are too large from those that are not.
             for chunks in (token_limit // FEW_TOKENS + 1, token_limit):
-                if sum(sizes.values()) > token_limit or measured(connection, list(sizes), chunks) > token_limit:
+                if sum(sizes.values()) > token_limit or measure(connection, list(sizes), chunks) > token_limit:
                     return None
             return [to_hit(row, 1.0) for row in connection.execute(hits_where(in_bases)).mappings()]
 

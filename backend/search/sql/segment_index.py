@@ -8,6 +8,7 @@ were deleted, by the ranges of their numbers.
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +19,9 @@ from backend.foundation.sql.database import compute_off_event_loop
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
 from backend.search.domain.bm25 import (
-    K1,
     MAX_RANKED_TERMS,
-    SCORE_DECIMALS,
-    Query,
     Statistics,
     greatest_score,
-    length_norm,
-    looked_up_terms,
     plan,
 )
 from backend.search.domain.chunks import Range
@@ -34,20 +30,27 @@ from backend.search.sql.chunk_rows import IS_OF_DOCUMENT
 from backend.search.sql.found import Allowed, Found, FoundByWords, IndexSegment
 from backend.search.sql.indexed_bases import BaseReader, IndexedBase
 from backend.search.sql.legacy_postings import legacy_postings
+from backend.search.sql.scoring import find_led, score_best
 from backend.search.sql.segment_rows import VisibleSegments, page_key
 from backend.search.sql.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
-from backend.search.sql.word_postings import LegacyPostings, WordPostings, outside
+from backend.search.sql.word_postings import LegacyPostings, WordPostings, join_forms, outside
 
 _document, _chunk = tables.document, tables.chunk
 
 _TIES_AT_ONCE = 10_000
+Terms = Mapping[str, Sequence[str]]
+"""The words of a query, each with the tokens under any of which it is found."""
+
 _ReadPages = Callable[[Connection, Iterable[tuple[IndexSegment, int]]], Mapping[int, bytes]]
 
 
 class _Read(NamedTuple):
-    """What is read for the words of a query; the lengths of chunks, by segment, only where they are to be ranked."""
+    """What is read for the words of a query; the lengths of chunks, by segment, only where they are to be ranked.
 
-    hashes: Mapping[str, int]
+    A word has a hash for each of the tokens under any of which it is found.
+    """
+
+    hashes: Mapping[str, Mapping[str, int]]
     pages: Mapping[int, bytes]
     legacy: Mapping[str, LegacyPostings]
     lengths: Mapping[int, bytes] | None = None
@@ -94,7 +97,7 @@ class SegmentIndex:
         self,
         connection: Connection,
         base_ids: Sequence[str],
-        tokens: Sequence[str],
+        terms: Terms,
         limit: int,
         allowed: Allowed = None,
     ) -> FoundByWords:
@@ -103,9 +106,9 @@ class SegmentIndex:
         Unseen chunks are not found and do not change scores.
         """
         bases = self._bases.read(connection, base_ids)
-        read = self._read_words(connection, bases, looked_up_terms(tokens), self._segments.pages)
+        read = self._read_words(connection, bases, terms, self._segments.pages)
         lengths = self._segments.lengths(connection, (segment for base in bases for segment in base.segments))
-        work = partial(_ranked, bases, read._replace(lengths=lengths), limit, allowed)
+        work = partial(_rank, bases, read._replace(lengths=lengths), limit, allowed)
         ranked = compute_off_event_loop(connection, work)
         tied = self._first_of(connection, ranked.tied, limit) if len(ranked.tied) > limit else ranked.tied
         return FoundByWords([*ranked.above, *tied], ranked.greatest_score)
@@ -119,16 +122,18 @@ class SegmentIndex:
         corpus = self._corpus(connection, base_id, tokens)
         return {word: [one for part in parts for one in part.places().tolist()] for word, parts in corpus.words.items()}
 
-    def _corpus(self, connection: Connection, base_id: str, terms: Sequence[str]) -> _Corpus:
-        """Read the postings of words in a base, without the lengths of its chunks."""
+    def _corpus(self, connection: Connection, base_id: str, tokens: Sequence[str]) -> _Corpus:
+        """Read the postings of tokens in a base, without the lengths of its chunks."""
         bases = self._bases.read(connection, [base_id])
+        terms = {token: (token,) for token in tokens}
         read = self._read_words(connection, bases, terms, self._segments.unkept_pages)
         return compute_off_event_loop(connection, partial(_corpus_of, bases, read))
 
     def _read_words(
-        self, connection: Connection, bases: Sequence[IndexedBase], terms: Sequence[str], read_pages: _ReadPages
+        self, connection: Connection, bases: Sequence[IndexedBase], terms: Terms, read_pages: _ReadPages
     ) -> _Read:
-        hashes = dict(zip(terms, word_hashes(terms).tolist(), strict=True))
+        tokens = list(dict.fromkeys(chain.from_iterable(terms.values())))
+        hashes = dict(zip(tokens, word_hashes(tokens).tolist(), strict=True))
         asked = (
             (segment, page_number(hashed, segment.bits))
             for base in bases
@@ -136,8 +141,9 @@ class SegmentIndex:
             for hashed in hashes.values()
         )
         pages = read_pages(connection, asked)
-        legacy = {base.id: legacy_postings(connection, base.id, terms, base.legacy) for base in bases if base.legacy}
-        return _Read(hashes, pages, legacy)
+        legacy = {base.id: legacy_postings(connection, base.id, tokens, base.legacy) for base in bases if base.legacy}
+        of_terms = {term: {token: hashes[token] for token in forms} for term, forms in terms.items()}
+        return _Read(of_terms, pages, legacy)
 
     def _first_of(self, connection: Connection, tied: Sequence[Found], limit: int) -> list[Found]:
         """Return the first by text among chunks that tie."""
@@ -170,38 +176,56 @@ def _corpus_of(bases: Sequence[IndexedBase], read: _Read) -> _Corpus:
             if packed is not None:
                 of_segment = lengths_in(packed[segment.id])
                 lengths[offset : offset + len(of_segment)] = of_segment
-            for word, hashed in hashes.items():
-                page = read.pages[page_key(segment, page_number(hashed, segment.bits))]
-                if page and (found := postings_of(page, hashed)) is not None:
-                    words.setdefault(word, []).append(WordPostings(offset, *found))
+            for word, forms in hashes.items():
+                if (found := _find_any(segment, forms.values(), read.pages)) is not None:
+                    words.setdefault(word, []).append(found._replace(start=offset))
         if base.id in read.legacy:
-            _add_legacy(base, read.legacy[base.id], words, lengths if packed is not None else None)
+            _add_legacy(base, read, words, lengths if packed is not None else None)
     hidden = [
         Range(base.start + one.first_number, base.start + one.end_number) for base in bases for one in base.hidden
     ]
     return _Corpus(_without(words, hidden) if hidden else words, lengths)
 
 
-def _rarest(bases: Sequence[IndexedBase], hashes: Mapping[str, int], pages: Mapping[int, bytes]) -> Mapping[str, int]:
+def _find_any(segment: IndexSegment, hashes: Iterable[int], pages: Mapping[int, bytes]) -> WordPostings | None:
+    """Return the postings of a word within a segment, which holds it under any of these hashes."""
+    found = [
+        WordPostings(0, *postings)
+        for hashed in hashes
+        if (page := pages[page_key(segment, page_number(hashed, segment.bits))])
+        and (postings := postings_of(page, hashed)) is not None
+    ]
+    return join_forms(found) if found else None
+
+
+def _rarest(
+    bases: Sequence[IndexedBase], hashes: Mapping[str, Mapping[str, int]], pages: Mapping[int, bytes]
+) -> Mapping[str, Mapping[str, int]]:
     """Choose the words to rank by their counts, so that the postings of the others need not be read."""
     counts = {
         word: sum(
-            chunk_count_of(page, hashed)
+            max(
+                chunk_count_of(page, hashed)
+                if (page := pages[page_key(segment, page_number(hashed, segment.bits))])
+                else 0
+                for hashed in forms.values()
+            )
             for base in bases
             for segment in base.segments
-            if (page := pages[page_key(segment, page_number(hashed, segment.bits))])
         )
-        for word, hashed in hashes.items()
+        for word, forms in hashes.items()
     }
     chosen = plan(counts, Statistics(chunk_count=0, token_count=0, chunk_counts=counts)).terms
     return {word: hashes[word] for word in chosen}
 
 
 def _add_legacy(
-    base: IndexedBase, found: LegacyPostings, words: dict[str, list[WordPostings]], lengths: NDArray[np.uint32] | None
+    base: IndexedBase, read: _Read, words: dict[str, list[WordPostings]], lengths: NDArray[np.uint32] | None
 ) -> None:
-    for word, part in found.by_word.items():
-        words.setdefault(word, []).append(part._replace(start=base.start))
+    found = read.legacy[base.id]
+    for word, forms in read.hashes.items():
+        if parts := [found.by_word[token] for token in forms if token in found.by_word]:
+            words.setdefault(word, []).append(join_forms(parts)._replace(start=base.start))
     if lengths is not None:
         lengths[found.numbers + base.start] = found.lengths
 
@@ -225,7 +249,7 @@ def _without(words: Mapping[str, Sequence[WordPostings]], hidden: Sequence[Range
     return shown
 
 
-def _ranked(bases: Sequence[IndexedBase], read: _Read, limit: int, allowed: Allowed) -> _Ranked:
+def _rank(bases: Sequence[IndexedBase], read: _Read, limit: int, allowed: Allowed) -> _Ranked:
     corpus = _corpus_of(bases, read)
     statistics = Statistics(
         chunk_count=sum(base.chunk_count for base in bases),
@@ -235,33 +259,13 @@ def _ranked(bases: Sequence[IndexedBase], read: _Read, limit: int, allowed: Allo
     query = plan(corpus.words, statistics)
     if not query.terms:
         return _Ranked([], [], 0.0)
-    places, scores = _scored(corpus, query, statistics)
-    is_found = scores > 0
+    places = find_led(corpus.words, query.leading, len(corpus.lengths))
     if allowed is not None:
-        is_found &= _mask(bases, allowed, len(corpus.lengths))[places]
-    places, scores = places[is_found], scores[is_found]
+        places = places[_mask(bases, allowed, len(corpus.lengths))[places]]
+    places, scores = score_best(corpus.words, (places, corpus.lengths[places]), query, statistics, limit)
     last = np.partition(scores, -limit)[-limit] if len(scores) > limit else 0.0
-    above, tied = (_named(places[chosen], scores[chosen], bases) for chosen in (scores > last, scores == last))
+    above, tied = (_name(places[chosen], scores[chosen], bases) for chosen in (scores > last, scores == last))
     return _Ranked(above, tied, greatest_score(read.hashes, statistics))
-
-
-def _scored(corpus: _Corpus, query: Query, statistics: Statistics) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Score the chunks that have a leading word; return their places and their scores."""
-    is_led = np.zeros(len(corpus.lengths), bool)
-    for part in _parts(corpus, query.leading):
-        is_led[part.start :][part.numbers] = True
-    matching = np.flatnonzero(is_led)
-    fixed, by_length = length_norm(statistics.mean_length)
-    norms = fixed + by_length * corpus.lengths[matching]
-    counts = np.zeros(len(corpus.lengths), np.uint16)
-    scores = np.zeros(len(matching))
-    for word in query.terms:
-        for part in corpus.words[word]:
-            counts[part.start :][part.numbers] = part.counts
-        times = counts[matching].astype(np.float64)
-        scores += statistics.idf(word) * (K1 + 1) * (times / (times + norms))
-        counts[matching] = 0  # all that is read of them
-    return matching, scores.round(SCORE_DECIMALS)
 
 
 def _mask(bases: Sequence[IndexedBase], allowed: Mapping[str, Sequence[Range]], length: int) -> NDArray[np.bool_]:
@@ -273,11 +277,7 @@ def _mask(bases: Sequence[IndexedBase], allowed: Mapping[str, Sequence[Range]], 
     return mask
 
 
-def _parts(corpus: _Corpus, words: Iterable[str]) -> Iterable[WordPostings]:
-    return (part for word in words for part in corpus.words[word])
-
-
-def _named(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[IndexedBase]) -> list[Found]:
+def _name(places: NDArray[np.intp], scores: NDArray[np.float64], bases: Sequence[IndexedBase]) -> list[Found]:
     """Convert places into base ids and chunk numbers, each with its score."""
     starts = [base.start for base in bases]
     owners = [bases[bisect_right(starts, place) - 1] for place in places.tolist()]

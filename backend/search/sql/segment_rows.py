@@ -11,6 +11,7 @@ from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.short_transactions import DivisibleWork
 from backend.foundation.sql.statements import Statement
 from backend.search.domain.chunks import Range
+from backend.search.domain.tokenizing import TOKENS_VERSION
 from backend.search.sql import tables
 from backend.search.sql.found import IndexSegment, PackedSegment
 from shared.clock import Clock
@@ -23,8 +24,8 @@ _NEXT_PAGES = Statement(
     select(_page.c.id).where(_page.c.id.between(bindparam("first"), bindparam("last"))).order_by(_page.c.id).limit(256)
 )
 _LENGTH_BYTES = 2
-_KEPT_BYTES = 16 * 1024 * 1024
-"""A tenth of what the process takes, for all bases: the lengths of a million chunks take 2 MiB of it, the rest is for
+_KEPT_BYTES = 32 * 1024 * 1024
+"""A fifth of what the process takes, for all bases: the lengths of a million chunks take 2 MiB of it, the rest is for
 the pages of words that questions often have."""
 
 _BYTES_BESIDE = 640
@@ -52,7 +53,12 @@ class SegmentRows:
         """Write a segment of chunks that follow one another; return its id."""
         size = len(segment.lengths) // _LENGTH_BYTES
         added = self.begin(connection, base_id, Range(first_number, first_number + size), segment.bits)
-        values = {"is_visible": is_visible, "lengths": segment.lengths, "chunk_count": size}
+        values = {
+            "is_visible": is_visible,
+            "lengths": segment.lengths,
+            "chunk_count": size,
+            "tokens_version": TOKENS_VERSION,
+        }
         connection.execute(update(_segment).where(_segment.c.id == added).values(**values))
         self.add_pages(connection, added, list(segment.pages.items()))
         return added
@@ -137,17 +143,17 @@ class VisibleSegments:
 
     def lengths(self, connection: Connection, segments: Iterable[IndexSegment]) -> Mapping[int, bytes]:
         """Return the lengths by the ids of the segments."""
-        return self._kept_or_read(connection, self._lengths, {one.id: (one, None) for one in segments})
+        return self._take_or_read(connection, self._lengths, {one.id: (one, None) for one in segments})
 
     def pages(self, connection: Connection, pages: Iterable[tuple[IndexSegment, int]]) -> Mapping[int, bytes]:
         """Return pages of segments by the keys of their rows; those without a row are empty."""
-        return self._kept_or_read(connection, self._pages, {page_key(*one): one for one in pages})
+        return self._take_or_read(connection, self._pages, {page_key(*one): one for one in pages})
 
     def unkept_pages(self, connection: Connection, pages: Iterable[tuple[IndexSegment, int]]) -> Mapping[int, bytes]:
         """Return pages of segments as `pages` does, for a reader of so many that those of searches would be lost."""
         return self._read(connection, self._pages, sorted({page_key(*one) for one in pages}))
 
-    def _kept_or_read(
+    def _take_or_read(
         self, connection: Connection, statement: Statement, parts: Mapping[int, _Part]
     ) -> Mapping[int, bytes]:
         with self._lock:

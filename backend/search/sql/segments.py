@@ -16,13 +16,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import count
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.search.domain.chunks import Chunk
-from backend.search.domain.tokenizing import tokenize
+from backend.search.domain.tokenizing import tokenize_indexed
 from backend.search.sql.found import PackedSegment
 from backend.search.sql.word_postings import Numbers
 
@@ -51,7 +50,7 @@ class Postings(NamedTuple):
 
     hashes: NDArray[np.uint64]
     numbers: Numbers
-    counts: NDArray[np.uint16]
+    counts: NDArray[np.unsignedinteger[Any]]
 
 
 def word_hashes(words: Sequence[str]) -> NDArray[np.uint64]:
@@ -78,34 +77,38 @@ def page_number(hashed: int, bits: int) -> int:
     return hashed >> (_HASH_BITS - bits)
 
 
-def packed_segment(token_lists: Sequence[Sequence[str]]) -> PackedSegment:
+def pack_segment(token_lists: Sequence[Sequence[str]], further: Sequence[Sequence[str]] = ()) -> PackedSegment:
     """Index chunks, given the index tokens of each, under the numbers 0, 1, 2 …
 
-    One integer for each token combines the number of its word and the index of its chunk; sorted and counted, these
-    integers give the postings of one word after another.
+    Further tokens are found as well, and count to no length. One integer for each token combines the number of its word
+    and the index of its chunk; sorted and counted, these integers give the postings of one word after another.
     """
     words = defaultdict[str, int](count().__next__)
-    of_tokens = [words[token] for tokens in token_lists for token in tokens]
+    pairs = zip(token_lists, further, strict=True) if further else ()
+    held = [[*tokens, *others] for tokens, others in pairs] or token_lists
+    of_tokens = [words[token] for tokens in held for token in tokens]
     lengths = np.array([len(tokens) for tokens in token_lists], np.int64)
+    chunks = np.repeat(np.arange(len(held)), [len(tokens) for tokens in held])
     hashes = word_hashes(list(words))
     order = np.argsort(hashes)
     places = np.empty(len(words), np.int64)
     places[order] = np.arange(len(words))
     chunk_count = max(len(token_lists), 1)
-    pairs = places[np.array(of_tokens, np.int64)] * chunk_count + np.repeat(np.arange(len(token_lists)), lengths)
-    distinct, counts = np.unique(pairs, return_counts=True)
+    keys = places[np.array(of_tokens, np.int64)] * chunk_count + chunks
+    distinct, counts = np.unique(keys, return_counts=True)
     word_places, numbers = np.divmod(distinct, chunk_count)
     postings = Postings(hashes[order][word_places], numbers, np.minimum(counts, _MOST).astype(np.uint16))
     bits = bits_for(len(words), len(distinct))
-    return PackedSegment(bits, packed_lengths(lengths), pages_of(postings, bits), int(lengths.sum()))
+    return PackedSegment(bits, pack_lengths(lengths), pages_of(postings, bits), int(lengths.sum()))
 
 
-def packed_chunks(chunks: Sequence[Chunk]) -> PackedSegment:
-    """Index some successive chunks of a document, at most `CHUNKS_AT_ONCE`."""
-    return packed_segment([tokenize(chunk.searched_text) for chunk in chunks])
+def pack_texts(texts: Iterable[str]) -> PackedSegment:
+    """Index what successive chunks are found by, at most `CHUNKS_AT_ONCE`; one that is gone has an empty text."""
+    found = [tokenize_indexed(text) for text in texts]
+    return pack_segment([one.tokens for one in found], [one.further for one in found])
 
 
-def packed_lengths(lengths: Numbers) -> bytes:
+def pack_lengths(lengths: Numbers) -> bytes:
     """Pack the lengths of chunks in index tokens."""
     return np.minimum(lengths, _MOST).astype(_NUMBER).tobytes()
 
@@ -148,7 +151,10 @@ def pages_of(postings: Postings, bits: int) -> dict[int, bytes]:
 
 
 def _page(
-    words: NDArray[np.uint64], chunk_counts: Numbers, numbers: NDArray[np.uint16], counts: NDArray[np.uint16]
+    words: NDArray[np.uint64],
+    chunk_counts: Numbers,
+    numbers: NDArray[np.uint16],
+    counts: NDArray[np.unsignedinteger[Any]],
 ) -> bytes:
     large = np.flatnonzero(counts >= _ESCAPE)
     return b"".join(
@@ -190,7 +196,7 @@ def _place_of(page: bytes, words: int, hashed: int) -> int | None:
     return place if place < words and hashes[place] == hashed else None
 
 
-def postings_of(page: bytes, hashed: int) -> tuple[NDArray[np.uint16], NDArray[np.uint16]] | None:
+def postings_of(page: bytes, hashed: int) -> tuple[NDArray[np.uint16], NDArray[np.unsignedinteger[Any]]] | None:
     """Return the numbers of the chunks that have a word and how often it stands in each; None where none has it."""
     words, postings, large = _SIZES.unpack_from(page)
     place = _place_of(page, words, hashed)
@@ -203,13 +209,14 @@ def postings_of(page: bytes, hashed: int) -> tuple[NDArray[np.uint16], NDArray[n
 
 def _slice(
     page: bytes, sizes: tuple[int, int, int], first: int, length: int
-) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+) -> tuple[NDArray[np.uint16], NDArray[np.unsignedinteger[Any]]]:
     words, postings, large_count = sizes
     start = _HEAD_BYTES + words * _WORD_BYTES
     numbers = np.frombuffer(page, _NUMBER, length, start + first * _NUMBER.itemsize)
     start += postings * _NUMBER.itemsize
-    counts = np.frombuffer(page, np.uint8, length, start + first).astype(np.uint16)
+    counts: NDArray[np.unsignedinteger[Any]] = np.frombuffer(page, np.uint8, length, start + first)
     if large_count:
+        counts = counts.astype(np.uint16)
         start += postings
         large = np.frombuffer(page, _LARGE, large_count, start).astype(np.int64) - first
         values = np.frombuffer(page, _NUMBER, large_count, start + large_count * _LARGE.itemsize)
@@ -218,7 +225,7 @@ def _slice(
     return numbers, counts
 
 
-def joined(parts: Iterable[Postings]) -> Postings:
+def join(parts: Iterable[Postings]) -> Postings:
     """Join postings of segments in the order of their numbers into one."""
     columns = list(zip(*parts, strict=True))
     if not columns:

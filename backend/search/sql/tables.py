@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
-from backend.foundation.sql.schema import Instant, metadata, required
+from backend.foundation.sql.schema import Instant, metadata, require
 
 SEARCH_PREFIX = "search_"
 
@@ -69,7 +69,7 @@ knowledge_base = _read("knowledge_base", id=Text, last_active_at=Instant, embed=
 _NAMES = dict.fromkeys(("id", "name", "indexed_edition_id", "file_id", "filename", "attributes"), Text)
 document = _read("document", **_VERSION, **_NAMES, **_COUNTS)
 _PLACE = dict.fromkeys(("ordinal", "number", "tokens"), Integer)
-chunk = _read("chunk", id=Text, heading_path=Text, text=Text, **_VERSION, **_PLACE)
+chunk = _read("chunk", id=Text, heading_path=Text, text=Text, place=Text, **_VERSION, **_PLACE)
 unseen_edition = _read("unseen_edition", first_number=Integer, end_number=Integer, is_leaving=Boolean, **_VERSION)
 READ_TABLES = (knowledge_base, document, chunk, unseen_edition)
 """What the index reads of tables that are not its own, and counts in them of what it holds."""
@@ -85,20 +85,22 @@ IS_CHANGED = knowledge_base.c.indexed_version.is_(None) | (knowledge_base.c.inde
 
 # A segment of the search index covers chunks with numbers from `first_number` to before `end_number`, and no other
 # visible segment covers these; `chunk_count` of them were there when it was written. Segments that are being written or
-# deleted are not visible.
+# deleted are not visible. `tokens_version` is that of the oldest tokens in it; the release before names none.
 index_segment = Table(
     "index_segment",
     metadata,
     Column("id", _KEY, primary_key=True),
-    required("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE")),
-    required("first_number", Integer),
-    required("end_number", Integer),
-    required("chunk_count", Integer),
-    required("bits", Integer),
-    required("is_visible", Boolean),
-    required("touched_at", Instant),
-    required("lengths", LargeBinary),
+    require("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE")),
+    require("first_number", Integer),
+    require("end_number", Integer),
+    require("chunk_count", Integer),
+    require("bits", Integer),
+    require("is_visible", Boolean),
+    require("touched_at", Instant),
+    require("lengths", LargeBinary),
+    require("tokens_version", Integer, server_default="1"),
     Index(None, "knowledge_base_id", "first_number"),
+    Index(None, "tokens_version"),
     sqlite_autoincrement=True,
 )
 
@@ -108,7 +110,7 @@ index_page = Table(
     "index_page",
     metadata,
     Column("id", _KEY, primary_key=True, autoincrement=False),
-    required("postings", LargeBinary),
+    require("postings", LargeBinary),
 )
 
 # Numbers of deleted chunks that still are in a visible segment.
@@ -117,7 +119,7 @@ index_gone = Table(
     metadata,
     Column("knowledge_base_id", Text, ForeignKey("knowledge_base.id", ondelete="CASCADE"), primary_key=True),
     Column("first_number", Integer, primary_key=True, autoincrement=False),
-    required("end_number", Integer),
+    require("end_number", Integer),
 )
 
 # The vectors of one base by one model; only these are compared with each other. Vectors themselves are in the table
@@ -127,10 +129,10 @@ vector_space = Table(
     "vector_space",
     metadata,
     Column("id", Integer, primary_key=True),
-    required("knowledge_base_id", Text),
-    required("model", Text),
-    required("dimension", Integer),
-    required("removals", Integer),
+    require("knowledge_base_id", Text),
+    require("model", Text),
+    require("dimension", Integer),
+    require("removals", Integer),
     UniqueConstraint("knowledge_base_id", "model", "dimension"),
     sqlite_autoincrement=True,
 )
@@ -143,10 +145,10 @@ edition_vectors = Table(
     metadata,
     Column("space_id", Integer, primary_key=True, autoincrement=False),
     Column("edition_id", Text, primary_key=True),
-    required("first_number", Integer),
-    required("end_number", Integer),
-    required("waiting_chunks", Integer),
-    required("embedded_chunks", Integer),
+    require("first_number", Integer),
+    require("end_number", Integer),
+    require("waiting_chunks", Integer),
+    require("embedded_chunks", Integer),
     Index("ix_edition_vectors_edition_id", "edition_id"),
     Index(
         "ix_edition_vectors_waiting",
@@ -162,6 +164,6 @@ chunk_claim = Table(
     metadata,
     Column("space_id", Integer, primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    required("digest", LargeBinary),
-    required("leased_until", Instant),
+    require("digest", LargeBinary),
+    require("leased_until", Instant),
 )

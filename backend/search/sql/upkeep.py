@@ -11,17 +11,19 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import orjson
 from sqlalchemy import Connection, RowMapping, delete, func, select, true, update
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.short_transactions import run_in_short_transactions
-from backend.search.domain.chunks import CHUNKS_AT_ONCE, Range, chunk_in
+from backend.search.domain.chunks import CHUNKS_AT_ONCE, Range, join_headings
+from backend.search.domain.tokenizing import TOKENS_VERSION
 from backend.search.sql import tables
 from backend.search.sql.chunk_rows import CHUNK_COLUMNS
 from backend.search.sql.found import IndexSegment, PackedSegment
-from backend.search.sql.merging import Slice, chosen_to_merge, merged_lengths, merged_pages, missing_numbers
+from backend.search.sql.merging import Slice, choose_to_merge, find_missing, merge_lengths, merge_pages
 from backend.search.sql.segment_rows import SegmentRows, drop_pages, lock_base
-from backend.search.sql.segments import bits_of_pages, packed_chunks
+from backend.search.sql.segments import bits_of_pages, pack_texts
 from backend.search.sql.tables import IS_CHANGED, IS_UNINDEXED, UNINDEXED_HINT
 from backend.search.sql.word_postings import outside
 from shared.clock import Clock
@@ -64,6 +66,14 @@ class _Legacy(NamedTuple):
     base_id: str
 
 
+class _Outdated(NamedTuple):
+    """A segment that an earlier version of the tokens has written, and the deleted chunks that are still in it."""
+
+    base_id: str
+    segment: IndexSegment
+    gone: Sequence[Range]
+
+
 class IndexUpkeep:
     """Tidies the index of one database."""
 
@@ -84,6 +94,20 @@ class IndexUpkeep:
         while found := await self._database.read(_find_legacy):
             await self._index(found)
             await self.tidy(found.base_id)
+
+    async def renew(self) -> None:
+        """Index anew what was indexed by an earlier version of the tokens; until then it is found by these."""
+        while await self.renew_next():
+            pass
+
+    async def renew_next(self) -> bool:
+        """Index anew one of those segments; return whether there was one."""
+        found = await self._database.read(_find_outdated)
+        if found is None:
+            return False
+        await self._renew(found)
+        await self.tidy(found.base_id)
+        return True
 
     async def drop_left_behind(self, after: timedelta) -> None:
         """Delete invisible segments that nobody has touched for so long, and pages without a segment."""
@@ -126,7 +150,7 @@ class IndexUpkeep:
         for place in range(1 << slice_bits):
             part = Slice(place, slice_bits)
             pages = await self._database.read(partial(_read_slice, segments=job.segments, part=part))
-            merged = await asyncio.to_thread(merged_pages, pages, job.gone, part, (first, bits))
+            merged = await asyncio.to_thread(merge_pages, pages, job.gone, part, (first, bits))
             if not await self._database.write(partial(self._add, segment_id=new, pages=list(merged.items()))):
                 return False
         is_shown = await self._database.write(partial(self._replace, base_id=base_id, job=job, new=new))
@@ -150,17 +174,18 @@ class IndexUpkeep:
         ids = [one.id for one in job.segments]
         are_these = _segment.c.id.in_(ids) & _segment.c.is_visible
         found = connection.execute(
-            select(_segment.c.first_number, _segment.c.lengths).where(are_these).order_by(_segment.c.first_number)
+            select(_segment.c.first_number, _segment.c.lengths, _segment.c.tokens_version)
+            .where(are_these)
+            .order_by(_segment.c.first_number)
         ).all()
         if len(found) < len(ids) or not self._segments.touch(connection, new):
             return False
-        lengths, size = merged_lengths([(first, packed) for first, packed in found], job.numbers, job.gone)
+        lengths, size = merge_lengths([(first, packed) for first, packed, _ in found], job.numbers, job.gone)
         self._segments.hide(connection, ids)
         shown = {"is_visible": True, "lengths": lengths, "chunk_count": size}
-        connection.execute(update(_segment).where(_segment.c.id == new).values(**shown))
-        for one in job.gone:
-            is_it = (_gone.c.knowledge_base_id == base_id) & (_gone.c.first_number == one.first_number)
-            connection.execute(delete(_gone).where(is_it, _gone.c.end_number == one.end_number))
+        version = min(version for _, _, version in found)
+        connection.execute(update(_segment).where(_segment.c.id == new).values(**shown, tokens_version=version))
+        _forget_gone(connection, base_id, job.gone)
         return True
 
     async def _index(self, found: _Legacy) -> None:
@@ -170,13 +195,38 @@ class IndexUpkeep:
         while chunk_rows := await self._database.read(
             partial(_read_chunks, edition_id=found.edition_id, ordinal=ordinal)
         ):
-            segment = await asyncio.to_thread(packed_chunks, [chunk_in(row, found.id) for row in chunk_rows])
+            segment = await asyncio.to_thread(pack_texts, map(_text_of, chunk_rows))
             add = partial(self._add_hidden, base_id=found.base_id, first=chunk_rows[0]["number"], segment=segment)
             added.append(await self._database.write(add))
             token_count += segment.token_count
             ordinal = chunk_rows[-1]["ordinal"] + 1
         if not await self._database.write(partial(self._show, found=found, added=added, token_count=token_count)):
             await run_in_short_transactions(self._database, self._segments.drop(added), self._slice_seconds)
+
+    async def _renew(self, found: _Outdated) -> None:
+        """Write invisible segments of the chunks of one, then show them in its place."""
+        base_id, segment, gone = found
+        added: list[int] = []
+        for first in range(segment.first_number, segment.end_number, CHUNKS_AT_ONCE):
+            numbers = Range(first, min(first + CHUNKS_AT_ONCE, segment.end_number))
+            texts = await self._database.read(partial(read_found_by, base_id=base_id, numbers=numbers, gone=gone))
+            packed = await asyncio.to_thread(pack_texts, texts)
+            add = partial(self._add_hidden, base_id=base_id, first=first, segment=packed)
+            added.append(await self._database.write(add))
+        is_shown = await self._database.write(partial(self._show_renewed, found=found, added=added))
+        going = [segment.id] if is_shown else added
+        await run_in_short_transactions(self._database, self._segments.drop(going), self._slice_seconds)
+
+    def _show_renewed(self, connection: Connection, found: _Outdated, added: Sequence[int]) -> bool:
+        base_id, segment, gone = found
+        lock_base(connection, base_id)
+        are_these = _segment.c.id.in_(added)
+        there = connection.execute(select(func.count()).select_from(_segment).where(are_these)).scalar_one()
+        if there < len(added) or not self._segments.hide(connection, [segment.id]):
+            return False
+        connection.execute(update(_segment).where(are_these).values(is_visible=True))
+        _forget_gone(connection, base_id, gone)
+        return True
 
     def _add_hidden(self, connection: Connection, base_id: str, first: int, segment: PackedSegment) -> int:
         if not lock_base(connection, base_id):
@@ -196,13 +246,51 @@ class IndexUpkeep:
 def _next_job(connection: Connection, base_id: str) -> _Job | None:
     query = select(*_SEGMENT_COLUMNS).where(_segment.c.knowledge_base_id == base_id, _segment.c.is_visible)
     segments = [IndexSegment(*row) for row in connection.execute(query.order_by(_segment.c.first_number))]
-    gone_query = select(_gone.c.first_number, _gone.c.end_number).where(_gone.c.knowledge_base_id == base_id)
-    gone = [Range(*row) for row in connection.execute(gone_query)]
-    chosen = chosen_to_merge(segments, gone)
+    gone = _read_gone(connection, base_id)
+    chosen = choose_to_merge(segments, gone)
     if not chosen:
         return None
-    first, end = chosen[0].first_number, chosen[-1].end_number
-    return _Job(chosen, [one for one in gone if first <= one.first_number and one.end_number <= end])
+    return _Job(chosen, _find_within(gone, Range(chosen[0].first_number, chosen[-1].end_number)))
+
+
+def _find_outdated(connection: Connection) -> _Outdated | None:
+    is_outdated = (_segment.c.tokens_version < TOKENS_VERSION) & _segment.c.is_visible
+    row = connection.execute(select(*_SEGMENT_COLUMNS).where(is_outdated).order_by(func.random()).limit(1)).first()
+    if row is None:
+        return None
+    segment = IndexSegment(*row)
+    gone = _read_gone(connection, segment.base_id)
+    return _Outdated(segment.base_id, segment, _find_within(gone, Range(segment.first_number, segment.end_number)))
+
+
+def _read_gone(connection: Connection, base_id: str) -> list[Range]:
+    query = select(_gone.c.first_number, _gone.c.end_number).where(_gone.c.knowledge_base_id == base_id)
+    return [Range(*row) for row in connection.execute(query)]
+
+
+def _find_within(ranges: Sequence[Range], whole: Range) -> list[Range]:
+    return [one for one in ranges if whole.first_number <= one.first_number and one.end_number <= whole.end_number]
+
+
+def _forget_gone(connection: Connection, base_id: str, ranges: Sequence[Range]) -> None:
+    for one in ranges:
+        is_it = (_gone.c.knowledge_base_id == base_id) & (_gone.c.first_number == one.first_number)
+        connection.execute(delete(_gone).where(is_it, _gone.c.end_number == one.end_number))
+
+
+def read_found_by(connection: Connection, base_id: str, numbers: Range, gone: Sequence[Range]) -> list[str]:
+    """Return what each chunk of a range is found by; nothing for those that are gone."""
+    are_these = _chunk.c.number.between(numbers.first_number, numbers.end_number - 1)
+    columns = _chunk.c.number, _chunk.c.heading_path, _chunk.c.text
+    query = select(*columns).where(_chunk.c.knowledge_base_id == base_id, are_these)
+    texts = {row["number"]: _text_of(row) for row in connection.execute(query).mappings()}
+    for one in gone:
+        texts = {number: text for number, text in texts.items() if not one.first_number <= number < one.end_number}
+    return [texts.get(number, "") for number in range(*numbers)]
+
+
+def _text_of(row: RowMapping) -> str:
+    return join_headings(orjson.loads(row["heading_path"]), row["text"])
 
 
 def _read_slice(connection: Connection, segments: Sequence[IndexSegment], part: Slice) -> list[tuple[int, list[bytes]]]:
@@ -253,10 +341,10 @@ def _find_changed(connection: Connection, reached: str, *, everywhere: bool) -> 
         .limit(1)
     )
     row = connection.execute(query).first()
-    return _Changed(row[0], row[1], _deleted_unnoticed(connection, row[0])) if row is not None else None
+    return _Changed(row[0], row[1], _find_deleted_unnoticed(connection, row[0])) if row is not None else None
 
 
-def _deleted_unnoticed(connection: Connection, base_id: str) -> list[Range]:
+def _find_deleted_unnoticed(connection: Connection, base_id: str) -> list[Range]:
     """Return the chunks of segments that are deleted, or being deleted, and not known to be."""
     is_shown = (_segment.c.knowledge_base_id == base_id) & _segment.c.is_visible
     segments = connection.execute(select(_segment.c.first_number, _segment.c.lengths).where(is_shown)).all()
@@ -272,6 +360,4 @@ def _deleted_unnoticed(connection: Connection, base_id: str) -> list[Range]:
     )
     numbers = np.array(there, np.int64)
     staying = numbers[outside(numbers, leaving)]
-    return [
-        part for first, lengths in segments for part in missing_numbers(first, lengths, staying, [*gone, *arriving])
-    ]
+    return [part for first, lengths in segments for part in find_missing(first, lengths, staying, [*gone, *arriving])]

@@ -18,9 +18,77 @@ from sqlalchemy import Connection
 from backend.foundation.sql.statements import driver_of
 from backend.search.domain.chunks import Range
 from backend.search.sql.found import Found
-from backend.search.sql.vector_outlines import Outlines, joined_outlines, outlines_of
 from backend.search.sql.vector_search import NeighbourQuery, SearchedSpace
 from backend.search.sql.word_postings import Numbers, inside
+
+_STEPS = 127
+_BYTES_BESIDE = 16
+_NUMBERS_AT_ONCE = 262_144
+"""So few that BLAS multiplies them in the thread of the caller: threads of its own wait for each other, which on a busy
+machine takes ten times as long as the product; and that what is multiplied stays in the cache of a core."""
+
+_ROUNDING = 1e-5
+"""What the arithmetic itself may add to a product of vectors of length 1, in which single precision is used."""
+
+_Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Outlines:
+    """Outlines of vectors: `steps` times `scales` is each of them but for a rest, whose length is its `errors`.
+
+    A product with a vector of length 1 is thereby wrong by no more than that (Cauchy and Schwarz).
+    """
+
+    numbers: Numbers
+    steps: NDArray[np.int8]
+    scales: _Floats
+    errors: _Floats
+
+    @staticmethod
+    def bytes_of(count: int, dimension: int) -> int:
+        """Return how much so many vectors take."""
+        return count * (dimension + _BYTES_BESIDE)
+
+    @property
+    def size(self) -> int:
+        """The bytes that these take."""
+        return self.bytes_of(*self.steps.shape)
+
+    def scores(self, vector: _Floats) -> _Floats:
+        """Return the product of each outline with a vector."""
+        count, dimension = self.steps.shape
+        rows = max(1, _NUMBERS_AT_ONCE // dimension)
+        scores, some = np.empty(count, np.float32), np.empty((min(rows, count), dimension), np.float32)
+        for first in range(0, count, rows):
+            end = min(first + rows, count)
+            np.copyto(some[: end - first], self.steps[first:end])
+            np.dot(some[: end - first], vector, out=scores[first:end])
+        return scores * self.scales
+
+    def only(self, staying: NDArray[np.bool_]) -> "Outlines":
+        """Return some of them."""
+        return Outlines(self.numbers[staying], self.steps[staying], self.scales[staying], self.errors[staying])
+
+
+def outlines_of(numbers: Numbers, vectors: _Floats) -> Outlines:
+    """Return the outlines of vectors, each a row."""
+    scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / _STEPS
+    steps = np.rint(vectors / scales[:, None])
+    rests = vectors - steps * scales[:, None]
+    errors = np.sqrt(np.einsum("ij,ij->i", rests, rests)) + _ROUNDING
+    return Outlines(numbers, steps.astype(np.int8), scales.astype(np.float32), errors.astype(np.float32))
+
+
+def join_outlines(parts: Sequence[Outlines]) -> Outlines:
+    """Return the outlines of all parts as one."""
+    return Outlines(
+        np.concatenate([part.numbers for part in parts]),
+        np.concatenate([part.steps for part in parts]),
+        np.concatenate([part.scales for part in parts]),
+        np.concatenate([part.errors for part in parts]),
+    )
+
 
 MOST_BYTES = 128 * 1024 * 1024
 """Outlines in memory; what was searched longest ago makes room. A base with more is read anew by each search."""
@@ -88,7 +156,7 @@ class MatrixVectors:
         for space in spaces:
             may_be = [each.numbers[each.most >= least] for of_space, each in bounds if of_space is space]
             if may_be:
-                found += _scored(connection, space, np.concatenate(may_be), vector)
+                found += _score(connection, space, np.concatenate(may_be), vector)
         return sorted(found, key=lambda one: (-one.score, one.base_id, one.number))[: asked.limit]
 
     def _parts(self, connection: Connection, space: SearchedSpace) -> Iterable[Outlines]:
@@ -102,7 +170,7 @@ class MatrixVectors:
                 _forget_removed(connection, space, loaded)
             _read_added(connection, space, loaded)
             if len(loaded.parts) > _MOST_PARTS:
-                loaded.parts = [joined_outlines(loaded.parts)]
+                loaded.parts = [join_outlines(loaded.parts)]
             parts = list(loaded.parts)
         self._make_room()
         return parts
@@ -127,15 +195,15 @@ def _greatest(scores: _Scores, place: int) -> float:
     return float(np.partition(scores, -place)[-place]) if len(scores) > place else -np.inf
 
 
-def _scored(connection: Connection, space: SearchedSpace, numbers: Numbers, vector: _Scores) -> Iterator[Found]:
+def _score(connection: Connection, space: SearchedSpace, numbers: Numbers, vector: _Scores) -> Iterator[Found]:
     asked = (space.id, orjson.dumps(numbers.tolist()).decode())
     rows = driver_of(connection).execute(_READ_NUMBERED, asked).fetchall()
-    scores = _stored([row[1] for row in rows], space.dimension) @ vector
+    scores = _decode_stored([row[1] for row in rows], space.dimension) @ vector
     for row, score in zip(rows, scores.tolist(), strict=True):
         yield Found(space.base_id, row[0], round(score, 6))
 
 
-def _stored(vectors: Sequence[bytes], dimension: int) -> _Scores:
+def _decode_stored(vectors: Sequence[bytes], dimension: int) -> _Scores:
     return np.frombuffer(b"".join(vectors), "<f2").reshape(len(vectors), dimension).astype(np.float32)
 
 
@@ -143,7 +211,7 @@ def _read_parts(connection: Connection, space: SearchedSpace, last_id: int) -> I
     """Yield the vectors behind an id, with the last id of each part."""
     while found := driver_of(connection).execute(_READ, (space.id, last_id, _ROWS_AT_ONCE)).fetchall():
         last_id = found[-1][0]
-        vectors = _stored([row[2] for row in found], space.dimension)
+        vectors = _decode_stored([row[2] for row in found], space.dimension)
         yield outlines_of(np.array([row[1] for row in found], np.int64), vectors), last_id
 
 

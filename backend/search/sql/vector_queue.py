@@ -12,7 +12,7 @@ from backend.embeddings.domain import EmbeddingModel
 from backend.foundation.sql.clock import database_time
 from backend.foundation.sql.parameters import Dialect
 from backend.foundation.sql.statements import Row, Statement
-from backend.search.domain.chunks import searched_text
+from backend.search.domain.chunks import join_headings
 from backend.search.ports.vectors import ChunkPlace, TextWithoutVector
 from backend.search.sql import tables
 from backend.search.sql.vector_rows import NewVector, VectorWriter, free_claims, search_vector
@@ -20,7 +20,7 @@ from backend.search.sql.vector_rows import NewVector, VectorWriter, free_claims,
 _base, _document, _chunk = tables.knowledge_base, tables.document, tables.chunk
 _space, _edition, _claim = tables.vector_space, tables.edition_vectors, tables.chunk_claim
 _EDITIONS_AT_ONCE = 256
-_TURNS_A_BATCH = 4
+_TURNS_A_BATCH = 8
 """A document has this part of a batch in its turn, and more only where no other document waits."""
 
 _TAKING_LOCK = 7_205_759_403_792_794
@@ -148,7 +148,7 @@ class VectorQueue:
         _ADD_EDITION.change(connection, *editions)
         return len(editions)
 
-    def waiting(self, connection: Connection, model: EmbeddingModel) -> int:
+    def count_waiting(self, connection: Connection, model: EmbeddingModel) -> int:
         """Return how many chunks wait."""
         row = _COUNT_WAITING.first(connection, of_model(model))
         return int(row["waiting"]) if row is not None else 0
@@ -167,9 +167,9 @@ class VectorQueue:
         if self._dialect == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _TAKING_LOCK})
         waiting = self._free(connection, space_id, limit)
-        known = self._known(connection, space_id, {one.digest for one in waiting})
+        known = self._find_known(connection, space_id, {one.digest for one in waiting})
         reused = self._reuse(connection, space_id, [one for one in waiting if one.digest in known], known)
-        taken = self._taken(connection, space_id, {one.digest for one in waiting})
+        taken = self._find_taken(connection, space_id, {one.digest for one in waiting})
         free = [one for one in waiting if one.digest not in known and one.digest not in taken]
         if free:
             free_claims(connection, [one.place for one in free])
@@ -200,18 +200,22 @@ class VectorQueue:
         none of the small ones that still come.
         """
         of_space = {"space_id": space_id}
-        rows = [*_OLDEST.rows(connection, of_space), *_LEAST_SETTLED.rows(connection, of_space)]
-        editions = dict.fromkeys(row["edition_id"] for row in rows)
+        oldest, least = (
+            [row["edition_id"] for row in statement.rows(connection, of_space)]
+            for statement in (_OLDEST, _LEAST_SETTLED)
+        )
         found: dict[int, _Waiting] = {}
-        for most in (max(limit // _TURNS_A_BATCH, 1), limit):
-            for edition_id in editions:
+        for most, editions in ((max(limit // _TURNS_A_BATCH, 1), [*oldest, *least]), (limit, [*least, *oldest])):
+            for edition_id in dict.fromkeys(editions):
                 if len(found) >= limit:
                     break
                 asked = {"edition_id": edition_id, "space_id": space_id, "zero": 0.0, "most": most}
-                found |= {row["number"]: _waiting(space_id, row) for row in self._free_chunks.rows(connection, asked)}
+                found |= {
+                    row["number"]: _decode_waiting(space_id, row) for row in self._free_chunks.rows(connection, asked)
+                }
         return list(found.values())[:limit]
 
-    def _known(self, connection: Connection, space_id: int, digests: set[bytes]) -> Mapping[bytes, object]:
+    def _find_known(self, connection: Connection, space_id: int, digests: set[bytes]) -> Mapping[bytes, object]:
         """Return the vectors, as they are stored, that equal texts have in a space."""
         stored = cast(search_vector.c.vector, Text) if self._dialect == "postgresql" else search_vector.c.vector
         of_these = search_vector.c.digest.in_(sorted(digests))
@@ -226,15 +230,15 @@ class VectorQueue:
         new = [NewVector(one.place, one.digest, known[one.digest]) for one in waiting]
         return self._writer.settle(connection, space_id, new) if new else 0
 
-    def _taken(self, connection: Connection, space_id: int, digests: set[bytes]) -> set[bytes]:
+    def _find_taken(self, connection: Connection, space_id: int, digests: set[bytes]) -> set[bytes]:
         """Return which of these texts of a space another process has taken, or this one in an earlier batch."""
         is_held = _claim.c.leased_until > database_time("zero")
         query = select(_claim.c.digest).where(_claim.c.space_id == space_id, _claim.c.digest.in_(sorted(digests)))
         return {bytes(row[0]) for row in connection.execute(query.where(is_held), {"zero": 0.0})}
 
 
-def _waiting(space_id: int, row: Row) -> _Waiting:
-    searched = searched_text(orjson.loads(row["heading_path"]), row["text"])
+def _decode_waiting(space_id: int, row: Row) -> _Waiting:
+    searched = join_headings(orjson.loads(row["heading_path"]), row["text"])
     place = ChunkPlace(space_id, row["edition_id"], row["number"])
     return _Waiting(place, sha256(searched.encode()).digest(), searched)
 

@@ -81,7 +81,7 @@ class VectorWriter:
         editions = sorted({one.place.edition_id for one in new})
         asked = {"space_id": space_id, "edition_ids": list_parameter(editions, self._dialect)}
         held = {row["edition_id"] for row in self._hold.rows(connection, asked)}
-        there = self._stored(connection, space_id, [one.place.number for one in new])
+        there = self._find_stored(connection, space_id, [one.place.number for one in new])
         kept = [one for one in new if one.place.edition_id in held and one.place.number not in there]
         if kept:
             values = [
@@ -93,7 +93,7 @@ class VectorWriter:
         free_claims(connection, [one.place for one in new])
         return len(kept)
 
-    def _stored(self, connection: Connection, space_id: int, numbers: Sequence[int]) -> set[int]:
+    def _find_stored(self, connection: Connection, space_id: int, numbers: Sequence[int]) -> set[int]:
         of_these = search_vector.c.number.in_(numbers)
         query = select(search_vector.c.number).where(search_vector.c.space_id == space_id, of_these)
         return set(connection.execute(query).scalars())

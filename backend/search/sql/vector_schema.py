@@ -47,7 +47,7 @@ def make_vector_table(connection: Connection) -> str | None:
         return None
     statements = _SQLITE
     if connection.dialect.name == "postgresql":
-        missing = _missing_extension(connection)
+        missing = _install_extension(connection)
         if missing is not None:
             return missing
         statements = _POSTGRESQL
@@ -69,7 +69,7 @@ def _is_too_old(version: object) -> bool:
     return numbers < _OLDEST_EXTENSION
 
 
-def _missing_extension(connection: Connection) -> str | None:
+def _install_extension(connection: Connection) -> str | None:
     """Install the extension where it is not; return what is missing where that fails."""
     version = connection.execute(text(_INSTALLED)).scalar()
     if version is None:

@@ -92,11 +92,11 @@ class IndexedVectors:
         is_large = [not is_exact and _size(space, asked.allowed) >= self._large_space for space in spaces]
         large = [space for space, chosen in zip(spaces, is_large, strict=True) if chosen]
         small = [space for space, chosen in zip(spaces, is_large, strict=True) if not chosen]
-        found = _compared(connection, small, asked) if small else []
+        found = _compare(connection, small, asked) if small else []
         if large:
             wanted = max(_CANDIDATES_A_HIT * asked.limit, _LEAST_CANDIDATES)
             connection.execute(_SETTINGS, {"width": str(min(wanted, _MOST_CANDIDATES))})
-        found += [one for space in large for one in _looked_up(connection, space, asked)]
+        found += [one for space in large for one in _look_up(connection, space, asked)]
         if large:
             connection.execute(_SORTS)
         return sorted(found, key=lambda one: (-one.score, one.base_id, one.number))[: asked.limit]
@@ -135,7 +135,7 @@ def _multirange(space: SearchedSpace, allowed: Allowed) -> str:
     return "{" + ",".join(f"[{first},{end})" for first, end in allowed[space.base_id]) + "}"
 
 
-def _compared(connection: Connection, spaces: Sequence[SearchedSpace], asked: NeighbourQuery) -> list[Found]:
+def _compare(connection: Connection, spaces: Sequence[SearchedSpace], asked: NeighbourQuery) -> list[Found]:
     bases = {space.id: space.base_id for space in spaces}
     values = {
         "vector": as_stored(asked.vector, "postgresql"),
@@ -146,7 +146,7 @@ def _compared(connection: Connection, spaces: Sequence[SearchedSpace], asked: Ne
     return [Found(bases[row[0]], row[1], round(float(row[2]), 6)) for row in connection.execute(_COMPARE, values)]
 
 
-def _looked_up(connection: Connection, space: SearchedSpace, asked: NeighbourQuery) -> list[Found]:
+def _look_up(connection: Connection, space: SearchedSpace, asked: NeighbourQuery) -> list[Found]:
     values: dict[str, object] = {"vector": as_stored(asked.vector, "postgresql"), "most": asked.limit}
     condition = ""
     if asked.allowed is not None:

@@ -42,7 +42,7 @@ class VectorSweep:
     async def sweep(self, model: EmbeddingModel | None, *, keeps_reusable: bool) -> int:
         """Delete vectors of bases and chunks that are gone or not to be embedded, and of a model that is replaced."""
         swept = 0
-        for space_id in await self._database.read(partial(_doomed_spaces, model=model)):
+        for space_id in await self._database.read(partial(_find_doomed_spaces, model=model)):
             while editions := await self._database.read(partial(_editions_of, space_id=space_id)):
                 swept += await self._clear(editions)
             await self._database.write(partial(_drop_space, space_id=space_id))
@@ -93,7 +93,7 @@ class VectorSweep:
         await self._database.read(work, timeout_seconds=None)
 
 
-def _doomed_spaces(connection: Connection, model: EmbeddingModel | None) -> Sequence[int]:
+def _find_doomed_spaces(connection: Connection, model: EmbeddingModel | None) -> Sequence[int]:
     is_needless = or_(_base.c.id.is_(None), ~_base.c.embed)
     if model is not None:
         is_other = or_(_space.c.model != model.name, _space.c.dimension != model.dimension)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from math import ceil
 
 from sqlalchemy import Connection, func, select
 
@@ -10,13 +11,13 @@ from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel, Vector
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.short_transactions import SLICE_SECONDS
-from backend.foundation.sql.statements import Statement
+from backend.foundation.sql.statements import Row, Statement
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
 from backend.search.domain.fusion import content_rank
 from backend.search.ports.vectors import EmbeddingProgress, TakenTexts, TextWithoutVector
 from backend.search.sql import tables
-from backend.search.sql.chosen import chosen_vectors
+from backend.search.sql.chosen import choose_vectors
 from backend.search.sql.chunk_rows import ChunkRows
 from backend.search.sql.vector_queue import IS_OF_MODEL, VectorQueue, of_model
 from backend.search.sql.vector_rows import NewVector, as_stored, free_claims
@@ -47,7 +48,7 @@ class SqlChunkVectors:
         self, database: Database, slice_seconds: float = SLICE_SECONDS, large_space: int = LARGE_SPACE
     ) -> None:
         self._database = database
-        self._nearest = chosen_vectors(database, large_space)
+        self._nearest = choose_vectors(database, large_space)
         self._chunks = ChunkRows(database.dialect)
         self._queue = VectorQueue(database.dialect)
         self._sweep = VectorSweep(database, slice_seconds, large_space)
@@ -78,12 +79,14 @@ class SqlChunkVectors:
             for counted in (_edition.c.embedded_chunks, settled)
         )
         self._progress = Statement(
-            select(_base.c.id, _base.c.chunk_count, embedded.label("embedded"), settled.label("settled")).where(
-                is_asked, _base.c.embed
-            )
+            select(
+                *(_base.c[name] for name in ("id", "chunk_count", "index_token_count")),
+                embedded.label("embedded"),
+                settled.label("settled"),
+            ).where(is_asked, _base.c.embed)
         )
 
-    async def missing(self) -> str | None:
+    async def find_missing(self) -> str | None:
         """Return what the database lacks to hold vectors; what it lacks is tried to be made."""
         if self._is_ready or await self._database.read(has_vector_table):
             self._is_ready = True
@@ -151,13 +154,13 @@ class SqlChunkVectors:
         def work(connection: Connection) -> list[ChunkHit]:
             ids = list_parameter(base_ids, self._database.dialect)
             found = self._spaces.rows(connection, {"ids": ids, **of_model(query.model)})
-            allowed = None if filters is None else self._chunks.allowed(connection, base_ids, filters)
+            allowed = None if filters is None else self._chunks.find_allowed(connection, base_ids, filters)
             spaces = [SearchedSpace(*row.values()) for row in found if allowed is None or row["base_id"] in allowed]
             return self._hits(connection, nearest, spaces, NeighbourQuery(query.vector, limit, allowed))
 
         return tuple(sorted(await self._database.snapshot(work), key=content_rank)[:limit])
 
-    async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+    async def find_lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
         """Return the ids of those of these chunks that have no vector of a model."""
         asked = {
             "documents": list_parameter([hit.document_id for hit in hits], self._database.dialect),
@@ -190,22 +193,17 @@ class SqlChunkVectors:
         """Return how far each of these bases has been embedded."""
         asked = {"ids": list_parameter(base_ids, self._database.dialect), **of_model(model)}
         found = await self._database.read(lambda connection: self._progress.rows(connection, asked))
-        return {
-            row["id"]: EmbeddingProgress(
-                int(row["embedded"]), row["chunk_count"], max(row["chunk_count"] - int(row["settled"]), 0)
-            )
-            for row in found
-        }
+        return {row["id"]: _read_progress(row) for row in found}
 
-    async def embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
+    async def count_embedded_chunks(self, document_ids: Sequence[str], model: EmbeddingModel) -> Mapping[str, int]:
         """Return how many chunks of each of these documents have a vector."""
         asked = {"ids": list_parameter(document_ids, self._database.dialect), **of_model(model)}
         found = await self._database.read(lambda connection: self._of_documents.rows(connection, asked))
         return {row["id"]: row["embedded_chunks"] for row in found}
 
-    async def waiting(self, model: EmbeddingModel) -> int:
+    async def count_waiting(self, model: EmbeddingModel) -> int:
         """Return how many chunks wait for a vector of this model."""
-        return await self._database.read(partial(self._queue.waiting, model=model))
+        return await self._database.read(partial(self._queue.count_waiting, model=model))
 
     async def sweep(self, model: EmbeddingModel | None, *, keeps_reusable: bool = True) -> int:
         """Delete vectors that nothing needs any more."""
@@ -218,3 +216,11 @@ class SqlChunkVectors:
 
 
 _FLOAT_BYTES = 4
+
+
+def _read_progress(row: Row) -> EmbeddingProgress:
+    chunks = row["chunk_count"]
+    waiting = max(chunks - int(row["settled"]), 0)
+    return EmbeddingProgress(
+        int(row["embedded"]), chunks, waiting, ceil(waiting * row["index_token_count"] / (chunks or 1))
+    )

@@ -16,11 +16,21 @@ class WordPostings(NamedTuple):
 
     start: int
     numbers: NDArray[np.integer[Any]]
-    counts: NDArray[np.uint16]
+    counts: NDArray[np.unsignedinteger[Any]]
 
     def places(self) -> Numbers:
         """Return the numbers, counted from zero."""
         return np.add(self.numbers, self.start, dtype=np.int64)
+
+
+def join_forms(parts: Sequence[WordPostings]) -> WordPostings:
+    """Return the postings of a word from those of its forms, counted from one start; the most frequent form counts."""
+    if len(parts) == 1:
+        return parts[0]
+    numbers, places = np.unique(np.concatenate([part.numbers for part in parts]), return_inverse=True)
+    counts = np.zeros(len(numbers), np.uint16)
+    np.maximum.at(counts, places, np.concatenate([part.counts for part in parts]))
+    return WordPostings(parts[0].start, numbers, counts)
 
 
 class LegacyPostings(NamedTuple):

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select
 from backend.foundation.sql.database import Database, compute_off_event_loop
 from backend.foundation.sql.parameters import list_parameter
 from backend.foundation.sql.statements import Statement
-from backend.search.domain.chunks import searched_text
-from backend.search.domain.shared_runs import Needed, WordSequence, holds_any, joined_runs, needed_of, tokens_of
+from backend.search.domain.chunks import join_headings
+from backend.search.domain.shared_runs import Needed, WordSequence, find_needed, holds_any, join_runs, tokens_of
 from backend.search.sql import tables
 from backend.search.sql.chosen import LoadedOnce
 from backend.search.sql.chunk_rows import IS_OF_DOCUMENT, are_numbered_chunks
@@ -64,7 +64,7 @@ class SqlWordRuns:
     ) -> bool:
         tokens = {token for sequence in sequences for found in tokens_of(sequence) for token in found}
         counts = index.chunk_counts(connection, base_id, sorted(tokens))
-        needed = {one for sequence in sequences for one in needed_of(sequence, counts)}
+        needed = {one for sequence in sequences for one in find_needed(sequence, counts)}
         if not needed:
             return False
         wanted = sorted({token for one in needed for token in one.tokens})
@@ -73,7 +73,7 @@ class SqlWordRuns:
         if not seams:
             return False
         texts = self._texts(connection, base_id, chunks, seams)
-        runs = joined_runs(sequences)
+        runs = join_runs(sequences)
         return compute_off_event_loop(connection, lambda: any(holds_any(text, runs) for text in texts))
 
     def _texts(
@@ -84,7 +84,7 @@ class SqlWordRuns:
         asked = {"base_id": base_id, "numbers": list_parameter(numbers, self._database.dialect)}
         found = self._find_texts.rows(connection, asked)
         return chain(
-            (searched_text(orjson.loads(row["heading_path"]), row["text"]) for row in found if row["number"] in chunks),
+            (join_headings(orjson.loads(row["heading_path"]), row["text"]) for row in found if row["number"] in chunks),
             (
                 f"{row['text'][-SEAM_CHARACTERS:]}\n{behind['text'][:SEAM_CHARACTERS]}"
                 for row, behind in pairwise(found)
@@ -115,11 +115,11 @@ def _candidates(needed: Iterable[Needed], numbers: Mapping[str, Collection[int]]
     in_chunk, around_cut = set[int](), set[int]()
     for tokens, least in needed:
         holders = [numbers.get(token, ()) for token in tokens]
-        in_chunk |= _held_often(holders, least)
-        around_cut |= _held_often([{*found, *(number - 1 for number in found)} for found in holders], least)
+        in_chunk |= _find_held_often(holders, least)
+        around_cut |= _find_held_often([{*found, *(number - 1 for number in found)} for found in holders], least)
     return in_chunk, around_cut
 
 
-def _held_often(holders: Iterable[Collection[int]], least: int) -> set[int]:
+def _find_held_often(holders: Iterable[Collection[int]], least: int) -> set[int]:
     counted = Counter(chain.from_iterable(holders))
     return {number for number, times in counted.items() if times >= least}

@@ -19,11 +19,11 @@ class CountingEmbeddingObserver:
     def __init__(self) -> None:
         self._told = ""
 
-    def embedded(self, outcome: str, count: int) -> None:
+    def note_embedded(self, outcome: str, count: int) -> None:
         """Count."""
         EMBEDDINGS.labels(outcome).inc(count)
 
-    def waiting(self, count: int) -> None:
+    def note_waiting(self, count: int) -> None:
         """Note how many wait."""
         CHUNKS_WAITING.set(count)
 

@@ -3,16 +3,22 @@
 import asyncio
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 
+from backend.conversations.domain.responses import ConversationSettings
 from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_object import build_ending, new_body
+from backend.openai_api.domain.response_projection import ResponseProjection
+from backend.openai_api.domain.turn_request import TurnRequest
+from shared.models.events import FinishReason, TextDelta, Usage
 
 CallLater = Callable[[float, Callable[[], None]], object]
 """A timer: calls a function after so many seconds."""
 
-MOST_BYTES = 16 * 2**20
-"""Room for some 14,000 turns whose answers are a word, or 9,500 with 50 deltas."""
+MOST_BYTES = 8 * 2**20
+"""Room for some 14,500 turns whose answers are a word, or 13,000 with 50 deltas."""
 
 PACKED_BYTES_HERE = 32_768
 """Unpacked in some 20 ms, where they are a megabyte; more is unpacked beside the event loop."""
@@ -33,7 +39,13 @@ _SEPARATOR = b"\n"
 """Never occurs inside an event: JSON text escapes line ends."""
 
 _LEVEL = 3
-"""No slower than the fastest level, 1, and a little smaller; level 6 takes twice the time."""
+"""No slower than the fastest level, 1, and a third smaller; level 4 is slower, and smaller for long answers only."""
+
+_WINDOW_BITS = -15
+"""All that deflate can look back to, without header and checksum."""
+
+_MEMORY_LEVEL = 6
+"""64 KB of tables, to be cleared for each log; zlib's default of 8 takes 256 KB and twice the time."""
 
 
 class EndedEvents:
@@ -107,18 +119,35 @@ def bytes_of(packed: bytes) -> int:
     return len(packed) + BYTES_BESIDE
 
 
+def _lines_of(events: Iterable[LoggedEvent]) -> bytes:
+    return _SEPARATOR.join(chain.from_iterable((event.type.encode(), event.body) for event in events))
+
+
+def _empty_answer() -> bytes:
+    """Return the events of an answer that says next to nothing: what all answers have in common."""
+    settings = ConversationSettings(model="", instructions="", functions=(), knowledge_base_ids=())
+    body = new_body(TurnRequest(input=""), settings, "resp_", "conv_", datetime.fromtimestamp(0, UTC))
+    made = ResponseProjection(body, "{}_".format, with_results=False)
+    ending = build_ending(FinishReason.STOP, Usage(input_tokens=0, output_tokens=0))
+    return _lines_of([*made.start(), *made.feed(TextDelta(text=" ")), *made.finish(ending, 0)[1]])
+
+
+_DICTIONARY = _empty_answer()
+"""Stands before each log that is compressed, which then takes little more than what is its own."""
+
+
 def pack_events(events: Sequence[LoggedEvent]) -> bytes:
     """Compress events that are numbered from 0.
 
-    Of an answer of one word 4.2 KB of events become 0.9 KB in 17 µs, of one of 50 deltas 15 KB become 1.4 KB in 36 µs.
+    Of an answer of one word 4.2 KB of events become 0.2 KB in 9 µs, of one of 50 deltas 6.4 KB become 0.3 KB in 10 µs.
     """
-    lines = chain.from_iterable((event.type.encode(), event.body) for event in events)
-    return zlib.compress(_SEPARATOR.join(lines), _LEVEL)
+    packer = zlib.compressobj(_LEVEL, wbits=_WINDOW_BITS, memLevel=_MEMORY_LEVEL, zdict=_DICTIONARY)
+    return packer.compress(_lines_of(events)) + packer.flush()
 
 
 def unpack_events(packed: bytes, first_number: int) -> tuple[LoggedEvent, ...]:
     """Return the events from that number on."""
-    lines = zlib.decompress(packed).split(_SEPARATOR)
+    lines = zlib.decompressobj(_WINDOW_BITS, zdict=_DICTIONARY).decompress(packed).split(_SEPARATOR)
     pairs = zip(lines[::2], lines[1::2], strict=True)
     return tuple(
         LoggedEvent(sequence_number=number, type=kind.decode(), body=body)

@@ -1,6 +1,7 @@
 """The event log in memory."""
 
 import asyncio
+from bisect import bisect_left
 from collections.abc import AsyncGenerator, Sequence
 from weakref import WeakValueDictionary
 
@@ -76,11 +77,29 @@ class MemoryEventLog:
 
     async def close(self, response_id: str) -> None:
         """Mark the log as complete; a repeated call has no effect."""
-        await self._end(response_id)
+        log = self._open.get(response_id)
+        if log is None or log.is_over:
+            return
+        log.end()
+        packed = None
+        try:
+            packed = await _pack(log) if log.is_whole else None
+        finally:
+            # It may have been dropped meanwhile.
+            if self._open.get(response_id) is log:
+                del self._open[response_id]
+                self._give_back(log)
+                self._still_read[response_id] = log
+                if packed is not None:
+                    self._ended.add(response_id, packed)
 
-    async def cut_off(self, response_id: str) -> None:
-        """End the log."""
-        await self._end(response_id)
+    async def cut_off(self, response_id: str) -> bool:
+        """Delete the events of an open log."""
+        log = self._open.get(response_id)
+        if log is None or log.is_over:
+            return False
+        await self.drop(response_id)
+        return True
 
     async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Yield the events above `after` that are kept, then those that are appended."""
@@ -89,25 +108,31 @@ class MemoryEventLog:
             if rest := await self._ended.since(response_id, after + 1):
                 yield rest
             return
-        place = after + 1
         while True:
-            batch = tuple(log.events[place:])
+            batch = log.above(after)
             if batch:
-                place += len(batch)
+                after = batch[-1].sequence_number
                 yield batch
             elif log.is_over:
                 return
             elif not await log.wakeups.wait_within(self._silence_seconds):
                 yield ()
 
-    async def taken_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+    async def take_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Yield the events of an open log; a process that shares this memory is the only writer."""
-        log = self._open.get(response_id)
-        if log is not None and log.events:
+        if response_id in self._ended:
+            raise Conflict(HAVE_ENDED)
+        log = self._open.setdefault(response_id, _OpenLog())
+        log.next_number = None
+        if log.events:
             yield tuple(log.events)
 
     def leave(self, response_id: str) -> None:
-        """Have no effect: only a process that shares this memory can take a turn over."""
+        """Forget a log that has no events; one with events may have been taken over by what shares this memory."""
+        log = self._open.get(response_id)
+        if log is not None and not log.events:
+            del self._open[response_id]
+            log.end()
 
     async def exists(self, response_id: str) -> bool:
         """Whether events of this response are kept."""
@@ -123,29 +148,12 @@ class MemoryEventLog:
                 log.events.clear()
                 log.end()
 
-    async def _end(self, response_id: str) -> None:
-        log = self._open.get(response_id)
-        if log is None or log.is_over:
-            return
-        log.end()
-        packed = None
-        try:
-            packed = await _packed(log)
-        finally:
-            # It may have been dropped meanwhile.
-            if self._open.get(response_id) is log:
-                del self._open[response_id]
-                self._give_back(log)
-                self._still_read[response_id] = log
-                if packed is not None:
-                    self._ended.add(response_id, packed)
-
     def _give_back(self, log: "_OpenLog") -> None:
         self._open_bytes -= log.bytes
         log.bytes = 0
 
 
-async def _packed(log: "_OpenLog") -> bytes:
+async def _pack(log: "_OpenLog") -> bytes:
     """Pack the events of a log, those of a long one beside the event loop."""
     if log.bytes > BYTES_PACKED_HERE:
         return await asyncio.to_thread(pack_events, tuple(log.events))
@@ -153,9 +161,10 @@ async def _packed(log: "_OpenLog") -> bytes:
 
 
 class _OpenLog:
-    """The events of a response that is running or still being read."""
+    """The events of a response that is running or still being read; `next_number` is None where any may follow."""
 
     def __init__(self) -> None:
+        self.next_number: int | None = None
         self.events: list[LoggedEvent] = []
         self.wakeups = Wakeups()
         self.is_over = False
@@ -164,11 +173,21 @@ class _OpenLog:
 
     def append(self, events: Sequence[LoggedEvent]) -> None:
         """Add events and wake the readers."""
-        expected = len(self.events)
-        if [event.sequence_number for event in events] != list(range(expected, expected + len(events))):
+        number = events[0].sequence_number if self.next_number is None else self.next_number
+        if [event.sequence_number for event in events] != list(range(number, number + len(events))):
             raise InternalError("Events were appended out of turn.")
+        self.next_number = number + len(events)
         self.events.extend(events)
         self.wakeups.note()
+
+    def above(self, number: int) -> tuple[LoggedEvent, ...]:
+        """Return the events above a number."""
+        return tuple(self.events[bisect_left(self.events, (number + 1,)) :])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no event is missing."""
+        return bool(self.events) and self.events[-1].sequence_number == len(self.events) - 1
 
     def end(self) -> None:
         """Let readers end after the last event."""

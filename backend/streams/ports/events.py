@@ -1,6 +1,6 @@
 """The event log of running and recently ended turns, and the signals that stop turns."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from backend.openai_api.domain.response_events import LoggedEvent
@@ -11,9 +11,12 @@ MOST_RESPONSE_BYTES = 64 * 2**20
 Events come up to 50 times a second, so that only a model which goes on without end reaches it.
 """
 
+Tenure = Callable[[], Callable[[], bool]]
+"""Called where the writing of a response begins; what it returns says whether the lease was held all the time since."""
+
 
 class EventLog(Protocol):
-    """Events of responses, numbered 0, 1, 2 … without gaps, kept until their retention ends."""
+    """Events of responses, numbered 0, 1, 2 …, kept until their retention ends; a gap shows that some were lost."""
 
     async def append(self, response_id: str, events: Sequence[LoggedEvent]) -> None:
         """Append events in order; their numbers continue those of the last append.
@@ -29,10 +32,11 @@ class EventLog(Protocol):
         """Mark the log as complete: readers end after the last event, and its retention begins."""
         ...
 
-    async def cut_off(self, response_id: str) -> None:
-        """Let nothing more be appended, whoever writes, so that all readers find the same last event and then the end.
+    async def cut_off(self, response_id: str) -> bool:
+        """Forget the events of a log that lacks its end, whoever writes it, so that all readers find the same.
 
-        For a log whose writer has given up, or is late after the end of its turn was stored; no effect on a closed one.
+        For a log whose writer has given up, or is late after the end of its turn was stored. Return False for one that
+        is closed, which stays as it is.
 
         Raises:
             Unavailable: the log cannot be reached.
@@ -48,7 +52,7 @@ class EventLog(Protocol):
         """
         ...
 
-    def taken_over(self, response_id: str, fence: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
+    def take_over(self, response_id: str, fence: int) -> AsyncIterator[tuple[LoggedEvent, ...]]:
         """Keep all writers with a lower fencing number from appending, then yield what they have appended, and end.
 
         From then on this process appends with the number `fence`, until it closes or leaves the log. Nothing is yielded

@@ -30,7 +30,7 @@ def stream_key(response_id: str) -> str:
     return f"ballast:events:{response_id}"
 
 
-def dropped_key(response_id: str) -> str:
+def name_dropped_key(response_id: str) -> str:
     """Name the key that marks a response's stream as dropped on purpose."""
     return f"ballast:dropped:{response_id}"
 

@@ -7,29 +7,31 @@ from backend.foundation.redis.client import await_answer, away
 from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.supervision import Supervisor, stop_task
 from backend.openai_api.domain.response_events import LoggedEvent
+from backend.streams.ports.events import Tenure
 from backend.streams.redis.entries import (
     END_ID,
     SEAL_FIELDS,
     decode_entries,
-    dropped_key,
     entries_of,
     entry_id,
     is_behind,
+    name_dropped_key,
     seal_id,
     stream_key,
 )
-from backend.streams.redis.outbox import REPEATED, Lifetimes, Outbox, taken
+from backend.streams.redis.outbox import REPEATED, Lifetimes, Outbox, build_taken_error
 from backend.streams.redis.reading import ENTRIES_PER_READ, Patience, StreamReader
 from backend.streams.redis.writers import Writer
 from shared.errors import Conflict, Unavailable
 
+_OPEN_SECONDS = 3600.0
 _DELETE_SECONDS = 5.0
 _ANSWER_SECONDS = 1.0
 _PAUSE_SECONDS = 0.2
 
 
 class RedisEventLog:
-    """Keeps events in streams that expire: `retention_seconds` after their end, `open_seconds` after the last write.
+    """Keeps events in streams that expire: `retention_seconds` after their end, an hour after the last write.
 
     `append` returns before Redis has the events, except for the first ones of a response; a failed write is
     raised by the next `append` or by `close`. Redis may be away for `patience_seconds`; the first events of a
@@ -42,7 +44,7 @@ class RedisEventLog:
         supervisor: Supervisor,
         retention_seconds: float,
         *,
-        open_seconds: float = 3600.0,
+        tenure: Tenure = lambda: lambda: True,
         patience_seconds: float = 10.0,
         opening_seconds: float = 2.0,
     ) -> None:
@@ -50,8 +52,8 @@ class RedisEventLog:
         self._supervisor = supervisor
         self._patience_seconds = patience_seconds
         self._opening_seconds = opening_seconds
-        self._lifetimes = Lifetimes(retention_seconds, open_seconds, patience_seconds)
-        self._outbox = Outbox(client, supervisor, self._lifetimes)
+        self._lifetimes = Lifetimes(retention_seconds, _OPEN_SECONDS, patience_seconds)
+        self._outbox = Outbox(client, supervisor, self._lifetimes, tenure)
         self._not_deleted: set[str] = set()
         self._deleting: asyncio.Task[None] | None = None
 
@@ -77,6 +79,8 @@ class RedisEventLog:
             return
         if not writer.has_room_for(events):
             raise Unavailable("There is no room left for the events of this response.")
+        if writer.is_alone and not writer.serves_alone:
+            writer.fail(away())
         if writer.failure is not None and writer.serves_alone:
             writer.show(events)
         _raise_failure(writer)
@@ -90,7 +94,7 @@ class RedisEventLog:
         """Write the end marker after all events; it is stored when this returns.
 
         Raises:
-            Unavailable: it could not be written.
+            Unavailable: it could not be written. What there is of the events is deleted when Redis is back.
         """
         writer = self._outbox.writer(response_id)
         try:
@@ -99,12 +103,15 @@ class RedisEventLog:
             while not (writer.has_ended or writer.failure or writer.is_dropped):
                 await writer.flushes.wait()
             _raise_failure(writer)
+        except Unavailable:
+            self._delete_later(response_id)
+            raise
         finally:
             writer.end()
             self._outbox.forget(response_id)
 
-    async def cut_off(self, response_id: str) -> None:
-        """Write the end marker beside the writer, whose commands may still be on their way: Redis then refuses them.
+    async def cut_off(self, response_id: str) -> bool:
+        """Delete the stream, unless it has its end marker: writers, whose commands may be on their way, make none anew.
 
         Raises:
             Unavailable: Redis is away.
@@ -112,9 +119,13 @@ class RedisEventLog:
         pipeline = self._client.pipeline(transaction=False)
         self._lifetimes.queue_end(pipeline, stream_key(response_id))
         marked, _ = await await_answer(pipeline.execute(raise_on_error=False))
-        if isinstance(marked, Exception) and REPEATED not in str(marked):
+        is_closed = isinstance(marked, Exception) and REPEATED in str(marked)
+        if isinstance(marked, Exception) and not is_closed:
             raise away() from marked
+        if not is_closed:
+            await self._delete(response_id)
         self.leave(response_id)
+        return not is_closed
 
     async def read(self, response_id: str, after: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Yield the stored events with a number above `after`, then new ones as they come; see `StreamReader`.
@@ -131,7 +142,7 @@ class RedisEventLog:
             if found or reader.has_answer:
                 yield found
 
-    async def taken_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
+    async def take_over(self, response_id: str, fence: int) -> AsyncGenerator[tuple[LoggedEvent, ...]]:
         """Seal the stream against earlier writers, and yield what is before the seal; the seal makes a missing stream.
 
         Raises:
@@ -141,6 +152,7 @@ class RedisEventLog:
         """
         key, seal = stream_key(response_id), seal_id(fence)
         await self._seal(key, seal)
+        self.leave(response_id)
         writer = self._outbox.writer(response_id)
         writer.fence, writer.has_written = fence, True
         cursor, after = entry_id(-1), -1
@@ -167,13 +179,13 @@ class RedisEventLog:
         if name == END_ID:
             raise Conflict("The end of the events of this response is written.")
         if is_behind(name, seal):
-            raise taken()
+            raise build_taken_error()
 
     def leave(self, response_id: str) -> None:
         """Write no more of a response that another process has taken over: readers here get what that one writes."""
         writer = self._outbox.forget(response_id)
         if writer is not None:
-            writer.failure = taken()
+            writer.failure = build_taken_error()
             writer.flushes.note()
 
     async def exists(self, response_id: str) -> bool:
@@ -208,10 +220,13 @@ class RedisEventLog:
         try:
             await self._delete(response_id)
         except Unavailable:
-            self._not_deleted.add(response_id)
-            if self._deleting is None:
-                self._deleting = self._supervisor.start("drop_events", self.delete_late, _DELETE_SECONDS)
+            self._delete_later(response_id)
             raise
+
+    def _delete_later(self, response_id: str) -> None:
+        self._not_deleted.add(response_id)
+        if self._deleting is None:
+            self._deleting = self._supervisor.start("drop_events", self.delete_late, _DELETE_SECONDS)
 
     async def aclose(self) -> None:
         """Stop the background tasks; the caller closes the client."""
@@ -221,7 +236,7 @@ class RedisEventLog:
     async def _delete(self, response_id: str) -> None:
         key = stream_key(response_id)
         pipeline = self._client.pipeline(transaction=False)
-        pipeline.set(dropped_key(response_id), b"1", px=self._lifetimes.open_milliseconds)
+        pipeline.set(name_dropped_key(response_id), b"1", px=self._lifetimes.open_milliseconds)
         self._lifetimes.queue_end(pipeline, key)
         pipeline.delete(key)
         # The end marker may be stored already, which makes XADD fail.

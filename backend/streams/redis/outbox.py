@@ -9,7 +9,8 @@ from redis.exceptions import ResponseError
 from backend.foundation.redis.client import await_answer, away, is_ours
 from backend.foundation.redis.commands import RedisClient, RedisPipeline
 from backend.foundation.services.supervision import Supervisor, stop_task
-from backend.streams.redis.entries import END_FIELDS, END_ID, dropped_key, encode_fields, entry_id, stream_key
+from backend.streams.ports.events import Tenure
+from backend.streams.redis.entries import END_FIELDS, END_ID, encode_fields, entry_id, name_dropped_key, stream_key
 from backend.streams.redis.writers import Flush, Writer
 from shared.errors import BallastError, Conflict, EventsLost, TurnTaken, Unavailable
 
@@ -52,8 +53,9 @@ class Lifetimes:
 class Outbox:
     """Owns the writers and the task that writes their events; `close` ends the task."""
 
-    def __init__(self, client: RedisClient, supervisor: Supervisor, lifetimes: Lifetimes) -> None:
+    def __init__(self, client: RedisClient, supervisor: Supervisor, lifetimes: Lifetimes, tenure: Tenure) -> None:
         self._client = client
+        self._tenure = tenure
         self._supervisor = supervisor
         self._lifetimes = lifetimes
         self._writers: dict[str, Writer] = {}
@@ -76,7 +78,7 @@ class Outbox:
         """Return the writer of a stream, a new one when this process has none."""
         found = self._writers.get(response_id)
         if found is None:
-            found = self._writers[response_id] = Writer(response_id)
+            found = self._writers[response_id] = Writer(response_id, self._tenure())
         return found
 
     def forget(self, response_id: str) -> Writer | None:
@@ -143,21 +145,25 @@ class Outbox:
                 flush.settle()
 
     async def _send_with_retries(self, flushes: Sequence[Flush]) -> Sequence[tuple[Flush, object]]:
-        """Send until Redis answers; commands may be repeated. Responses whose writing has failed are left out."""
+        """Send until Redis answers; commands may be repeated. Responses whose writing has failed are left out.
+
+        A process that stood still for longer than its patience asks once more: Redis may have been there all the time.
+        """
         loop = asyncio.get_running_loop()
         give_up_at = loop.time() + self._lifetimes.patience_seconds
         pause_seconds = _FIRST_PAUSE_SECONDS
         while True:
             still_open = [flush for flush in flushes if flush.writer.failure is None]
+            spare_seconds = give_up_at - loop.time() - _ATTEMPT_SECONDS
             try:
-                async with asyncio.timeout(max(give_up_at - loop.time(), _ATTEMPT_SECONDS)):
+                async with asyncio.timeout(max(spare_seconds, _ATTEMPT_SECONDS)):
                     return list(zip(still_open, await self._send(still_open), strict=True))
             except (Unavailable, TimeoutError) as error:
                 for flush in still_open:
                     flush.writer.serve_alone(flush.events)
                 for writer in self._writers.values():
                     writer.serve_alone()
-                if loop.time() >= give_up_at:
+                if spare_seconds <= 0:
                     raise away() from error
             await asyncio.sleep(pause_seconds)
             pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
@@ -207,7 +213,7 @@ class Outbox:
             await self._delete_own(flush, writer.failure)
         elif isinstance(answer, ResponseError) and REPEATED in str(answer):
             if await self._newest_id(writer.response_id) != flush.last_id:
-                writer.failure = taken()
+                writer.failure = build_taken_error()
         elif isinstance(answer, Exception):
             writer.serve_alone(flush.events)
             writer.failure = away()
@@ -231,10 +237,10 @@ class Outbox:
             await await_answer(self._client.delete(stream_key(response_id)))
 
     async def _was_dropped(self, response_id: str) -> bool:
-        return bool(await await_answer(self._client.exists(dropped_key(response_id))))
+        return bool(await await_answer(self._client.exists(name_dropped_key(response_id))))
 
 
-def taken() -> TurnTaken:
+def build_taken_error() -> TurnTaken:
     """Build the error of a writer whose stream another process writes."""
     return TurnTaken("Another process writes the events of this response.")
 

@@ -5,7 +5,7 @@ import asyncio
 from backend.foundation.redis.client import BLOCK_MILLISECONDS, await_answer, away
 from backend.foundation.redis.commands import RedisClient
 from backend.openai_api.domain.response_events import LoggedEvent
-from backend.streams.redis.entries import END_ID, decode_entries, dropped_key, entries_of, entry_id, stream_key
+from backend.streams.redis.entries import END_ID, decode_entries, entries_of, entry_id, name_dropped_key, stream_key
 from backend.streams.redis.writers import Writer
 from shared.errors import Conflict, EventsLost, Unavailable
 
@@ -95,7 +95,7 @@ class StreamReader:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 entries = await self._read(key)
                 is_kept = bool(entries) or await self._has(key)
-                was_dropped = not is_kept and await self._has(dropped_key(self._response_id))
+                was_dropped = not is_kept and await self._has(name_dropped_key(self._response_id))
         except (Unavailable, TimeoutError):
             self._patience.note_silence()
             await asyncio.sleep(_PAUSE_SECONDS)

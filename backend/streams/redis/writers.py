@@ -1,6 +1,6 @@
 """The unwritten and the newest written events of the streams that this process writes, as plain state."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from backend.foundation.services.wakeups import Wakeups
@@ -48,10 +48,12 @@ class Writer:
     """The unwritten events of one stream, and the state of their writing.
 
     Readers in this process get events once Redis has them, so that they get what those elsewhere get. With
-    `serves_alone` they get them at once: Redis refuses them, is silent, or has lost those before.
+    `serves_alone` they get them at once: Redis refuses them, is silent, or has lost those before. Whether another
+    process writes on, Redis alone knows: so that ends where `holds` says that one may.
     """
 
     response_id: str
+    holds: Callable[[], bool] = lambda: True
     fence: int = 0
     next_number: int | None = None
     events: list[LoggedEvent] = field(default_factory=list[LoggedEvent])
@@ -99,14 +101,14 @@ class Writer:
 
     def serve_alone(self, sent: Sequence[LoggedEvent] = ()) -> None:
         """Let readers here have what Redis may lack: what was `sent`, what is unwritten, and all that comes."""
-        if self.has_written and not self.is_alone:
+        if self.has_written and not self.is_alone and self.holds():
             self.is_alone = True
             self.show((*sent, *self.events))
 
     @property
     def serves_alone(self) -> bool:
-        """Whether readers here get events though Redis may lack them; not where another process writes on."""
-        return self.is_alone and not isinstance(self.failure, Conflict)
+        """Whether readers here get events though Redis may lack them; not where another process may write on."""
+        return self.is_alone and self.holds() and not isinstance(self.failure, Conflict)
 
     def end(self) -> None:
         """Let readers here end behind the last event."""

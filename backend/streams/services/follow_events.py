@@ -1,4 +1,4 @@
-"""Following a turn's events from any number on: kept and new events, or rebuilt ones where events are lost."""
+"""Following a turn's events from any number on: kept and new events, and how the turn ended where some are lost."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -11,10 +11,9 @@ from backend.openai_api.domain.response_events import (
     TERMINAL_TYPES,
     LoggedEvent,
     break_off,
-    created_event,
+    build_created_event,
     terminal_event,
 )
-from backend.openai_api.domain.shown_output import ShownOutput
 from backend.streams.ports.events import EventLog
 from backend.streams.services.reader_rights import ReaderRights
 from shared.errors import EventsLost, Unavailable
@@ -25,7 +24,7 @@ EventBatch = tuple[LoggedEvent, ...]
 LATE_SECONDS = 3.0
 """How long the last events of a turn whose end is stored may be missing from an event log that can be read.
 
-Their writer tries again at least as often. A later writer is cut off, and all readers get rebuilt events.
+Their writer tries again at least as often. The log of a later writer is cut off.
 """
 
 OUTAGE_FACTOR = 4
@@ -37,7 +36,6 @@ That is a little more than the 10 s for which a writer tries.
 OPENING_SECONDS = 10.0
 """How long a reader waits for the first event of a turn that is stored: its process may be at it, or may have died."""
 
-READ_AGAIN_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 0.3
 
@@ -70,9 +68,8 @@ class FollowEvents:
         """Yield events with a number above `after` (-1: all) until the terminal one, or until the reader's rights end.
 
         When events are no longer kept: `response.created`, number 0, and the terminal event with its own number. When
-        only the last ones are lost, events with their numbers show what the stored response has of them. When neither
-        can be, or those of a running turn cannot be read any more or do not begin: an error event with the code
-        `events_lost`; the turn goes on, and its answer can be read when it has ended.
+        some are missing for a reader who has got others, or those of a running turn cannot be read any more or do not
+        begin: an error event with the code `events_lost`. The turn goes on; its answer can be read when it has ended.
         """
         newest, is_rest_lost = after, self._silence(response)
         with suppress(Unavailable):
@@ -80,68 +77,37 @@ class FollowEvents:
             stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
             async with aclosing(stream) as batches:
                 async for batch in batches:
-                    if rights is not None and rights.is_look_due and (report := await rights.lost()):
+                    if rights is not None and rights.is_look_due and (report := await rights.find_loss()):
                         yield break_off(response.body, report, newest)
                         return
-                    if batch:
+                    if batch and batch[-1].sequence_number == newest + len(batch):
                         newest = batch[-1].sequence_number
                         yield batch
                         if batch[-1].type in TERMINAL_TYPES:
                             return
-                    elif await is_rest_lost():
+                    elif batch or await is_rest_lost():
                         break
         rest = await self._rest(response, (after, newest), with_results=with_results)
-        if report := await _lost(rights):
+        if report := await _find_loss(rights):
             yield break_off(response.body, report, newest)
         elif rest:
             yield rest
 
     async def _rest(self, response: StoredResponse, shown: tuple[int, int], *, with_results: bool) -> EventBatch:
-        """Return what follows the newest event where the event log says no more.
+        """Return what ends the stream of a reader for whom the event log has no more.
 
-        `shown` are the number after which the reader began, and the newest one that it has got.
+        `shown` are the number after which the reader began, and the newest one that they have got. The events between
+        are not rebuilt: others may have got them, in other pieces under the same numbers.
         """
         after, newest = shown
         stored = response
         with suppress(Unavailable):
             stored = await self._turns.find(response.id) or response
-        if stored.status.is_terminal:
+        # A reader who has got nothing here, or lacks nothing else, is shown the end.
+        if stored.status.is_terminal and newest in (after, stored.last_event - 1):
             first_and_last = _rebuilt_events(stored, with_results=with_results)
-            rest = tuple(event for event in first_and_last if event.sequence_number > newest)
-            between = await self._rest_of_log(stored, newest)
-            if between and between[-1].type in TERMINAL_TYPES:
-                return between
-            # A reader who has got nothing here, and cannot be shown all, is shown the end.
-            if between is not None or newest == after:
-                return (between or ()) + rest
+            return tuple(event for event in first_and_last if event.sequence_number > newest)
         return break_off(stored.body, EVENTS_LOST, newest)
-
-    async def _rest_of_log(self, stored: StoredResponse, newest: int) -> EventBatch | None:
-        """Return the events between the newest that was shown and the terminal one; None where it cannot be done.
-
-        The log is cut off first, because commands of a writer that has given up may still arrive. What the log has
-        then is the same for every reader, and so is what is rebuilt behind it.
-        """
-        if newest < 0:
-            return None
-        if newest + 1 >= stored.last_event:
-            return ()
-        shown = ShownOutput()
-        kept: list[LoggedEvent] = []
-        try:
-            async with asyncio.timeout(READ_AGAIN_SECONDS):
-                await self._events.cut_off(stored.id)
-                stream = cast(AsyncGenerator[EventBatch, None], self._events.read(stored.id, -1))
-                async with aclosing(stream) as batches:
-                    async for batch in batches:
-                        shown.feed(batch)
-                        kept += [event for event in batch if event.sequence_number > newest]
-        except (Unavailable, TimeoutError):
-            return None
-        if kept and kept[-1].type in TERMINAL_TYPES:
-            return tuple(kept)
-        rebuilt = shown.rest_until(stored.last_event, stored.body) if shown.next_number > newest else None
-        return None if rebuilt is None else (*kept, *rebuilt)
 
     async def first_and_last(
         self,
@@ -154,7 +120,7 @@ class FollowEvents:
 
         `shown` reduces the stored response to what this reader may see.
         """
-        if report := await _lost(rights):
+        if report := await _find_loss(rights):
             yield break_off(response.body, report, after)
             return
         first, *_ = _rebuilt_events(response, with_results=False)
@@ -164,7 +130,7 @@ class FollowEvents:
             async with aclosing(self(response, after, with_results=False, rights=rights)) as batches:
                 async for _ in batches:
                     """The events are awaited and not passed on."""
-        if report := await _lost(rights):
+        if report := await _find_loss(rights):
             yield break_off(response.body, report, after)
             return
         ended = await shown(await self._turns.find(response.id) or response)
@@ -193,10 +159,9 @@ class FollowEvents:
         if late_seconds < self._late_seconds:
             return False
         try:
-            await self._events.cut_off(response.id)
+            return await self._events.cut_off(response.id)
         except Unavailable:
             return late_seconds >= OUTAGE_FACTOR * self._late_seconds
-        return True
 
     async def _wait_for_first(self, response: StoredResponse) -> None:
         """Wait until the events of a turn that is stored as running are there, or its end is stored.
@@ -232,12 +197,12 @@ class FollowEvents:
         return stored is None or stored.status.is_terminal
 
 
-async def _lost(rights: ReaderRights | None) -> ErrorReport | None:
-    return await rights.lost() if rights is not None else None
+async def _find_loss(rights: ReaderRights | None) -> ErrorReport | None:
+    return await rights.find_loss() if rights is not None else None
 
 
 def _rebuilt_events(response: StoredResponse, *, with_results: bool) -> tuple[LoggedEvent, ...]:
-    created = created_event(response.body)
+    created = build_created_event(response.body)
     if not response.status.is_terminal:
         return (created,)
     return created, terminal_event(response.status, response.body, response.last_event, with_results=with_results)

@@ -60,7 +60,8 @@ class ReaderRights:
         self._caller = caller
         self._response = response
         self._reads_text = reads_text
-        self._looked_at = asyncio.get_running_loop().time() if looked_at is None else looked_at
+        self._time = asyncio.get_running_loop().time
+        self._looked_at = self._time() if looked_at is None else looked_at
         self._report: ErrorReport | None = None
 
     def after_waiting(self, response: StoredResponse, *, reads_text: bool) -> "ReaderRights":
@@ -73,19 +74,18 @@ class ReaderRights:
         Raises:
             PermissionDenied: the reader has lost them.
         """
-        if report := await self.lost():
+        if report := await self.find_loss():
             raise PermissionDenied(report.message)
 
     @property
     def is_look_due(self) -> bool:
         """Whether the rights may have changed by now, or are known to be lost: ask `lost`."""
-        seconds = asyncio.get_running_loop().time() - self._looked_at
-        return self._report is not None or seconds >= self._rights.seconds_between
+        return self._report is not None or self._time() - self._looked_at >= self._rights.seconds_between
 
-    async def lost(self) -> ErrorReport | None:
+    async def find_loss(self) -> ErrorReport | None:
         """Return why the reader may read no further, once and for all; None while they may."""
         if self._report is None and self.is_look_due:
-            self._looked_at = asyncio.get_running_loop().time()
+            self._looked_at = self._time()
             is_there = await self._rights.still_there(self._caller, self._response, reads_text=self._reads_text)
             self._report = None if is_there else RIGHTS_LOST
         return self._report

@@ -43,7 +43,7 @@ class GivenFile:
         """The name of the file, as it is shown to the model."""
         return self.part.filename or UNNAMED
 
-    def refused(self, reason: str) -> InvalidRequest:
+    def build_refusal(self, reason: str) -> InvalidRequest:
         """Return the error that names this file."""
         return InvalidRequest(f"The file {self.name!r} cannot be read: {reason}", param=self.param)
 
@@ -75,9 +75,9 @@ def without_bytes_cooperatively(items: Sequence[InputItem]) -> Steps[InputWithFi
                 param = f"input[{place}].{field}[{number}]"
                 if count > MAX_FILES:
                     raise InvalidRequest(f"The input holds more than {MAX_FILES} files.", param=param)
-                file = yield from _given_file(part, param)
+                file = yield from _read_file(part, param)
                 files.setdefault(file.digest, file)
-                part = _attached(file)
+                part = _attach(file)
             changed.append(part)
         read.append(item.model_copy(update={field: changed}))
     return InputWithFiles(read, files)
@@ -93,7 +93,7 @@ def _parts_of(item: InputItem) -> tuple[str, Sequence[InputPart]]:
             return "", ()
 
 
-def _given_file(part: InputFilePart, param: str) -> Steps[GivenFile]:
+def _read_file(part: InputFilePart, param: str) -> Steps[GivenFile]:
     if part.file_data is not None and part.file_id is not None:
         raise InvalidRequest("Give either 'file_data' or 'file_id', not both.", param=f"{param}.file_id")
     if part.file_data is None and part.file_id is None:
@@ -108,7 +108,7 @@ def _given_file(part: InputFilePart, param: str) -> Steps[GivenFile]:
     return GivenFile(part, whole.hexdigest(), f"{param}.{field}")
 
 
-def _attached(file: GivenFile) -> AttachedFilePart:
+def _attach(file: GivenFile) -> AttachedFilePart:
     return AttachedFilePart(
         type="input_file", filename=file.part.filename, file_id=file.part.file_id, digest=file.digest
     )
@@ -128,17 +128,17 @@ def bytes_given(file: GivenFile) -> tuple[str | None, bytearray]:
     text = file.part.file_data or ""
     head = _INLINE.match(text[:_MAX_HEAD_CHARACTERS])
     if head is None and text.startswith("data:"):
-        raise file.refused("give it as a data URL with base64, such as data:application/pdf;base64,JVBERi0…")
+        raise file.build_refusal("give it as a data URL with base64, such as data:application/pdf;base64,JVBERi0…")
     if text.startswith(("http://", "https://")):
         raise UnsupportedValue("Files are not fetched: give the file itself in 'file_data'.", param=file.param)
     try:
-        body = _decoded(text, head.end() if head is not None else 0)
+        body = _decode(text, head.end() if head is not None else 0)
     except (binascii.Error, ValueError):
-        raise file.refused("its data is not valid base64.") from None
+        raise file.build_refusal("its data is not valid base64.") from None
     return (f"{head[1]}{head[2]}" if head is not None else None), body
 
 
-def _decoded(text: str, start: int) -> bytearray:
+def _decode(text: str, start: int) -> bytearray:
     """Decode base64 slice by slice: as a whole it would be copied twice, and hold up all other threads meanwhile.
 
     Raises:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import newest_epoch_state, sent_entries
+from backend.conversations.domain.conversation_log import newest_epoch_state, select_sent
 from backend.conversations.domain.responses import ConversationSettings
 from backend.prompt.domain.compaction import TRIGGER_PERCENT, tools_tokens
 from backend.turns.domain.turn_origin import TurnStart
@@ -37,7 +37,7 @@ def files_room(start: TurnStart, settings: ConversationSettings, card: ModelCard
     )
     earlier = sum(
         message_tokens(entry.message)
-        for entry in sent_entries(log, newest_epoch_state(log))
+        for entry in select_sent(log, newest_epoch_state(log))
         if entry.message is not None and entry.block is None
     )
     budget = card.input_budget_tokens

@@ -8,12 +8,12 @@ from backend.conversations.domain.input_items import Given
 from backend.conversations.domain.item_steps import INPUT_ITEM, body_cooperatively
 from backend.conversations.domain.passed_over import OR_OTHER_KIND, PassedOver
 from backend.foundation.domain.json_objects import JsonText, Steps
-from backend.openai_api.domain.named_models import ModelName
 from backend.openai_api.domain.turn_request import (
     MAX_TOOLS,
     CacheRetention,
     InputBody,
     Key,
+    ModelName,
     ReasoningOptions,
     ServiceTier,
     TextOptions,
@@ -70,7 +70,7 @@ def input_tokens_request_cooperatively(text: JsonText, passed_over: PassedOver |
     """
     asked = yield from body_cooperatively(InputTokensRequest, text, "input", INPUT_ITEM, passed_over)
     given = {name: getattr(asked, name) for name in TurnFields.model_fields}
-    return check_request(turn_of({**given, "input": asked.input or ""}).noting(passed_over))
+    return check_request(turn_of({**given, "input": asked.input or ""}).with_collector(passed_over))
 
 
 def socket_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:
@@ -86,7 +86,7 @@ def socket_request_cooperatively(text: JsonText, passed_over: PassedOver | None 
     if asked.is_background:
         raise UnsupportedValue("A turn over a WebSocket runs in the foreground; leave this out.", param="background")
     given = {name: getattr(asked, name) for name in TurnRequest.model_fields}
-    return check_request(turn_of({**given, "stream": True}).noting(passed_over))
+    return check_request(turn_of({**given, "stream": True}).with_collector(passed_over))
 
 
 def compact_request_cooperatively(text: JsonText, passed_over: PassedOver | None = None) -> Steps[TurnRequest]:

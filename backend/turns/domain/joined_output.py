@@ -20,12 +20,12 @@ from backend.openai_api.domain.response_events import (
 from backend.openai_api.domain.response_object import (
     Ending,
     ResponseBody,
+    build_created_body,
+    build_ended_body,
     build_failure,
-    created_body,
-    ended_body,
-    left_out_of,
+    read_left_out,
     report_in,
-    shown_body,
+    show_body,
     with_left_out,
 )
 from backend.openai_api.domain.shown_output import ShownOutput
@@ -58,14 +58,14 @@ class _LaneOutput:
         self.known_count = 0
         self.ended: ResponseBody | None = None
 
-    def marked(self, item: ItemBody) -> ItemBody:
+    def mark(self, item: ItemBody) -> ItemBody:
         """Return an item with the model and the response that it comes from."""
         return {**item, "model": self.lane.model, "response_id": self.lane.response_id}
 
     def item(self, place: int) -> ItemBody:
         """Return an item as the joined response has it; an open one is incomplete."""
         item = self.shown.items[place]
-        return self.marked(item if isinstance(item, dict) else item.body("incomplete"))
+        return self.mark(item if isinstance(item, dict) else item.body("incomplete"))
 
     def output(self) -> list[ItemBody]:
         """Return the items as the lane's own response has them."""
@@ -116,7 +116,7 @@ class JoinedProjection:
 
     def start(self) -> list[LoggedEvent]:
         """Build the first events; `response.created` has number 0."""
-        return [self._numbered({"type": "response.created", "response": self._body}), self._in_progress()]
+        return [self._number({"type": "response.created", "response": self._body}), self._in_progress()]
 
     def feed(self, place: int, events: Iterable[LoggedEvent]) -> list[LoggedEvent]:
         """Join events of a lane; those of the whole response, and those that were joined before, give none."""
@@ -129,7 +129,7 @@ class JoinedProjection:
                 lane.known_count -= 1
                 continue
             lane.shown.feed((logged,))
-            joined.append(self._joined(lane, logged))
+            joined.append(self._join(lane, logged))
         return joined
 
     def end_lane(self, place: int, ended: ResponseBody | None) -> list[LoggedEvent]:
@@ -138,35 +138,35 @@ class JoinedProjection:
         The events show what is still missing of its items, then the lanes as they are, unless this was the last one.
         """
         lane = self._lanes[place]
-        lane.ended = ended or {**created_body(self._body), "output": lane.output(), **_DELETED_END}
-        events = [self._joined(lane, each) for each in lane.shown.catch_up(objects_in(lane.ended["output"]))]
+        lane.ended = ended or {**build_created_body(self._body), "output": lane.output(), **_DELETED_END}
+        events = [self._join(lane, each) for each in lane.shown.catch_up(objects_in(lane.ended["output"]))]
         return events if self.has_ended else [*events, self._in_progress()]
 
     def output(self) -> list[ItemBody]:
         """Build the bodies of the items so far; open ones are incomplete."""
         return [lane.item(place) for lane, place in self._order]
 
-    def ending(self, *, is_cancelled: bool) -> Ending:
+    def build_ending(self, *, is_cancelled: bool) -> Ending:
         """Work out how the response ends, once all lanes have."""
-        return joined_ending([lane.ended or {} for lane in self._lanes], is_cancelled=is_cancelled)
+        return build_joined_ending([lane.ended or {} for lane in self._lanes], is_cancelled=is_cancelled)
 
     def finish(self, ending: Ending, now_seconds: int) -> tuple[ResponseBody, list[LoggedEvent]]:
         """End the response; return it as it is to be stored, and the last events."""
-        left_out = dict.fromkeys(what for lane in self._lanes for what in left_out_of(lane.ended or {}))
-        body = ended_body(with_left_out(self._with_lanes(), left_out), self.output(), ending, now_seconds)
-        events = [self._numbered(error_event(ending.error))] if ending.error is not None else []
-        shown = shown_body(body, with_results=self._with_results)
-        events.append(self._numbered({"type": TERMINAL_EVENTS[ending.status], "response": shown}))
+        left_out = dict.fromkeys(what for lane in self._lanes for what in read_left_out(lane.ended or {}))
+        body = build_ended_body(with_left_out(self._with_lanes(), left_out), self.output(), ending, now_seconds)
+        events = [self._number(error_event(ending.error))] if ending.error is not None else []
+        shown = show_body(body, with_results=self._with_results)
+        events.append(self._number({"type": TERMINAL_EVENTS[ending.status], "response": shown}))
         return body, events
 
-    def _joined(self, lane: _LaneOutput, logged: LoggedEvent) -> LoggedEvent:
+    def _join(self, lane: _LaneOutput, logged: LoggedEvent) -> LoggedEvent:
         event: JsonObject = orjson.loads(logged.body)
         if logged.type == "response.output_item.added":
             self._take_place(lane)
         event["output_index"] = lane.places[cast(int, event["output_index"])]
         if "item" in event:
-            event["item"] = lane.marked(cast(JsonObject, event["item"]))
-        return self._numbered(event)
+            event["item"] = lane.mark(cast(JsonObject, event["item"]))
+        return self._number(event)
 
     def _take_place(self, lane: _LaneOutput) -> None:
         self._order.append((lane, len(lane.places)))
@@ -176,9 +176,9 @@ class JoinedProjection:
         return {**self._body, "lanes": [lane_body(lane.lane, lane.ended) for lane in self._lanes]}
 
     def _in_progress(self) -> LoggedEvent:
-        return self._numbered({"type": "response.in_progress", "response": self._with_lanes()})
+        return self._number({"type": "response.in_progress", "response": self._with_lanes()})
 
-    def _numbered(self, event: UnnumberedEvent) -> LoggedEvent:
+    def _number(self, event: UnnumberedEvent) -> LoggedEvent:
         event["sequence_number"] = self._next_number
         self._next_number += 1
         return encode_event(event)
@@ -190,7 +190,7 @@ _DELETED_END: JsonObject = {
 }
 
 
-def joined_ending(lanes: Sequence[ResponseBody], *, is_cancelled: bool) -> Ending:
+def build_joined_ending(lanes: Sequence[ResponseBody], *, is_cancelled: bool) -> Ending:
     """Work out how a joined response ends: as the most successful of its lanes, and failed only if all have failed."""
     usage = usage_of(lanes)
     statuses = [str(lane["status"]) for lane in lanes]

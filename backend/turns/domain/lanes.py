@@ -54,7 +54,7 @@ def lanes_in(body: ResponseBody) -> tuple[Lane, ...]:
     )
 
 
-def joined_response_id(body: ResponseBody) -> str | None:
+def read_joined_response_id(body: ResponseBody) -> str | None:
     """Return the joined response in which a lane's response is shown."""
     found = body.get(JOINED_IN)
     return found if isinstance(found, str) else None
@@ -105,9 +105,9 @@ def lane_requests(request: TurnRequest, before: ResponseBody | None) -> tuple[La
         main = main_lane(before)
         root = next((place for place, lane in own.items() if lane == main), root)
     return tuple(
-        LaneRequest(_asked_of(request, name, own[place], before), None)
+        LaneRequest(_ask_behind(request, name, own[place], before), None)
         if before is not None and place in own
-        else LaneRequest(_named(request, name), None if place == root else root)
+        else LaneRequest(_ask_model(request, name), None if place == root else root)
         for place, name in enumerate(names)
     )
 
@@ -123,11 +123,11 @@ def _lanes_by_place(names: Sequence[str], before: ResponseBody) -> dict[int, Lan
     return own
 
 
-def _named(request: TurnRequest, model: str) -> TurnRequest:
+def _ask_model(request: TurnRequest, model: str) -> TurnRequest:
     return request.model_copy(update={"models": None, "model": model})
 
 
-def _asked_of(request: TurnRequest, model: str, lane: Lane, before: ResponseBody) -> TurnRequest:
+def _ask_behind(request: TurnRequest, model: str, lane: Lane, before: ResponseBody) -> TurnRequest:
     """Return the request that goes on behind a lane's response, without what answers the calls of other lanes."""
     changes: dict[str, object] = {"conversation": None, "previous_response_id": lane.response_id}
     if not isinstance(request.input, str):
@@ -143,4 +143,4 @@ def _asked_of(request: TurnRequest, model: str, lane: Lane, before: ResponseBody
             message = f"The input answers no call of the model '{model}'; name only models that it has something for."
             raise InvalidRequest(message, param="models")
         changes["input"] = left
-    return _named(request, model).model_copy(update=changes)
+    return _ask_model(request, model).model_copy(update=changes)

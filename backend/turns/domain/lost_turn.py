@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
-from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse, numbered_items
+from backend.conversations.domain.responses import FinishedTurn, Item, ItemBody, StoredResponse, number_items
 from backend.conversations.domain.waiting_turns import Entered
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import build_failure, build_interruption
@@ -43,7 +43,7 @@ class ShownSoFar(NamedTuple):
     entered: Sequence[Entered]
 
 
-def closed_turn(
+def close_turn(
     response: StoredResponse,
     log: RemainingLog,
     newest_item: Item | None,
@@ -57,7 +57,7 @@ def closed_turn(
     body, events = projection.finish(ending, int(now.timestamp()))
     entries = _last_entries(response, log.entries, output, now) if log.entries is not None else ()
     sequence = newest_item.sequence + 1 if newest_item is not None else 0
-    items = numbered_items(with_entered(objects_in(body["output"]), entered), sequence, response.id)
+    items = number_items(with_entered(objects_in(body["output"]), entered), sequence, response.id)
     changes = {
         "status": ending.status,
         "body": body,

@@ -23,12 +23,12 @@ class AcknowledgedTurn(NamedTuple):
     steered: StoredResponse | None
 
 
-def steer_signal(response_id: str, entered_count: int) -> str:
+def name_steer_signal(response_id: str, entered_count: int) -> str:
     """Return the name of the signal by which a turn that so many messages have entered hears of another one."""
     return f"{response_id}/{entered_count}"
 
 
-def queued_signal(response_id: str) -> str:
+def name_queued_signal(response_id: str) -> str:
     """Return the name of the signal by which a turn hears that others wait for its end."""
     return f"{response_id}/queued"
 
@@ -66,7 +66,7 @@ def read_queued(stored: str) -> QueuedRequest:
     return QueuedRequest.model_validate_json(rest).model_copy(update={"request": request})
 
 
-def asked_of(waiting: WaitingTurn) -> QueuedRequest:
+def read_waiting(waiting: WaitingTurn) -> QueuedRequest:
     """Read what is stored of a waiting turn.
 
     Raises:

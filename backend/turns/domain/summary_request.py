@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, messages_of, sent_before, sent_entries
+from backend.conversations.domain.conversation_log import Entry, EntryKind, messages_of, select_sent, select_sent_before
 from backend.conversations.domain.model_calls import SUMMARY_REQUEST, Excerpt, TailMessage
-from backend.prompt.domain.compaction import cuts_of, elided_tokens, tools_tokens
+from backend.prompt.domain.compaction import count_elided_tokens, cuts_of, tools_tokens
 from backend.prompt.domain.truncation import Truncation, summary_limit_tokens
 from shared.models.events import ModelCard
 from shared.models.execution import ExecutionRequest, Purpose
@@ -30,7 +30,7 @@ class SummaryRequest(NamedTuple):
     tail: tuple[TailMessage, ...]
 
 
-def fixed_tokens(request: ExecutionRequest, *, keeps_context: bool) -> int:
+def count_fixed_tokens(request: ExecutionRequest, *, keeps_context: bool) -> int:
     """Return the size of what each request of a turn holds beside the log."""
     tools = tools_tokens(functions_of_request(request))
     context = 0 if keeps_context else estimate_tokens(context_of_request(request))
@@ -40,7 +40,7 @@ def fixed_tokens(request: ExecutionRequest, *, keeps_context: bool) -> int:
 def request_tokens(request: ExecutionRequest) -> int:
     """Return the size of a whole request."""
     messages = (*messages_of_request(request), *request.added)
-    return fixed_tokens(request, keeps_context=True) + sum(map(message_tokens, messages[1:]))
+    return count_fixed_tokens(request, keeps_context=True) + sum(map(message_tokens, messages[1:]))
 
 
 def excerpts_of(left_out: Truncation, room_tokens: int, summary_tokens: int) -> tuple[Excerpt, ...]:
@@ -67,7 +67,7 @@ def excerpts_of(left_out: Truncation, room_tokens: int, summary_tokens: int) -> 
 
 def summary_room_tokens(request: ExecutionRequest, card: ModelCard) -> int:
     """Return how much may be summarised with one request."""
-    beside = fixed_tokens(request, keeps_context=True) + estimate_tokens(SUMMARY_INSTRUCTION)
+    beside = count_fixed_tokens(request, keeps_context=True) + estimate_tokens(SUMMARY_INSTRUCTION)
     return card.room_beside(summary_limit_tokens(card)) - beside
 
 
@@ -76,7 +76,7 @@ def summary_request(
 ) -> SummaryRequest:
     """Build the request for the summary of an excerpt of the log; `before` is the summary of the stretch before it."""
     earlier = [frame_summary(before)] if before is not None else []
-    said = messages_of(sent_before(sent_entries(log, excerpt.reset), excerpt.until))
+    said = messages_of(select_sent_before(select_sent(log, excerpt.reset), excerpt.until))
     history = (*(UserMessage(content=text) for text in earlier), *said)
     index = len(system_messages(request.system_prompt))
     tail = [TailMessage(index=index, text=text, kind=EntryKind.SUMMARY.value) for text in earlier]
@@ -112,7 +112,7 @@ def _excerpt(left_out: Truncation, start: int, end: int, *, elides: bool, is_fir
 
 def _size(turns: Sequence[tuple[Entry, int]], start: int, end: int, *, elides: bool = False) -> int:
     below = end if elides else 0
-    return sum(elided_tokens(entry, size, below) for entry, size in turns if start <= entry.position < end)
+    return sum(count_elided_tokens(entry, size, below) for entry, size in turns if start <= entry.position < end)
 
 
 def _tokens(entry: Entry) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -10,10 +11,10 @@ from backend.conversations.domain.conversation_log import Entry
 from backend.conversations.domain.history_fingerprint import (
     HistoryFingerprint,
     fingerprint_at_end,
+    restore_fingerprint,
     root_fingerprint,
-    stored_fingerprint,
 )
-from backend.conversations.domain.model_calls import shared_prompt
+from backend.conversations.domain.model_calls import share_prompt
 from backend.conversations.domain.responses import Conversation, Item, OpenedConversation, StoredResponse
 from backend.conversations.domain.served_tools import ServedTools
 from backend.conversations.domain.turn_input import ParsedInput
@@ -23,10 +24,10 @@ from backend.knowledge.domain.tickets import SearchOptions
 from backend.openai_api.domain.response_object import ResponseBody, functions_in
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.search.domain.filters import Filter
-from shared.models.values import Value, objects_in
+from shared.models.values import objects_in
 
 
-class Origin(Value):
+class Origin(NamedTuple):
     """The state of the conversation before a turn.
 
     `conversation` is its state so far, its model empty before the first turn. `is_new` says that the turn
@@ -131,7 +132,7 @@ def blank_origin(caller: Caller, conversation_id: str, cache_key: str, now: date
     return Origin(conversation=conversation, is_new=True, log=(), items=(), next_sequence=0, seen=seen)
 
 
-def continued(opened: OpenedConversation) -> Origin:
+def extend_origin(opened: OpenedConversation) -> Origin:
     """Build the origin of a turn at the end of a conversation."""
     return Origin(
         conversation=opened.conversation,
@@ -148,7 +149,7 @@ def at_unknown_end(conversation: Conversation) -> Origin:
     return Origin(conversation=conversation, is_new=False, log=(), items=(), next_sequence=0, seen=None)
 
 
-def forked(
+def fork_origin(
     conversation: Conversation, response: StoredResponse, log: Sequence[Entry], items: Sequence[Item], to: Conversation
 ) -> Origin:
     """Build the origin of a turn that branches off after an older response, into the blank conversation `to`.
@@ -174,7 +175,7 @@ def forked(
             "cache_key": conversation.cache_key,
             # A response does not keep definitions; within an epoch they are those of its conversation's newest turn.
             "served": conversation.served,
-            "sent": shared_prompt(conversation.sent, log),
+            "sent": share_prompt(conversation.sent, log),
             # What others have written in it stays theirs.
             "members": {} if conversation.people.is_shared else None,
         }
@@ -185,7 +186,7 @@ def forked(
         log=tuple(log),
         items=tuple(items),
         next_sequence=response.items_end or 0,
-        seen=stored_fingerprint(response.seen) if response.seen is not None else None,
+        seen=restore_fingerprint(response.seen) if response.seen is not None else None,
         has_unknown_tools=branch.epoch != conversation.epoch and _may_have_served_tools(conversation, response),
     )
 
@@ -195,7 +196,7 @@ def _may_have_served_tools(conversation: Conversation, response: StoredResponse)
     return has_own or response.preset_use is not None or conversation.served != ServedTools()
 
 
-def branched(origin: Origin, items: Sequence[Item], to: Conversation) -> Origin:
+def branch_origin(origin: Origin, items: Sequence[Item], to: Conversation) -> Origin:
     """Build the origin of a turn that begins where another one does, in the blank conversation `to`.
 
     `items` are those of the conversation before. The branch begins with the same bytes, and keeps the cache key.
@@ -211,7 +212,7 @@ def branched(origin: Origin, items: Sequence[Item], to: Conversation) -> Origin:
         "latest_response_id": None,
     }
     conversation = origin.conversation.model_copy(update=kept)
-    return origin.model_copy(update={"conversation": conversation, "is_new": True, "items": tuple(items)})
+    return origin._replace(conversation=conversation, is_new=True, items=tuple(items))
 
 
 def _file_search_in(body: ResponseBody) -> _FileSearch:

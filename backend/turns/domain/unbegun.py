@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from backend.conversations.domain.responses import ConversationSettings, StoredResponse
-from backend.openai_api.domain.response_object import Ending, ended_body, new_body
+from backend.openai_api.domain.response_object import Ending, build_ended_body, new_body
 from backend.openai_api.domain.turn_request import TurnRequest
 
 LAST_EVENT = 1
@@ -14,7 +14,7 @@ def unbegun(response: StoredResponse, ending: Ending, now: datetime) -> StoredRe
     """Return the response of a waiting turn as it is stored when it ends: without output, and without a log."""
     changes = {
         "status": ending.status,
-        "body": ended_body(response.body, (), ending, int(now.timestamp())),
+        "body": build_ended_body(response.body, (), ending, int(now.timestamp())),
         "last_event": LAST_EVENT,
     }
     return response.model_copy(update=changes)

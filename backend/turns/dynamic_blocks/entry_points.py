@@ -17,7 +17,7 @@ from backend.turns.ports.dynamic_blocks import DynamicBlockSource
 GROUP = "ballast.dynamic_blocks"
 
 
-def installed_blocks() -> tuple[DynamicBlockSource, ...]:
+def load_installed_blocks() -> tuple[DynamicBlockSource, ...]:
     """Load the blocks of all installed packages.
 
     Raises:

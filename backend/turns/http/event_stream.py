@@ -1,8 +1,8 @@
 """Streaming events to a client as server-sent events, with comments as heartbeats and `[DONE]` at the end."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, Protocol, TypeVar
 
 from starlette.responses import Response
@@ -12,6 +12,7 @@ from backend.foundation.http.middleware import SEND_ON, to_known_error
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import ResponseBody
+from backend.turns.http.quiet_send import QuietSend
 from shared.errors import BallastError
 from shared.models.values import JsonObject
 
@@ -47,7 +48,7 @@ class ApiFormat(Protocol):
         """Return the frames that follow the last event; `[DONE]` follows them."""
         ...
 
-    def broken(self, body: ResponseBody, error: BallastError) -> bytes:
+    def encode_error(self, body: ResponseBody, error: BallastError) -> bytes:
         """Return the last frame of a stream that breaks off with an error; `body` is the response as it was known."""
         ...
 
@@ -57,9 +58,11 @@ class EventStream(Response):
 
     Where the events of the response `body` break off with an error, a last frame tells it: whatever happens, `[DONE]`
     comes last. `release` is awaited when the stream has ended, and told whether that is because the client has left.
+    `quiet_seconds` is how long the stream of a restricted turn takes at least, 0 for all others.
     """
 
     media_type = "text/event-stream"
+    quiet_seconds = 0.0
 
     def __init__(
         self,
@@ -76,32 +79,35 @@ class EventStream(Response):
         self._body = body
         self._release = release
         self._heartbeat_seconds = heartbeat_seconds
-        self._is_idle = False
+        self._is_idle = True
         self.init_headers(HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one client."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         send = scope.get("state", {}).get(SEND_ON, send)
-        has_left = False
+        reading, has_ended = asyncio.timeout(None), False
         try:
-            async with asyncio.TaskGroup() as group:
-                writing = group.create_task(self._write_to_the_end(scope, send))
-                beating = group.create_task(self._beat(send))
-                leaving = group.create_task(_disconnected(receive))
-                await asyncio.wait((writing, beating, leaving), return_when=asyncio.FIRST_COMPLETED)
-                has_left = leaving.done() and not writing.done()
-                for task in (writing, beating, leaving):
-                    task.cancel()
+            with suppress(TimeoutError):
+                async with reading, asyncio.TaskGroup() as group:
+                    if self.quiet_seconds:
+                        send = QuietSend(send, self.quiet_seconds)
+                        group.create_task(send.run())
+                    leaving = group.create_task(_end_when_left(reading, receive))
+                    with self._beating(group, send):
+                        await self._write_to_the_end(scope, send)
+                    leaving.cancel()
+                    has_ended = True
+                    await self._release(False)
+                    await send({"type": "http.response.body", "body": DONE, "more_body": False})
         finally:
-            await self._release(has_left)
-        if not writing.cancelled():
-            await send({"type": "http.response.body", "body": DONE, "more_body": False})
+            if not has_ended:
+                await self._release(reading.expired())
 
     async def _write_to_the_end(self, scope: Scope, send: Send) -> None:
         last = await result_or_error(self._write(send))
         if isinstance(last, BaseException):
-            last = self._format.broken(self._body, to_known_error(scope, last))
+            last = self._format.encode_error(self._body, to_known_error(scope, last))
         if last:
             await send({"type": "http.response.body", "body": last, "more_body": True})
 
@@ -114,24 +120,42 @@ class EventStream(Response):
                     await send({"type": "http.response.body", "body": body, "more_body": True})
         return await self._format.last_frames()
 
-    async def _beat(self, send: Send) -> None:
-        while True:
-            self._is_idle = True
-            await asyncio.sleep(self._heartbeat_seconds)
-            if self._is_idle:
-                await send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
+    @contextmanager
+    def _beating(self, group: asyncio.TaskGroup, send: Send) -> Generator[None]:
+        """Send a heartbeat whenever nothing else was sent for a while, until the block ends."""
+        self._beat_later(group, send)
+        try:
+            yield
+        finally:
+            self._timer.cancel()
+
+    def _beat_later(self, group: asyncio.TaskGroup, send: Send) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._heartbeat_seconds, self._beat, group, send)
+
+    def _beat(self, group: asyncio.TaskGroup, send: Send) -> None:
+        if self._is_idle:
+            group.create_task(_send_heartbeat(send))
+        self._is_idle = True
+        self._beat_later(group, send)
+
+
+async def _send_heartbeat(send: Send) -> None:
+    await send({"type": "http.response.body", "body": HEARTBEAT, "more_body": True})
 
 
 def frames(events: Iterable[LoggedEvent]) -> bytes:
     """Encode events as frames; their bodies are JSON text without line breaks."""
-    return b"".join(b"event: %b\ndata: %b\n\n" % (event.type.encode(), event.body) for event in events)
+    return b"".join([b"event: %b\ndata: %b\n\n" % (event.type.encode(), event.body) for event in events])
 
 
-async def watched(work: Coroutine[Any, Any, Answer], receive: Receive, left: Callable[[], Awaitable[None]]) -> Answer:
+async def watch_caller(
+    work: Coroutine[Any, Any, Answer], receive: Receive, left: Callable[[], Awaitable[None]]
+) -> Answer:
     """Return what `work` returns, and call `left` where the client leaves before."""
 
     async def call_when_left() -> None:
-        await _disconnected(receive)
+        await _wait_for_disconnect(receive)
         await left()
 
     async with asyncio.TaskGroup() as group:
@@ -143,6 +167,11 @@ async def watched(work: Coroutine[Any, Any, Answer], receive: Receive, left: Cal
     return outcome
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         continue
+
+
+async def _end_when_left(reading: asyncio.Timeout, receive: Receive) -> None:
+    await _wait_for_disconnect(receive)
+    reading.reschedule(asyncio.get_running_loop().time())

@@ -53,14 +53,14 @@ class RefusedEarly:
             await self._app(scope, receive, send)
             return
         with self._repeated.lease() as place, _set_at_end() as is_read:
-            refused = await self._refused(Request(scope), place, is_read)
+            refused = await self._refuse(Request(scope), place, is_read)
             if refused is None:
-                await self._app(scope, receive, _releasing(place, send) if place.amount else send)
+                await self._app(scope, receive, _release_on_answer(place, send) if place.amount else send)
             else:
                 scope["route"] = _Route(scope["path"])
                 await refused(scope, receive, send)
 
-    async def _refused(self, request: Request, place: Lease, is_read: asyncio.Event) -> Response | None:
+    async def _refuse(self, request: Request, place: Lease, is_read: asyncio.Event) -> Response | None:
         """Return the answer to a request that is not to be read, else None."""
         rates = service_in(request, TurnServices).rates
         digest = sha256((read_key(request.headers) or "").encode("latin-1")).digest()
@@ -106,7 +106,7 @@ def _set_at_end() -> Generator[asyncio.Event]:
         event.set()
 
 
-def _releasing(place: Lease, send: Send) -> Send:
+def _release_on_answer(place: Lease, send: Send) -> Send:
     """Give the place back when the answer begins: the request has been read by then."""
 
     async def send_on(message: Message) -> None:

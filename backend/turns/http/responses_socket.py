@@ -94,6 +94,7 @@ class _Exchange:
         self.headers = Headers()
         self.body = bytearray()
         self.state: dict[str, Any] = {**socket["state"], CLIENT_LEFT: left, READING: socket_request_cooperatively}
+        self._frames = FrameReader()
         self._socket = socket
         self._method = method
         self._asked: bytes | None = body
@@ -127,18 +128,25 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status, self.headers = message["status"], Headers(raw=message["headers"])
         elif self.status == HTTPStatus.OK:
-            for event in _events_in(body):
+            for event in self._frames.read(body):
                 await self._tell(event)
         else:
             self.body += body
 
 
-def _events_in(frames: bytes) -> Iterator[str]:
-    """Return the events of whole frames; comments and the end of a stream are none."""
-    for frame in frames.split(b"\n\n"):
-        _, begins, event = frame.partition(b"data: {")
-        if begins:
-            yield "{" + event.decode()
+class FrameReader:
+    """Reads the events of a stream that comes in pieces; comments and the end of a stream are none."""
+
+    def __init__(self) -> None:
+        self._begun = b""
+
+    def read(self, piece: bytes) -> Iterator[str]:
+        """Yield the events that are whole with this piece."""
+        *frames, self._begun = (self._begun + piece).split(b"\n\n")
+        for frame in frames:
+            _, begins, event = frame.partition(b"data: {")
+            if begins:
+                yield "{" + event.decode()
 
 
 class _Socket:

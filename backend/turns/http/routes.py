@@ -17,7 +17,7 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
 from backend.openai_api.domain.response_events import LoggedEvent, break_off
-from backend.openai_api.domain.response_object import ResponseBody, shown_body, usage_body
+from backend.openai_api.domain.response_object import ResponseBody, show_body, usage_body
 from backend.openai_api.domain.turn_request import TurnRequest, turn_request_cooperatively
 from backend.turns.domain.input_requests import (
     CompactRequest,
@@ -25,15 +25,22 @@ from backend.turns.domain.input_requests import (
     compact_request_cooperatively,
     input_tokens_request_cooperatively,
 )
-from backend.turns.http.event_stream import frames, watched
+from backend.turns.http.event_stream import frames, watch_caller
 from backend.turns.http.refused_early import RESPONSES_PATH
-from backend.turns.http.turn_answers import EndpointDep, ServicesDep, described_answers, one_answer, read_noting
+from backend.turns.http.turn_answers import (
+    EndpointDep,
+    ServicesDep,
+    TurnRoute,
+    describe_answers,
+    one_answer,
+    read_noting,
+)
 from shared.errors import BallastError, InvalidRequest
 from shared.models.error_reports import report_of
 from shared.models.values import JsonObject
 
-router = new_router("Responses")
-ANSWERS = described_answers("The response", "its events")
+router = new_router("Responses", TurnRoute)
+ANSWERS = describe_answers("The response", "its events")
 NOTHING_MORE: list[Include] = []
 IncludeParam = Annotated[list[Include], Query(alias="include[]")]
 AfterParam = Annotated[int | None, Query(ge=0, le=2**53, description="Events after this number; all without it.")]
@@ -57,7 +64,7 @@ class ResponsesFormat:
 
     async def whole(self, body: ResponseBody, *, with_results: bool) -> JsonObject:
         """Return the response object."""
-        return shown_body(body, with_results=with_results)
+        return show_body(body, with_results=with_results)
 
     def frames(self, events: Sequence[LoggedEvent]) -> bytes:
         """Return the events under their types."""
@@ -68,7 +75,7 @@ class ResponsesFormat:
         """Return nothing: the terminal event is the last."""
         return b""
 
-    def broken(self, body: ResponseBody, error: BallastError) -> bytes:
+    def encode_error(self, body: ResponseBody, error: BallastError) -> bytes:
         """Return the error as an event."""
         return frames(break_off(body, report_of(error), self._newest))
 
@@ -122,7 +129,7 @@ async def compact_response(endpoint: EndpointDep) -> Response:
         left.set()
 
     work = endpoint.services.compact(endpoint.caller, asked, endpoint.request.state.request_id, left)
-    made = await watched(work, endpoint.request.receive, leave)
+    made = await watch_caller(work, endpoint.request.receive, leave)
     shown = {
         "id": made.id,
         "object": "response.compaction",
@@ -146,10 +153,10 @@ async def retrieve_response(
     endpoint.name(found)
     with_results = FILE_SEARCH_RESULTS in include
     if not stream:
-        shown = await endpoint.services.withheld.shown(endpoint.caller, found)
+        shown = await endpoint.services.withheld.show(endpoint.caller, found)
         return await one_answer(shown.body, ResponsesFormat(), with_results=with_results)
     after = -1 if starting_after is None else starting_after
-    return await endpoint.replayed(found, after, ResponsesFormat(after), with_results=with_results)
+    return await endpoint.replay(found, after, ResponsesFormat(after), with_results=with_results)
 
 
 @router.post(
@@ -162,7 +169,7 @@ async def cancel_response(response_id: str, endpoint: EndpointDep) -> Response:
         return await one_answer(unstored, ResponsesFormat(), with_results=False)
     ended = await endpoint.services.responses.cancel(endpoint.caller, response_id)
     endpoint.name(ended)
-    shown = await endpoint.services.withheld.shown(endpoint.caller, ended)
+    shown = await endpoint.services.withheld.show(endpoint.caller, ended)
     return await one_answer(shown.body, ResponsesFormat(), with_results=False)
 
 
@@ -181,5 +188,5 @@ async def list_input_items(
     found = await services.responses.input_items(
         caller, response_id, after=page.after, limit=page.limit, descending=page.descending
     )
-    shown = await services.withheld.shown_input(caller, found.response, found.items)
+    shown = await services.withheld.show_input(caller, found.response, found.items)
     return item_list(shown, page.include, has_more=found.has_more)

@@ -16,12 +16,12 @@ from backend.openai_api.domain.chat_request import ChatRequest, ChatTurn, chat_r
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import ResponseBody
 from backend.turns.http.refused_early import CHAT_PATH
-from backend.turns.http.turn_answers import EndpointDep, TurnEndpoint, described_answers
+from backend.turns.http.turn_answers import EndpointDep, TurnEndpoint, TurnRoute, describe_answers
 from shared.errors import BallastError
 from shared.models.error_reports import error_of
 from shared.models.values import JsonObject
 
-router = new_router("Chat Completions")
+router = new_router("Chat Completions", TurnRoute)
 
 
 class ChatFormat:
@@ -56,7 +56,7 @@ class ChatFormat:
             chunks.append(self._error(error_of(projection.failure)))
         return b"".join(map(_frame, chunks))
 
-    def broken(self, body: ResponseBody, error: BallastError) -> bytes:
+    def encode_error(self, body: ResponseBody, error: BallastError) -> bytes:
         """Return the error in a frame of its own."""
         return _frame(self._error(error))
 
@@ -83,7 +83,7 @@ def _frame(chunk: bytes) -> bytes:
     CHAT_PATH,
     summary="Create a chat completion",
     response_class=Response,
-    responses=described_answers("The chat completion", "its chunks"),
+    responses=describe_answers("The chat completion", "its chunks"),
     openapi_extra=describe_body(ChatRequest),
 )
 async def create_chat_completion(endpoint: EndpointDep, once: OnceDep) -> Response:

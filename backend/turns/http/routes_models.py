@@ -9,7 +9,7 @@ from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.identity.http.caller import CallerDep
 from backend.turns.ports.presets import OfferedPreset
-from backend.turns.services.request.model_names import listed
+from backend.turns.services.request.model_names import list_names
 from backend.turns.services.use_cases import TurnServices
 from shared.errors import UnknownModel
 
@@ -46,7 +46,7 @@ async def retrieve_model(model_id: str, services: ServicesDep, caller: CallerDep
     shown = await list_models(services, caller)
     found = next((each for each in shown.data if each.id == model_id), None)
     if found is None:
-        names = listed([each.id for each in shown.data])
+        names = list_names([each.id for each in shown.data])
         raise UnknownModel(f"The model '{model_id}' does not exist; use one of {names}.", param="model")
     return found
 

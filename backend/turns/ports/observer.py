@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Protocol
 
+from backend.conversations.domain.model_calls import CacheMiss
 from backend.conversations.domain.responses import StoredResponse
 from backend.conversations.domain.waiting_turns import IfRunning
 from backend.restricted.domain.outgoing_events import CutCause
@@ -58,6 +59,10 @@ class TurnObserver(Protocol):
 
     def prompt_drifted(self, response: StoredResponse, call: int, path: str) -> None:
         """A call of this turn changed bytes that its epoch had sent already, first at this path; that is a defect."""
+        ...
+
+    def cache_missed(self, miss: CacheMiss) -> None:
+        """A model call has ended whose prompt the provider could have read further from its cache."""
         ...
 
     def first_delta(self, seconds: float) -> None:

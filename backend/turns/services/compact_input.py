@@ -2,19 +2,20 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import NamedTuple
 
-from backend.conversations.domain.carried_summaries import CarriedSummary, carrying_item
-from backend.conversations.domain.conversation_log import Entry, newest_epoch_state, sent_entries
+from backend.conversations.domain.carried_summaries import CarriedSummary, build_carrying_item
+from backend.conversations.domain.conversation_log import Entry, newest_epoch_state, select_sent
 from backend.conversations.domain.responses import Item, ItemBody
-from backend.conversations.domain.withheld import emptied_item
+from backend.conversations.domain.withheld import empty_item
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.knowledge.domain.labels import encode_labels
 from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.prompt.domain.truncation import Truncation, labels_of_omission, left_out_by_input
+from backend.prompt.domain.truncation import Truncation, find_left_out_by_input, labels_of_omission
 from backend.prompt.domain.turn_calls import SummaryCall
 from backend.turns.domain.turn import Turn
 from backend.turns.ports.observer import CompactionOutcome
@@ -94,22 +95,21 @@ class CompactInput:
         label = encode_labels(labels_of_omission(left_out, turn.log))
         carried = CarriedSummary(tenant=caller.tenant, user_id=caller.user_id, label=label, text=summary.text)
         said = _messages_of_user(stored.items, turn)
-        output = (*said, carrying_item(carried, self._secret))
+        output = (*said, build_carrying_item(carried, self._secret))
         return CompactedInput(turn.response.id, int(turn.response.created_at.timestamp()), output, record.usage)
 
     async def _summary(self, turn: Turn, left_out: Truncation, record: _Record, left: asyncio.Event) -> Summary:
         if turn.card is None or not left_out.entries:
             raise InvalidRequest("There is nothing to compact; give 'input' or 'previous_response_id'.", param="input")
-        async with asyncio.TaskGroup() as group:
-            reader = ExecutionReader(self._ports, group)
-            leaving = group.create_task(_stopped_when(left, reader))
+        async with asyncio.TaskGroup() as group, aclosing(ExecutionReader(self._ports)) as reader:
+            leaving = group.create_task(_stop_when(left, reader))
             summarise = Summarise(self._ports, reader, record, turn.card, may_be_longer=True)
             summary = await summarise(turn.request, left_out)
             leaving.cancel()
         return summary
 
 
-async def _stopped_when(left: asyncio.Event, reader: ExecutionReader) -> None:
+async def _stop_when(left: asyncio.Event, reader: ExecutionReader) -> None:
     await left.wait()
     reader.stop()
 
@@ -117,10 +117,10 @@ async def _stopped_when(left: asyncio.Event, reader: ExecutionReader) -> None:
 def _all_of(turn: Turn) -> Truncation:
     """Return all that the turn would send, and what its length would have left out of that."""
     log = turn.log
-    cut, reset = left_out_by_input(log, turn.response.id), newest_epoch_state(log)
+    cut, reset = find_left_out_by_input(log, turn.response.id), newest_epoch_state(log)
     sent_by = cut.sent_by if cut is not None else reset
     behind = reset.model_copy(update={"begins_at": len(log)})
-    return Truncation(entries=sent_entries(log, sent_by), sent_by=sent_by, reset=behind, begins_epoch=True)
+    return Truncation(entries=select_sent(log, sent_by), sent_by=sent_by, reset=behind, begins_epoch=True)
 
 
 def _messages_of_user(items: Sequence[Item], turn: Turn) -> tuple[ItemBody, ...]:
@@ -130,7 +130,7 @@ def _messages_of_user(items: Sequence[Item], turn: Turn) -> tuple[ItemBody, ...]
     """
     reset = newest_epoch_state(turn.log)
     bodies = [
-        emptied_item(item.body, with_users=reset.withholds_users) if item.response_id in reset.withheld else item.body
+        empty_item(item.body, with_users=reset.withholds_users) if item.response_id in reset.withheld else item.body
         for item in items
         if item.body.get("role") == "user"
     ]

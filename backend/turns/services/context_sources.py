@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from backend.conversations.domain.conversation_log import Entry
-from backend.conversations.domain.withheld import labels_in, withheld_turns
+from backend.conversations.domain.withheld import find_withheld_turns, labels_in
 from backend.foundation.services.supervision import result_or_error
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
@@ -56,9 +56,9 @@ class ContextSources:
                 raise NotFound(f"There is no knowledge base '{base_id}'.", param=param)
         return await self._show(found)
 
-    async def withheld(self, caller: Caller, log: Sequence[Entry]) -> frozenset[str]:
+    async def find_withheld(self, caller: Caller, log: Sequence[Entry]) -> frozenset[str]:
         """Return the ids of the turns of a log whose text the caller may not read today."""
-        return withheld_turns(log, await self._access.of(caller, labels_in(log)))
+        return find_withheld_turns(log, await self._access.of(caller, labels_in(log)))
 
     async def access(self, caller: Caller, labels: Collection[Label]) -> Access:
         """Return the caller's mode of today in each of the labelled bases of which they are a member."""

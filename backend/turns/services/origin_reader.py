@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from backend.conversations.domain.conversation_log import Entry, check_complete, history, pending_calls
+from backend.conversations.domain.conversation_log import Entry, check_complete, find_pending_calls, history
 from backend.conversations.domain.history_fingerprint import (
     Boundary,
     HistoryFingerprint,
     boundaries_cooperatively,
-    extended_cooperatively,
+    extend_cooperatively,
+    restore_fingerprint,
     root_fingerprint,
-    stored_fingerprint,
     text_with_blank_lines,
 )
 from backend.conversations.domain.item_removal import is_edited
@@ -30,7 +30,7 @@ from backend.foundation.services.steps import run_cooperatively, run_in_thread_i
 from backend.identity.domain import Caller
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import lane_to_continue
-from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, branched, continued, forked
+from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, branch_origin, extend_origin, fork_origin
 from shared.clock import Clock
 from shared.errors import InvalidRequest, NotFound, PermissionDenied, TurnRunning
 from shared.ids import IdPrefix, new_id
@@ -79,14 +79,14 @@ class OriginReader:
             TurnRunning: a turn holds the conversation, or is that response.
         """
         if conversation_id := waited_for or request.conversation_id:
-            opened = await self._opened(caller, conversation_id, "conversation", lambda _: True)
-            return await started(continued(opened), request)
+            opened = await self._open(caller, conversation_id, "conversation", lambda _: True)
+            return await read_start(extend_origin(opened), request)
         if request.previous_response_id is not None:
-            return await started(await self._named(caller, request.previous_response_id, request), request)
-        start = await started(self._blank(caller), request)
+            return await read_start(await self._find_named(caller, request.previous_response_id, request), request)
+        start = await read_start(self._blank(caller), request)
         if not request.is_stored:
             return await self._with_key_of_opening(caller, start)
-        return await self._recognised(caller, start) or start
+        return await self._recognise(caller, start) or start
 
     async def _with_key_of_opening(self, caller: Caller, new: TurnStart) -> TurnStart:
         """Give an unstored turn the cache key of all turns of its user that begin with the same message.
@@ -95,12 +95,12 @@ class OriginReader:
         client's resent history opens stays the same, and so providers send all of its turns to one cache.
         """
         root = root_fingerprint(caller.tenant, caller.user_id)
-        opening = await run_cooperatively(extended_cooperatively(root, new.read.messages[:1])) or root
+        opening = await run_cooperatively(extend_cooperatively(root, new.read.messages[:1])) or root
         cache_key = conversation_cache_key(self._secret, caller.tenant, opening.digest)
         conversation = new.origin.conversation.model_copy(update={"cache_key": cache_key})
-        return replace(new, origin=new.origin.model_copy(update={"conversation": conversation}))
+        return replace(new, origin=new.origin._replace(conversation=conversation))
 
-    async def _recognised(self, caller: Caller, new: TurnStart) -> TurnStart | None:
+    async def _recognise(self, caller: Caller, new: TurnStart) -> TurnStart | None:
         """Find the response up to which the history in the input was seen; the longest such part counts.
 
         Of several at which it ends, one with the settings of the request goes on: the others would begin an epoch.
@@ -109,20 +109,20 @@ class OriginReader:
             return None
         root = root_fingerprint(caller.tenant, caller.user_id)
         found = await self._newest_seen(caller, new, root)
-        origin = await self._seen(caller, found.response_id) if found is not None else None
+        origin = await self._find_seen(caller, found.response_id) if found is not None else None
         if found is None or origin is None:
             return None
         count = found.boundary.message_count
         rest = new.read.behind(count)
         # Behind an answer only its own words tell what it and its continuation are together.
-        behind = stored_fingerprint(found.boundary.digest)
+        behind = restore_fingerprint(found.boundary.digest)
         before, messages = (behind, rest.messages) if rest.messages else (root, new.read.messages)
         return TurnStart(
             origin=origin,
             request=_without_items(new.request, new.read.ends[count - 1]),
             read=rest,
-            waiting=pending_calls(history(origin.log)),
-            seen=await run_cooperatively(extended_cooperatively(before, messages)),
+            waiting=find_pending_calls(history(origin.log)),
+            seen=await run_cooperatively(extend_cooperatively(before, messages)),
             is_recognised=True,
         )
 
@@ -142,7 +142,7 @@ class OriginReader:
                 return SeenBoundary(boundary, response_id)
         return None
 
-    async def _seen(self, caller: Caller, response_id: str) -> Origin | None:
+    async def _find_seen(self, caller: Caller, response_id: str) -> Origin | None:
         """Return the place behind a response; None where it was deleted meanwhile, or the caller may not go on there.
 
         What else stands behind it in its conversation, the client has not seen: then the turn branches off.
@@ -160,7 +160,7 @@ class OriginReader:
         except (NotFound, PermissionDenied):
             return None
 
-    async def _named(self, caller: Caller, response_id: str, request: TurnRequest) -> Origin:
+    async def _find_named(self, caller: Caller, response_id: str, request: TurnRequest) -> Origin:
         param = "previous_response_id"
         response = await self._turns.find(response_id)
         missing = NotFound(f"There is no response '{response_id}'.", param=param)
@@ -171,7 +171,7 @@ class OriginReader:
             raise TurnRunning("That response is still running.", param=param)
         lane = lane_to_continue(response.body, request.model if response.user_id == caller.user_id else None)
         if lane is not None:
-            return await self._named(caller, lane.response_id, request)
+            return await self._find_named(caller, lane.response_id, request)
         if response.log_end is None:
             await self._access.response(caller, response_id, ConversationRole.WRITER, param)
             message = "That response ended before it began; name the one before it, or the conversation."
@@ -187,14 +187,14 @@ class OriginReader:
             raise missing from None
 
     async def _behind(self, caller: Caller, response: StoredResponse, goes_on: GoesOn) -> Origin:
-        opened = await self._opened(caller, response.conversation_id, "previous_response_id", goes_on)
+        opened = await self._open(caller, response.conversation_id, "previous_response_id", goes_on)
         conversation = opened.conversation
         length = response.log_end or 0
         if goes_on(conversation) and not is_edited(opened.log[length:]):
-            return continued(opened)
+            return extend_origin(opened)
         log = await self._complete(conversation, await self._conversations.log(conversation.id, length), length)
         items = await self._conversations.all_items(conversation.id, response.items_end or 0, length)
-        return forked(conversation, response, log, items, self._blank(caller).conversation)
+        return fork_origin(conversation, response, log, items, self._blank(caller).conversation)
 
     async def branch(self, caller: Caller, start: TurnStart) -> TurnStart:
         """Return where a turn begins that branches off from where another one does."""
@@ -203,11 +203,9 @@ class OriginReader:
         items = origin.items
         if not origin.is_new:
             items = await self._conversations.all_items(before.id, origin.next_sequence, before.log_length)
-        return replace(start, origin=branched(origin, items, self._blank(caller).conversation))
+        return replace(start, origin=branch_origin(origin, items, self._blank(caller).conversation))
 
-    async def _opened(
-        self, caller: Caller, conversation_id: str, param: str, is_continued: GoesOn
-    ) -> OpenedConversation:
+    async def _open(self, caller: Caller, conversation_id: str, param: str, is_continued: GoesOn) -> OpenedConversation:
         """Read a conversation in which the caller may run turns, with its log where the turn goes on at its end."""
 
         def needs_log(found: Conversation) -> bool:
@@ -217,7 +215,7 @@ class OriginReader:
                 and is_continued(found)
             )
 
-        opened = await self._conversations.opened(conversation_id, needs_log)
+        opened = await self._conversations.open(conversation_id, needs_log)
         role = opened.conversation.people.role_of(caller) if opened is not None else None
         missing = NotFound(f"There is no conversation '{conversation_id}'.", param=param)
         check_role(role, ConversationRole.WRITER, missing)
@@ -247,14 +245,14 @@ class OriginReader:
         return blank_origin(caller, conversation_id, cache_key, self._clock.now())
 
 
-async def started(origin: Origin, request: TurnRequest) -> TurnStart:
+async def read_start(origin: Origin, request: TurnRequest) -> TurnStart:
     """Read the input of a turn that begins at an origin."""
-    waiting = pending_calls(history(origin.log))
+    waiting = find_pending_calls(history(origin.log))
     count = 1 if isinstance(request.input, str) else len(request.input)
     read = await run_in_thread_if_large(count, lambda: _read(request, waiting))
     # What several people have said, no client resends as a history of its own.
     is_kept = request.is_stored and not origin.conversation.people.is_shared
-    seen = await run_cooperatively(extended_cooperatively(origin.seen, read.messages)) if is_kept else None
+    seen = await run_cooperatively(extend_cooperatively(origin.seen, read.messages)) if is_kept else None
     return TurnStart(origin=origin, request=_in_order_read(request, read), read=read, waiting=waiting, seen=seen)
 
 

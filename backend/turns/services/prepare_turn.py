@@ -13,7 +13,7 @@ from backend.turns.domain.turn import StartableTurn, Turn
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.services.origin_reader import OriginReader
 from backend.turns.services.request.request_reader import RequestReader
-from backend.turns.services.turn_assembly import assembled
+from backend.turns.services.turn_assembly import assemble
 from backend.turns.services.turn_draft import AskedTurn
 from backend.turns.services.turn_drafting import TurnDrafting
 
@@ -28,11 +28,11 @@ class PrepareTurn:
 
     async def __call__(self, caller: Caller, request: TurnRequest, request_id: str) -> StartableTurn:
         """Prepare a turn that is asked for now."""
-        return await self._prepared(await self.requests.asked(caller, request), request_id)
+        return await self._prepare(await self.requests.read(caller, request), request_id)
 
     async def again(self, later: QueuedRequest, waited: StoredResponse) -> StartableTurn:
         """Prepare a turn whose response has waited, with the rights that its caller has today."""
-        return await self._prepared(await self.requests.asked_again(later, waited), later.request_id)
+        return await self._prepare(await self.requests.read_again(later, waited), later.request_id)
 
     async def start(self, asked: AskedTurn) -> TurnStart:
         """Return where a turn begins.
@@ -58,11 +58,11 @@ class PrepareTurn:
             BallastError: as `TurnDrafting.draft`, and `assembled`.
         """
         draft = await self.drafting.draft(asked, start, request_id)
-        return await run_in_thread_if_large(start.size, lambda: assembled(draft))
+        return await run_in_thread_if_large(start.size, lambda: assemble(draft))
 
-    async def _prepared(self, asked: AskedTurn, request_id: str) -> StartableTurn:
+    async def _prepare(self, asked: AskedTurn, request_id: str) -> StartableTurn:
         start = await self.start(asked)
         turn, rows = await self.build(asked, start, request_id)
-        branch: Callable[[], Awaitable[StartableTurn]] = partial(self._prepared, asked, request_id)
+        branch: Callable[[], Awaitable[StartableTurn]] = partial(self._prepare, asked, request_id)
         # Who resends a history names no conversation: where another turn was faster, this one branches off.
         return StartableTurn(turn, rows, branch if start.is_recognised else None)

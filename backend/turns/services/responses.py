@@ -106,14 +106,14 @@ class Responses:
         """Stop a turn whose client has left; nobody is there to hear of a failure."""
         await self._ports.background.attempt("stop_turn", partial(self.stop, response))
 
-    async def ended(self, response: StoredResponse) -> StoredResponse:
+    async def wait_until_ended(self, response: StoredResponse) -> StoredResponse:
         """Return a response once its turn has ended, whichever replica runs it.
 
         Raises:
             NotFound: the response was deleted meanwhile.
             Unavailable: the database is away, or the end was not stored in time. Retryable.
         """
-        response = await self.begun(response)
+        response = await self.wait_until_begun(response)
         waits_until = self._ports.clock.now() + LONGEST_TURN
         while not response.status.is_terminal:
             if self._ports.clock.now() > waits_until:
@@ -128,7 +128,7 @@ class Responses:
             response = found
         return response
 
-    async def begun(self, response: StoredResponse) -> StoredResponse:
+    async def wait_until_begun(self, response: StoredResponse) -> StoredResponse:
         """Return a response once its turn does not wait for its conversation any more.
 
         Raises:
@@ -143,10 +143,10 @@ class Responses:
                 response = found
         return response
 
-    async def begun_or_deleted(self, response: StoredResponse) -> StoredResponse:
+    async def wait_until_begun_or_deleted(self, response: StoredResponse) -> StoredResponse:
         """Return a response as `begun` does; one that was deleted meanwhile as its deletion has ended it."""
         try:
-            return await self.begun(response)
+            return await self.wait_until_begun(response)
         except NotFound:
             return unbegun(response, Ending(status=ResponseStatus.CANCELLED), self._ports.clock.now())
 

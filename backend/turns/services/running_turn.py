@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from backend.conversations.domain.responses import StoredResponse
+from backend.foundation.services.wakeups import CallingEvent
 from backend.openai_api.domain.response_object import total_tokens
 from backend.turns.domain.turn import JoinedTurn, Turn
 from shared.errors import Unavailable
@@ -18,7 +19,7 @@ class TurnSignals(NamedTuple):
     """
 
     opened: asyncio.Event
-    interrupted: asyncio.Event
+    interrupted: CallingEvent
     boundary: asyncio.Event
     waited_for: asyncio.Event
 
@@ -38,7 +39,7 @@ class TurnRunner(Protocol):
         """Run a turn to its end, or join its lanes; None where another process runs it, or is to run it."""
         ...
 
-    async def ended_elsewhere(self, response_id: str) -> StoredResponse | None:
+    async def wait_until_ended_elsewhere(self, response_id: str) -> StoredResponse | None:
         """Wait for the end of a turn that another process runs; None where the response was deleted."""
         ...
 
@@ -64,7 +65,7 @@ class RunningTurn:
         self.is_stored = turn.is_stored
         self.with_results = turn.with_results
         self.opened = asyncio.Event()
-        self.interrupted = asyncio.Event()
+        self.interrupted = CallingEvent()
         self.boundary = asyncio.Event()
         self.waited_for = asyncio.Event()
         if turn.begun is not None:
@@ -80,7 +81,7 @@ class RunningTurn:
         else:
             self._at_end.append(release)
 
-    async def ended(self) -> StoredResponse:
+    async def wait_until_ended(self) -> StoredResponse:
         """Wait for the turn's end and return the response; cancelling the wait does not stop the turn.
 
         Raises:
@@ -96,8 +97,8 @@ class RunningTurn:
         self._result = outcome
         self.opened.set()
         self._ended.set()
-        for release in self._at_end:
-            release()
+        while self._at_end:
+            self._at_end.pop(0)()
 
     @property
     def has_ended(self) -> bool:

@@ -10,7 +10,7 @@ from backend.identity.domain import Caller
 from backend.identity.services import holders_of
 from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.turns.domain.queued_request import AcknowledgedTurn, asked_of
+from backend.turns.domain.queued_request import AcknowledgedTurn, read_waiting
 from backend.turns.domain.turn import StartableTurn
 from backend.turns.ports.preparation import TurnPreparation
 from backend.turns.services.running_turn import RunningTurn
@@ -62,7 +62,7 @@ class StartTurn:
         self._admission.check()
         with await self._rates.take(caller) as rate, self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
-                begun = await self._begun_or_queued(caller, request, request_id, claim)
+                begun = await self._begin_or_queue(caller, request, request_id, claim)
             if isinstance(begun, AcknowledgedTurn):
                 return begun
             begun.at_end(place.keep())
@@ -77,21 +77,21 @@ class StartTurn:
             TurnRunning: a turn holds the conversation, or another one comes next.
             BallastError: as of a turn that is started at once.
         """
-        later = asked_of(waiting)
+        later = read_waiting(waiting)
         caller = later.caller
         with await self._rates.take_again(caller) as rate, self._admission.place(*holders_of(caller)) as place:
             with self._registry.preparing():
                 prepared = await self._prepare.again(later, waiting.response)
-                running = await self._stored_and_started(prepared, None)
+                running = await self._store_and_start(prepared, None)
             running.waited_for.set()  # those behind it told the turn before it
             running.at_end(place.keep())
             running.at_end(rate.keep(lambda: running.tokens))
 
-    async def _begun_or_queued(
+    async def _begin_or_queue(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn | AcknowledgedTurn:
         try:
-            return await self._begun(caller, request, request_id, claim)
+            return await self._begin_or_branch(caller, request, request_id, claim)
         except TurnRunning:
             if request.if_running is None:
                 raise
@@ -99,21 +99,23 @@ class StartTurn:
         self._registry.ask_for_look()  # the running turn may have ended before it was told
         return acknowledged
 
-    async def _begun(
+    async def _begin_or_branch(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None
     ) -> RunningTurn:
         prepared = await self._prepare(caller, request, request_id)
         try:
-            return await self._stored_and_started(prepared, claim)
+            return await self._store_and_start(prepared, claim)
         except TurnRunning:
             if prepared.branch is None:
                 raise
-        return await self._stored_and_started(await prepared.branch(), claim)
+        return await self._store_and_start(await prepared.branch(), claim)
 
-    async def _stored_and_started(self, prepared: StartableTurn, claim: KeyClaim | None) -> RunningTurn:
+    async def _store_and_start(self, prepared: StartableTurn, claim: KeyClaim | None) -> RunningTurn:
         turn = prepared.turn
         with self._registry.owning(turn.response.id):
             if turn.is_stored:
-                claimed = claim.of(turn.response.id) if claim is not None else None
-                await self._store(prepared.rows.model_copy(update={"claim": claimed}))
+                rows = prepared.rows
+                if claim is not None:
+                    rows = rows._replace(claim=claim.of(turn.response.id))
+                await self._store(rows)
             return self._registry.start(turn)

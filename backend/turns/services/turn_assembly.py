@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from backend.conversations.domain.authors import authored_bodies
+from backend.conversations.domain.authors import add_author_to_bodies
 from backend.conversations.domain.conversation_log import (
     Entry,
     EpochReason,
-    announced_cut,
-    sent_entries,
-    stated_context,
+    find_announced_cut,
+    find_stated_context,
+    select_sent,
 )
 from backend.conversations.domain.item_bodies import input_bodies, user_text_body
 from backend.conversations.domain.placed_blocks import CLASSIC, text_digest
@@ -20,35 +20,35 @@ from backend.conversations.domain.responses import (
     NewTurn,
     ResponseStatus,
     StoredResponse,
-    numbered_items,
+    number_items,
 )
 from backend.conversations.domain.withheld import labels_in
-from backend.knowledge.domain.access import strictest_mode
 from backend.knowledge.domain.file_indexes import file_index_of_agent
-from backend.knowledge.domain.labels import Label, Labels, joined_labels
+from backend.knowledge.domain.knowledge import strictest_mode
+from backend.knowledge.domain.labels import Label, Labels, join_labels
 from backend.openai_api.domain.requested_settings import model_parameters
 from backend.openai_api.domain.response_object import new_body
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.prompt.domain.block_policy import BlockStatement, block_statements, far_pointer, stated_blocks
+from backend.prompt.domain.block_policy import BlockStatement, block_statements, far_pointer, find_stated_blocks
 from backend.prompt.domain.compaction import Load, hand_back_tokens, tools_tokens
 from backend.prompt.domain.context_policy import ContextPlan, full_context, plan_context, with_line
 from backend.prompt.domain.epochs import Epoch, compact, without_statements
 from backend.prompt.domain.execution_request import request_of
-from backend.prompt.domain.listed_files import left_out_files
-from backend.prompt.domain.prompt_tail import moved_texts
+from backend.prompt.domain.listed_files import find_left_out
+from backend.prompt.domain.prompt_tail import list_moved_texts
 from backend.prompt.domain.settings_digest import settings_digest
 from backend.prompt.domain.turn_entries import (
     EntryStamp,
     block_entries,
+    build_given_entries,
     context_entry,
     current_entry,
     file_entries,
-    given_entries,
     notice_entry,
-    placed,
+    place_entries,
     silent_entry,
 )
-from backend.prompt.domain.turn_record import PlannedBlock, StoredRecord, TurnRecord, context_parts, record_of, ticketed
+from backend.prompt.domain.turn_record import PlannedBlock, StoredRecord, TurnRecord, context_parts, record_of, sign
 from backend.turns.domain.turn import Turn
 from backend.turns.services.turn_draft import TurnDraft
 from shared.errors import ContextTooLong
@@ -64,14 +64,14 @@ FIRST_EVENTS = 2
 """`response.created` and `response.in_progress`, appended as soon as the turn's task runs."""
 
 
-def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
+def assemble(draft: TurnDraft) -> tuple[Turn, NewTurn]:
     """Build the turn to run, and the record to store before it runs.
 
     Raises:
         ContextTooLong: the parts of the prompt that must not be left out do not fit.
     """
     plan = _context(draft)
-    epoch = _fitted(draft, plan)
+    epoch = _fit(draft, plan)
     if epoch is not draft.epoch:
         draft = replace(draft, epoch=epoch)
         plan = _context(draft)
@@ -79,11 +79,11 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
     history_entries, carried_entries = _entries(draft, plan, label)
     entries = (*history_entries, *carried_entries)
     log = (*draft.start.origin.log, *entries)
-    given = draft.asked.waited.input_items if draft.asked.waited is not None else shown_input(draft.chosen.request)
-    bodies = authored_bodies(given, draft.author)
+    given = draft.asked.waited.input_items if draft.asked.waited is not None else show_input(draft.chosen.request)
+    bodies = add_author_to_bodies(given, draft.author)
     response, conversation = _response(draft, bodies, label), _conversation(draft, len(entries))
     history_end = draft.log_length + len(history_entries)
-    record = ticketed(_record(draft, plan, response, conversation, history_end), log, draft.policy.secret)
+    record = sign(_record(draft, plan, response, conversation, history_end), log, draft.policy.secret)
     sequence = draft.start.origin.next_sequence
     turn = Turn(
         record=record,
@@ -95,7 +95,7 @@ def assembled(draft: TurnDraft) -> tuple[Turn, NewTurn]:
         seen=draft.start.seen,
         card=draft.chosen.meaning.card,
     )
-    return turn, _rows(draft, record, entries, numbered_items(bodies, sequence, response.id))
+    return turn, _rows(draft, record, entries, number_items(bodies, sequence, response.id))
 
 
 def _record(
@@ -108,7 +108,7 @@ def _record(
         for binding in draft.chosen.bindings
     ]
     keeps_context, carried = context.state is not None, context if draft.read.current is not None else NO_CONTEXT
-    moved = [(kind, text, text_digest(text)) for kind, text in moved_texts(draft.blocks)]
+    moved = [(kind, text, text_digest(text)) for kind, text in list_moved_texts(draft.blocks)]
     stored = StoredRecord(
         request_id=draft.request_id,
         parameters=model_parameters(draft.chosen.request, card),
@@ -141,7 +141,7 @@ def _is_first_after_edit(draft: TurnDraft) -> bool:
     return epoch.reset.reason is EpochReason.HISTORY_EDITED and sent is not None and sent.epoch != epoch.number
 
 
-def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
+def _fit(draft: TurnDraft, plan: ContextPlan) -> Epoch:
     """Return the epoch, compacted where the conversation has outgrown the model's context window.
 
     Files of an agent that do not fit beside those which they replace are stated as if nothing had been stated before.
@@ -150,14 +150,14 @@ def _fitted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
         ContextTooLong: the parts of the prompt that must not be left out do not fit.
     """
     try:
-        return _compacted(draft, plan)
+        return _compact(draft, plan)
     except ContextTooLong:
-        if not (_statements(draft) and stated_blocks(draft.start.origin.log, draft.epoch.reset)):
+        if not (_statements(draft) and find_stated_blocks(draft.start.origin.log, draft.epoch.reset)):
             raise
-        return _compacted(replace(draft, epoch=without_statements(draft.epoch, draft.start.origin.log)), plan)
+        return _compact(replace(draft, epoch=without_statements(draft.epoch, draft.start.origin.log)), plan)
 
 
-def _compacted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
+def _compact(draft: TurnDraft, plan: ContextPlan) -> Epoch:
     load = Load(
         system_prompt=draft.chosen.settings.system_prompt(draft.epoch.reset),
         current=draft.read.current,
@@ -174,7 +174,7 @@ def _compacted(draft: TurnDraft, plan: ContextPlan) -> Epoch:
 def _block_texts(draft: TurnDraft) -> tuple[str, ...]:
     """Return the texts that the turn's agent adds to the request."""
     stated = [statement.text for statement in _statements(draft)]
-    moved = [text for _, text in moved_texts(draft.blocks)]
+    moved = [text for _, text in list_moved_texts(draft.blocks)]
     return (*stated, *moved, draft.blocks.reminder)
 
 
@@ -188,9 +188,9 @@ def _context(draft: TurnDraft) -> ContextPlan:
     if not draft.policy.keeps_context:
         return full_context(draft.base_texts, draft.dynamic_blocks) if draft.read.current is not None else NO_CONTEXT
     log, reset = draft.start.origin.log, draft.epoch.reset
-    said = stated_context(log, reset)
+    said = find_stated_context(log, reset)
     plan = plan_context(said, draft.base_texts, draft.dynamic_blocks)
-    pointer = far_pointer(sent_entries(log, reset), _statements(draft)) if stated_blocks(log, reset) else ""
+    pointer = far_pointer(select_sent(log, reset), _statements(draft)) if find_stated_blocks(log, reset) else ""
     return with_line(plan, said, pointer) if pointer else plan
 
 
@@ -209,7 +209,7 @@ def _statements(draft: TurnDraft) -> tuple[BlockStatement, ...]:
     """Return what the turn logs of its agent's blocks; nothing where it logs no context."""
     if _context_place(draft) is None or draft.blocks.placement == CLASSIC:
         return ()
-    return block_statements(stated_blocks(draft.start.origin.log, draft.epoch.reset), draft.blocks)
+    return block_statements(find_stated_blocks(draft.start.origin.log, draft.epoch.reset), draft.blocks)
 
 
 def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
@@ -223,18 +223,18 @@ def _entries(draft: TurnDraft, plan: ContextPlan, label: Labels) -> tuple[tuple[
         label=label,
     )
     at = _context_place(draft)
-    is_cut = epoch.reset.begins_at > announced_cut(draft.start.origin.log)
+    is_cut = epoch.reset.begins_at > find_announced_cut(draft.start.origin.log)
     notices = (notice_entry(COMPACTED, stamp),) if is_cut and at is not None else ()
     blocks = block_entries(_statements(draft), stamp)
-    left_out = left_out_files(draft.start.origin.log, epoch.reset) if epoch.reset.reads_files and at is not None else ()
-    files = file_entries(draft.blocks.model_copy(update={"files": (*left_out, *draft.blocks.files)}), stamp)
-    given, context = given_entries(draft.read, stamp), context_entry(plan, stamp)
+    left_out = find_left_out(draft.start.origin.log, epoch.reset) if epoch.reset.reads_files and at is not None else ()
+    files = file_entries((*left_out, *draft.blocks.files), stamp)
+    given, context = build_given_entries(draft.read, stamp), context_entry(plan, stamp)
     before, carried = (*given[:at], *notices, *blocks, *files), (*context, *current_entry(draft.read, stamp))
     if draft.read.current is None:
         before, carried = (*before, *context, *(given[at:] if at is not None else ())), ()
     if epoch.starts and not before and not carried:
         before = (silent_entry(stamp),)
-    own = placed((*before, *carried), draft.log_length, epoch.reset if epoch.starts else None)
+    own = place_entries((*before, *carried), draft.log_length, epoch.reset if epoch.starts else None)
     return own[: len(before)], own[len(before) :]
 
 
@@ -242,8 +242,9 @@ def _response(draft: TurnDraft, bodies: Sequence[ItemBody], label: Labels) -> St
     conversation_id = draft.start.origin.conversation.id
     asked_at = draft.asked.waited.created_at if draft.asked.waited is not None else draft.now
     use = draft.preset_use
-    own = {"instructions": use.own.instructions} if use is not None else {}
-    shown = draft.chosen.settings.model_copy(update=own)
+    shown = draft.chosen.settings
+    if use is not None:
+        shown = shown.model_copy(update={"instructions": use.own.instructions})
     body = new_body(draft.chosen.request, shown, draft.response_id, conversation_id, asked_at)
     return StoredResponse(
         id=draft.response_id,
@@ -290,8 +291,8 @@ def _rows(draft: TurnDraft, record: TurnRecord, entries: Sequence[Entry], items:
         response=record.response,
         entries=(*(origin.log if origin.is_new else ()), *entries),
         items=(*origin.items, *items),
-        plan=record.stored(),
-        context_parts=record.stored_parts(),
+        plan=record.write(),
+        context_parts=record.write_parts(),
         has_waited=draft.asked.waited is not None,
         texts=tuple(record.texts.values()),
     )
@@ -308,10 +309,10 @@ def _label(draft: TurnDraft) -> Labels:
         own.append(Label(file_index_of_agent(draft.asked.caller.tenant, agent.id).id, AccessMode.FULL))
     withheld = frozenset(draft.epoch.reset.withheld)
     sent = labels_in([entry for entry in draft.start.origin.log if entry.turn_id not in withheld])
-    return joined_labels([*own, *draft.start.labels, *sent])
+    return join_labels([*own, *draft.start.labels, *sent])
 
 
-def shown_input(request: TurnRequest) -> tuple[ItemBody, ...]:
+def show_input(request: TurnRequest) -> tuple[ItemBody, ...]:
     """Return the items of an input as clients get them, with new ids."""
     if isinstance(request.input, str):
         return (user_text_body(request.input, new_id),)

@@ -11,7 +11,7 @@ from backend.conversations.domain.responses import ConversationSettings, PresetU
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.identity.domain import Caller
 from backend.knowledge.domain.knowledge import Binding
-from backend.knowledge.domain.labels import Labels, joined_labels
+from backend.knowledge.domain.labels import Labels, join_labels
 from backend.openai_api.domain.client_left import BY_API, DisconnectPolicy
 from backend.openai_api.domain.presets import Preset, ResolvedModel
 from backend.openai_api.domain.turn_request import TurnRequest
@@ -30,7 +30,8 @@ class TurnPolicy:
     `secret` signs tickets; `replica` names this process. `system_prompt` is the default with which system messages
     open, with placeholders. With `keeps_context` the context about bases and dynamic blocks is logged, and only changes
     are sent again; otherwise all of it is sent in every turn. `drain` is how long turns may run on while this process
-    shuts down, None for their whole time. With `strict_requests` what is not known in a request is refused.
+    shuts down, None for their whole time. With `strict_requests` what is not known in a request is refused. A stream of
+    a restricted turn takes at least `quiet_seconds`.
     """
 
     time_zone: str
@@ -42,6 +43,7 @@ class TurnPolicy:
     keeps_context: bool = True
     drain: timedelta | None = None
     strict_requests: bool = False
+    quiet_seconds: float = 0.0
     on_disconnect: DisconnectPolicy = BY_API
 
 
@@ -63,7 +65,7 @@ class AskedTurn:
         """Return the labels of the stored items that are left in an input."""
         if isinstance(rest.input, str):
             return ()
-        return joined_labels([label for item in rest.input for label in self.labels.get(getattr(item, "id", ""), ())])
+        return join_labels([label for item in rest.input for label in self.labels.get(getattr(item, "id", ""), ())])
 
 
 class TurnSettings(NamedTuple):

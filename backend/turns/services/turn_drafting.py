@@ -4,14 +4,14 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from backend.conversations.domain.authors import authored
+from backend.conversations.domain.authors import add_author
 from backend.conversations.domain.responses import Conversation, ConversationSettings, ResponseStatus, StoredResponse
 from backend.conversations.domain.waiting_turns import IfRunning
 from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
-from backend.knowledge.domain.access import strictest_mode
-from backend.knowledge.domain.kb_meta import rendered_bases
-from backend.openai_api.domain.client_left import unstored_id
+from backend.knowledge.domain.kb_meta import render_bases
+from backend.knowledge.domain.knowledge import strictest_mode
+from backend.openai_api.domain.client_left import create_unstored_id
 from backend.openai_api.domain.presets import ResolvedModel, blocks_of
 from backend.openai_api.domain.requested_settings import check_choice
 from backend.openai_api.domain.response_object import new_body
@@ -23,11 +23,11 @@ from backend.turns.domain.queued_request import check_may_enter
 from backend.turns.domain.turn_origin import TurnStart, at_unknown_end
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from backend.turns.services.context_sources import ContextSources
-from backend.turns.services.origin_reader import started
+from backend.turns.services.origin_reader import read_start
 from backend.turns.services.request.input_files import InputFiles
 from backend.turns.services.request.project_files import ProjectFiles
 from backend.turns.services.request.settings_reader import SettingsReader
-from backend.turns.services.turn_assembly import shown_input
+from backend.turns.services.turn_assembly import show_input
 from backend.turns.services.turn_draft import AskedTurn, TurnDraft, TurnPolicy
 from shared.clock import Clock
 from shared.errors import InvalidRequest
@@ -62,7 +62,7 @@ class TurnDrafting:
         self._clock = clock
         self.policy = policy
 
-    async def queued(self, asked: AskedTurn, conversation: Conversation) -> QueuedDraft:
+    async def draft_queued(self, asked: AskedTurn, conversation: Conversation) -> QueuedDraft:
         """Check what can be known of a turn before the one that runs has ended, and return its response, queued.
 
         Raises:
@@ -71,8 +71,8 @@ class TurnDrafting:
             NotFound: a model or base does not exist for this caller.
             PermissionDenied: the turn is restricted and filters by attributes.
         """
-        caller, start = asked.caller, await started(at_unknown_end(conversation), asked.request)
-        known = await self._settings.known(caller, start)
+        caller, start = asked.caller, await read_start(at_unknown_end(conversation), asked.request)
+        known = await self._settings.read(caller, start)
         has_files = known.preset is not None and bool(known.preset.file_ids)
         mode = strictest_mode(known.bindings)
         check_choice(known.request, known.settings, has_bases=bool(known.bindings) or has_files, mode=mode)
@@ -90,7 +90,7 @@ class TurnDrafting:
             status=ResponseStatus.QUEUED,
             background=start.request.is_background,
             body={**body, "model": known.meaning.name, "status": ResponseStatus.QUEUED.value},
-            input_items=shown_input(start.request),
+            input_items=show_input(start.request),
             log_end=None,
             items_end=None,
             last_event=-1,
@@ -110,7 +110,7 @@ class TurnDrafting:
             message = "What enters a running turn names no stored items that come from knowledge; let it queue."
             raise InvalidRequest(message, param="input")
         author = start.origin.conversation.people.author_of(asked.caller.user_id)
-        read = await run_in_thread_if_large(start.size, lambda: authored(start.read, author))
+        read = await run_in_thread_if_large(start.size, lambda: add_author(start.read, author))
         now, zone = self._clock.now(), self.policy.time_zone
         said = [each for each in read.messages if isinstance(each, UserMessage)]
         check_may_enter(said)
@@ -127,7 +127,7 @@ class TurnDrafting:
             Unavailable: a service that the turn depends on is unavailable. Retryable.
         """
         caller, origin, now = asked.caller, start.origin, self._clock.now()
-        chosen = await self._settings.known(caller, start)
+        chosen = await self._settings.read(caller, start)
         meaning, settings, bindings = chosen.meaning, chosen.settings, chosen.bindings
         blocks, form = blocks_of(chosen.preset), self._form(caller, meaning)
         project = await self._projects.in_turn(caller.tenant, meaning.preset, meaning.card, origin.log)
@@ -137,7 +137,7 @@ class TurnDrafting:
         room = partial(files_room, start, settings, meaning.card, texts)
         given = await self._files.put_into(caller, start.read, asked.files, room)
         author = origin.conversation.people.author_of(caller.user_id)
-        read = await run_in_thread_if_large(start.size, lambda: authored(given, author))
+        read = await run_in_thread_if_large(start.size, lambda: add_author(given, author))
         blocks = blocks.model_copy(update={"project_files": project.text, "files": read.files})
         access = await self._settings.access(caller, start, chosen)
         facts = self._facts(asked, start, settings, now)
@@ -151,7 +151,7 @@ class TurnDrafting:
             response_id=facts.turn_id,
             now=now,
             read=read,
-            base_texts=rendered_bases(bindings),
+            base_texts=render_bases(bindings),
             dynamic_blocks=await self._context.dynamic_blocks(access.mode, facts),
             epoch=with_unknown_tools(epoch) if origin.has_unknown_tools else epoch,
             blocks=blocks,
@@ -172,7 +172,7 @@ class TurnDrafting:
         """Create the id of a response; a request can stop a turn that is not stored by the id alone."""
         if asked.request.is_stored:
             return new_id(IdPrefix.RESPONSE)
-        return unstored_id(self.policy.secret, asked.caller)
+        return create_unstored_id(self.policy.secret, asked.caller)
 
     def _facts(self, asked: AskedTurn, start: TurnStart, settings: ConversationSettings, now: datetime) -> TurnFacts:
         return TurnFacts(

@@ -165,7 +165,7 @@ class TurnRegistry:
         self._running.add(running)
         ended: StoredResponse | None = None
         try:
-            ended = await self._ended(turn, running)
+            ended = await self._run_to_end(turn, running)
         finally:
             self._running.discard(running)
             running.set_result(ended)
@@ -175,13 +175,13 @@ class TurnRegistry:
             self._unread.discard(turn.response.id)
             await self._runner.drop_events(turn.response.id)
 
-    async def _ended(self, turn: Turn | JoinedTurn, running: RunningTurn) -> StoredResponse | None:
+    async def _run_to_end(self, turn: Turn | JoinedTurn, running: RunningTurn) -> StoredResponse | None:
         response_id = turn.response.id
         signals = TurnSignals(running.opened, running.interrupted, running.boundary, running.waited_for)
         outcome = await result_or_error(self._runner.run(turn, signals))
         self.disown(response_id)
         if outcome is None:
-            outcome = await result_or_error(self._runner.ended_elsewhere(response_id))
+            outcome = await result_or_error(self._runner.wait_until_ended_elsewhere(response_id))
         if isinstance(outcome, BaseException):
             self._runner.report_defect(response_id, outcome)
         return outcome if isinstance(outcome, StoredResponse) else None

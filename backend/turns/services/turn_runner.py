@@ -47,7 +47,7 @@ class RunTurns:
             return await join_lanes(self._ports, turn, signals, checkpoints, pauses_seconds)
         return await run_turn(self._ports, turn, signals, checkpoints, pauses_seconds)
 
-    async def ended_elsewhere(self, response_id: str) -> StoredResponse | None:
+    async def wait_until_ended_elsewhere(self, response_id: str) -> StoredResponse | None:
         """Look again and again until the turn has ended."""
         while True:
             with suppress(Unavailable):

@@ -8,11 +8,11 @@ from typing import cast
 import orjson
 
 from backend.conversations.domain.responses import ResponseStatus
-from backend.conversations.domain.withheld import emptied_body
+from backend.conversations.domain.withheld import empty_body
 from backend.identity.domain import Caller
 from backend.openai_api.domain.client_left import is_unstored_of
 from backend.openai_api.domain.response_events import TERMINAL_TYPES, LoggedEvent
-from backend.openai_api.domain.response_object import Ending, ResponseBody, ended_body
+from backend.openai_api.domain.response_object import Ending, ResponseBody, build_ended_body
 from backend.streams.ports.events import EventLog, StopSignals
 from backend.turns.services.responses import WAIT_SECONDS, send_stops
 from shared.clock import Clock
@@ -41,11 +41,11 @@ class UnstoredTurns:
             return None
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                return emptied_body(await self._stopped(response_id))
+                return empty_body(await self._stop(response_id))
         except TimeoutError as error:
             raise Unavailable("The turn has not ended yet.", retry_after_seconds=1) from error
 
-    async def _stopped(self, response_id: str) -> ResponseBody:
+    async def _stop(self, response_id: str) -> ResponseBody:
         begun: ResponseBody = {}
         newest: LoggedEvent | None = None
         stream = cast(AsyncGenerator[tuple[LoggedEvent, ...]], self._events.read(response_id, -1))
@@ -60,4 +60,4 @@ class UnstoredTurns:
         if newest.type in TERMINAL_TYPES:
             return orjson.loads(newest.body)["response"]
         # Its events were dropped with its end, when nobody read them any more.
-        return ended_body(begun, (), Ending(status=ResponseStatus.CANCELLED), int(self._clock.now().timestamp()))
+        return build_ended_body(begun, (), Ending(status=ResponseStatus.CANCELLED), int(self._clock.now().timestamp()))

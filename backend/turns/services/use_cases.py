@@ -27,7 +27,10 @@ from backend.turns.services.unstored_turns import UnstoredTurns
 
 @dataclass(frozen=True)
 class TurnServices:
-    """What the routes of responses and models call; the application enters and leaves the registry."""
+    """What the routes of responses and models call; the application enters and leaves the registry.
+
+    `quiet_seconds` is how long the stream of a restricted turn takes at least; 0 sends it as any other.
+    """
 
     start_one: StartTurn
     start_lanes: StartLanes
@@ -45,6 +48,7 @@ class TurnServices:
     unstored: UnstoredTurns
     on_disconnect: DisconnectPolicy
     strict_requests: bool = False
+    quiet_seconds: float = 0.0
 
     async def start(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None = None
@@ -53,6 +57,6 @@ class TurnServices:
         use_case = self.start_one if request.models is None else self.start_lanes
         return await use_case(caller, request, request_id, claim)
 
-    def passed_over(self) -> PassedOver | None:
+    def collect_passed_over(self) -> PassedOver | None:
         """Return what collects what is passed over in a request; None where everything unknown is refused."""
         return None if self.strict_requests else PassedOver()

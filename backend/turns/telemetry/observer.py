@@ -5,6 +5,7 @@ from time import time
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
+from backend.conversations.domain.model_calls import CacheMiss
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.conversations.domain.waiting_turns import IfRunning
 from backend.restricted.domain.outgoing_events import CutCause
@@ -36,6 +37,11 @@ COMPACTIONS = Counter(
 )
 COMPACTION_SECONDS = Histogram(
     "ballast_compaction_seconds", "How long turns waited for a part to be left out", buckets=SECONDS_BUCKETS
+)
+CACHE_MISSES = Counter(
+    "ballast_cache_misses_total",
+    "Model calls that missed their provider's cache, and its word",
+    ["cause", "diagnosis"],
 )
 PROMPT_DRIFT = Counter("ballast_prompt_drift_total", "Model calls that moved what their epoch had sent; always 0")
 FIRST_DELTA = Histogram(
@@ -120,6 +126,10 @@ class LoggingTurnObserver:
             call=call,
             first_difference=path,
         )
+
+    def cache_missed(self, miss: CacheMiss) -> None:
+        """Count the miss."""
+        CACHE_MISSES.labels(miss.cause, miss.diagnosis).inc()
 
     def first_delta(self, seconds: float) -> None:
         """Record the wait for the first delta."""

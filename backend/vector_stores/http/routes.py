@@ -1,10 +1,10 @@
 """Vector stores in OpenAI's words, and search over them."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Query
 
-from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted
@@ -20,11 +20,10 @@ from backend.vector_stores.http.shapes import (
     StoreList,
     StorePageQuery,
     UpdateStore,
-    shown_results,
-    shown_vector_store,
+    show_results,
+    show_vector_store,
 )
-from backend.vector_stores.services.search import SearchStore, StoreQuery
-from backend.vector_stores.services.stores import StoreView, VectorStores
+from backend.vector_stores.services.stores import SearchStore, StoreQuery, VectorStores
 from shared.errors import UnsupportedValue
 
 DEFAULT_RESULTS = 10
@@ -46,14 +45,8 @@ async def create_store(body: CreateStore, stores: StoresDep, caller: CallerDep, 
         routing_keywords=(),
         metadata=body.metadata or {},
     )
-
-    async def create(claim: KeyClaim | None) -> StoreView:
-        return await stores.create(caller, described, body.file_ids or (), claim)
-
-    async def again(store_id: str) -> StoreView:
-        return await stores.find(caller, store_id)
-
-    return shown_vector_store(await once(create, again))
+    create = partial(stores.create, caller, described, body.file_ids or ())
+    return show_vector_store(await once(create, partial(stores.find, caller)))
 
 
 @router.get("/v1/vector_stores", summary="List vector stores")
@@ -62,14 +55,14 @@ async def list_stores(stores: StoresDep, caller: CallerDep, page: Annotated[Stor
     if page.before is not None:
         raise UnsupportedValue("This list is read forwards: use 'after', or the other 'order'.", param="before")
     found, has_more = await stores.page(caller, after=page.after, limit=page.limit, descending=page.descending)
-    shown = [shown_vector_store(view) for view in found]
+    shown = [show_vector_store(view) for view in found]
     return StoreList.of(shown, [store.id for store in shown], has_more=has_more)
 
 
 @router.get(STORE, summary="Retrieve a vector store")
 async def retrieve_store(vector_store_id: str, stores: StoresDep, caller: CallerDep) -> ShownStore:
     """Return a store; a restricted member sees id and name."""
-    return shown_vector_store(await stores.find(caller, vector_store_id))
+    return show_vector_store(await stores.find(caller, vector_store_id))
 
 
 @router.post(STORE, summary="Update a vector store")
@@ -78,7 +71,7 @@ async def update_store(vector_store_id: str, body: UpdateStore, stores: StoresDe
     changes: dict[str, object] = {"name": body.name} if body.name is not None else {}
     if "metadata" in body.model_fields_set:
         changes["metadata"] = body.metadata or {}
-    return shown_vector_store(await stores.describe(caller, vector_store_id, changes))
+    return show_vector_store(await stores.describe(caller, vector_store_id, changes))
 
 
 @router.delete(STORE, summary="Delete a vector store")
@@ -96,4 +89,4 @@ async def search_store(vector_store_id: str, body: SearchStoreBody, search: Sear
     queries = [body.query] if isinstance(body.query, str) else body.query
     min_score = body.ranking_options.score_threshold if body.ranking_options is not None else None
     asked = StoreQuery(queries, body.max_num_results or DEFAULT_RESULTS, body.filters, min_score or 0.0)
-    return shown_results(queries, await search.search(caller, vector_store_id, asked))
+    return show_results(queries, await search.search(caller, vector_store_id, asked))

@@ -1,11 +1,11 @@
 """Files that are attached to vector stores together, in OpenAI's words."""
 
-from backend.foundation.domain.idempotency import KeyClaim
+from functools import partial
+
 from backend.foundation.http.json_body import LongFormRoute, new_router
 from backend.identity.http.caller import CallerDep, OnceDep
-from backend.knowledge.domain.attachments import FileBatch, FileCounts
-from backend.vector_stores.http.routes_files import FilesDep, PageDep, listed_files, page_asked
-from backend.vector_stores.http.shapes import NarrowCreateBatch, ShownBatch, StoreFileList, shown_batch
+from backend.vector_stores.http.routes_files import FilesDep, PageDep, list_attached_files, page_asked
+from backend.vector_stores.http.shapes import NarrowCreateBatch, ShownBatch, StoreFileList, show_batch
 from backend.vector_stores.services.store_files import NewAttachment
 
 router = new_router("Vector store files", LongFormRoute)
@@ -24,26 +24,20 @@ async def create_batch(
     else:
         new = [NewAttachment(file_id, body.attributes or {}) for file_id in body.file_ids or ()]
     param = "files" if body.files else "file_ids"
-
-    async def create(claim: KeyClaim | None) -> tuple[FileBatch, FileCounts]:
-        return await files.attach_together(caller, vector_store_id, new, param, claim)
-
-    async def again(batch_id: str) -> tuple[FileBatch, FileCounts]:
-        return await files.find_batch(caller, vector_store_id, batch_id)
-
-    return shown_batch(*await once(create, again))
+    create = partial(files.attach_together, caller, vector_store_id, new, param)
+    return show_batch(*await once(create, partial(files.find_batch, caller, vector_store_id)))
 
 
 @router.get(BATCH, summary="Retrieve a batch of files")
 async def retrieve_batch(vector_store_id: str, batch_id: str, files: FilesDep, caller: CallerDep) -> ShownBatch:
     """Return how far the files of a batch are."""
-    return shown_batch(*await files.find_batch(caller, vector_store_id, batch_id))
+    return show_batch(*await files.find_batch(caller, vector_store_id, batch_id))
 
 
 @router.post(f"{BATCH}/cancel", summary="Cancel a batch of files")
 async def cancel_batch(vector_store_id: str, batch_id: str, files: FilesDep, caller: CallerDep) -> ShownBatch:
     """Cancel the files of a batch that are not completed."""
-    return shown_batch(*await files.cancel_batch(caller, vector_store_id, batch_id))
+    return show_batch(*await files.cancel_batch(caller, vector_store_id, batch_id))
 
 
 @router.get(f"{BATCH}/files", summary="List the files of a batch")
@@ -51,4 +45,4 @@ async def list_batch_files(
     vector_store_id: str, batch_id: str, files: FilesDep, caller: CallerDep, page: PageDep
 ) -> StoreFileList:
     """Return a page of the files of a batch."""
-    return await listed_files(files, caller, page_asked(vector_store_id, page)._replace(batch_id=batch_id))
+    return await list_attached_files(files, caller, page_asked(vector_store_id, page)._replace(batch_id=batch_id))

@@ -1,16 +1,16 @@
 """The files of vector stores in OpenAI's words."""
 
 import asyncio
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Query, Response
 
-from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted
 from backend.identity.http.caller import CallerDep, OnceDep
-from backend.knowledge.domain.attachments import AttachedFile, AttachedQuery
+from backend.knowledge.domain.attachments import AttachedQuery
 from backend.vector_stores.http.shapes import (
     AttachFile,
     FilePieces,
@@ -19,7 +19,7 @@ from backend.vector_stores.http.shapes import (
     StoreFileList,
     StoreFilePageQuery,
     UpdateAttributes,
-    shown_file,
+    show_file,
 )
 from backend.vector_stores.services.store_files import NewAttachment, StoreFiles
 from shared.errors import InvalidRequest
@@ -38,26 +38,20 @@ async def attach_file(
 ) -> ShownStoreFile:
     """Attach an uploaded file of the caller; it is read soon, and searched once its status is `completed`."""
     new = NewAttachment(body.file_id, body.attributes or {})
-
-    async def create(claim: KeyClaim | None) -> AttachedFile:
-        return await files.attach(caller, vector_store_id, new, claim)
-
-    async def again(file_id: str) -> AttachedFile:
-        return await files.find(caller, vector_store_id, file_id)
-
-    return shown_file(await once(create, again))
+    create = partial(files.attach, caller, vector_store_id, new)
+    return show_file(await once(create, partial(files.find, caller, vector_store_id)))
 
 
 @router.get(FILES, summary="List the files of a vector store")
 async def list_store_files(vector_store_id: str, files: FilesDep, caller: CallerDep, page: PageDep) -> StoreFileList:
     """Return a page of files, the newest first unless asked otherwise; documents put under a name are among them."""
-    return await listed_files(files, caller, page_asked(vector_store_id, page))
+    return await list_attached_files(files, caller, page_asked(vector_store_id, page))
 
 
 @router.get(FILE, summary="Retrieve a file of a vector store")
 async def retrieve_store_file(vector_store_id: str, file_id: str, files: FilesDep, caller: CallerDep) -> ShownStoreFile:
     """Return how far a file is."""
-    return shown_file(await files.find(caller, vector_store_id, file_id))
+    return show_file(await files.find(caller, vector_store_id, file_id))
 
 
 @router.post(FILE, summary="Update the attributes of a file")
@@ -66,7 +60,7 @@ async def update_store_file(
 ) -> ShownStoreFile:
     """Replace the attributes of a file."""
     changed = await files.set_attributes(caller, vector_store_id, file_id, body.attributes or {})
-    return shown_file(changed)
+    return show_file(changed)
 
 
 @router.delete(FILE, summary="Detach a file")
@@ -81,10 +75,10 @@ async def read_store_file(vector_store_id: str, file_id: str, files: FilesDep, c
     """Return the text of a file in the pieces that searches find; none before it is `completed`."""
     _, texts = await files.texts(caller, vector_store_id, file_id)
 
-    def written() -> bytes:
+    def write() -> bytes:
         return FilePieces(data=[FoundText(text=text) for text in texts]).model_dump_json().encode()
 
-    return Response(await asyncio.to_thread(written), media_type="application/json")
+    return Response(await asyncio.to_thread(write), media_type="application/json")
 
 
 def page_asked(vector_store_id: str, page: StoreFilePageQuery) -> AttachedQuery:
@@ -105,8 +99,8 @@ def page_asked(vector_store_id: str, page: StoreFilePageQuery) -> AttachedQuery:
     )
 
 
-async def listed_files(files: StoreFiles, caller: CallerDep, query: AttachedQuery) -> StoreFileList:
+async def list_attached_files(files: StoreFiles, caller: CallerDep, query: AttachedQuery) -> StoreFileList:
     """Show a page of files."""
     found, has_more = await files.page(caller, query)
-    shown = [shown_file(file) for file in found]
+    shown = [show_file(file) for file in found]
     return StoreFileList.of(shown, [file.id for file in shown], has_more=has_more)

@@ -1,17 +1,19 @@
 """Vector stores, their files, batches and search results as OpenAI's clients see them."""
 
 from collections.abc import Sequence
+from operator import not_
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from backend.foundation.domain.narrow_objects import at_most
+from backend.foundation.domain.json_objects import at_most
 from backend.foundation.domain.paging import PageQuery
 from backend.foundation.http.shapes import ListPage, Metadata, RequestBody, unix_seconds
 from backend.knowledge.domain.attachments import AttachedFile, AttachedStatus, FileBatch, FileCounts, FileErrorCode
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Attributes, Filter
 from backend.vector_stores.services.stores import StoreView
+from shared.models.values import Place
 
 MAX_BATCH_FILES = 500
 MAX_FIELDS = 16
@@ -208,6 +210,7 @@ class ShownResult(BaseModel):
     score: float
     attributes: Attributes
     content: list[FoundText]
+    place: Place | None = Field(default=None, exclude_if=not_)
 
 
 class ResultPage(BaseModel):
@@ -229,7 +232,7 @@ class FilePieces(BaseModel):
     next_page: None = None
 
 
-def shown_vector_store(view: StoreView) -> ShownStore:
+def show_vector_store(view: StoreView) -> ShownStore:
     """Show a store in the form that the caller's role allows."""
     base, counts = view.binding.base, FileCounts() if view.is_restricted else view.counts
     return ShownStore(
@@ -237,14 +240,14 @@ def shown_vector_store(view: StoreView) -> ShownStore:
         created_at=0 if view.is_restricted else unix_seconds(base.created_at),
         name=base.name,
         usage_bytes=counts.size_bytes,
-        file_counts=shown_counts(counts),
+        file_counts=show_counts(counts),
         status="in_progress" if counts.in_progress else "completed",
         last_active_at=None if view.is_restricted else unix_seconds(view.active_at),
         metadata={} if view.is_restricted else base.metadata,
     )
 
 
-def shown_counts(counts: FileCounts) -> ShownCounts:
+def show_counts(counts: FileCounts) -> ShownCounts:
     """Show how far files are."""
     return ShownCounts(
         in_progress=counts.in_progress,
@@ -255,7 +258,7 @@ def shown_counts(counts: FileCounts) -> ShownCounts:
     )
 
 
-def shown_file(file: AttachedFile) -> ShownStoreFile:
+def show_file(file: AttachedFile) -> ShownStoreFile:
     """Show a file of a store."""
     return ShownStoreFile(
         id=file.id,
@@ -268,7 +271,7 @@ def shown_file(file: AttachedFile) -> ShownStoreFile:
     )
 
 
-def shown_batch(batch: FileBatch, counts: FileCounts) -> ShownBatch:
+def show_batch(batch: FileBatch, counts: FileCounts) -> ShownBatch:
     """Show a batch; it failed where all its files did."""
     status = AttachedStatus.COMPLETED
     if batch.is_cancelled:
@@ -282,11 +285,11 @@ def shown_batch(batch: FileBatch, counts: FileCounts) -> ShownBatch:
         created_at=unix_seconds(batch.created_at),
         vector_store_id=batch.knowledge_base_id,
         status=status,
-        file_counts=shown_counts(counts),
+        file_counts=show_counts(counts),
     )
 
 
-def shown_results(queries: Sequence[str], hits: Sequence[ChunkHit]) -> ResultPage:
+def show_results(queries: Sequence[str], hits: Sequence[ChunkHit]) -> ResultPage:
     """Show what a search found."""
     data = [
         ShownResult(
@@ -295,6 +298,7 @@ def shown_results(queries: Sequence[str], hits: Sequence[ChunkHit]) -> ResultPag
             score=hit.score,
             attributes=hit.attributes,
             content=[FoundText(text=hit.chunk.text)],
+            place=hit.chunk.place,
         )
         for hit in hits
     ]

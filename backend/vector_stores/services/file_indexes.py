@@ -9,14 +9,23 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from backend.files.ports import FileStore
+from backend.files.services import Files
+from backend.identity.domain import Caller
 from backend.knowledge.domain.attachments import AttachedFile, AttachedQuery, AttachedStatus, Attachment
-from backend.knowledge.domain.file_indexes import FILE_INDEX_OWNER, FileIndex, FileIndexState, IndexedFile
+from backend.knowledge.domain.file_indexes import (
+    FILE_INDEX_OWNER,
+    FileIndex,
+    FileIndexState,
+    IndexedFile,
+    file_index_of_user,
+)
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from backend.knowledge.services.document_text import text_page
+from backend.knowledge.services.knowledge_documents import text_page
 from backend.vector_stores.services.store_access import drop_file
 from shared.clock import Clock
+from shared.errors import NotFound
 
 WAIT_SECONDS = 20.0
 """How long a turn waits for files that are being read: most take less than a second, and the turn goes on without."""
@@ -97,7 +106,7 @@ class FileIndexes:
     async def _all(self, file_index: FileIndex) -> list[AttachedFile]:
         found: list[AttachedFile] = []
         query = AttachedQuery(file_index.id, FILES_AT_ONCE, descending=False)
-        while page := (await self._attachments.attached(query))[:FILES_AT_ONCE]:
+        while page := (await self._attachments.list_attached(query))[:FILES_AT_ONCE]:
             found += page
             query = query._replace(after=page[-1].id)
         return found
@@ -169,3 +178,30 @@ class FileIndexes:
 
 def _may_change(file: IndexedFile | None) -> bool:
     return file is None or file.state is FileIndexState.BEING_READ
+
+
+class UploadsById:
+    """The uploaded files of callers, with the texts that stand in the file index of each."""
+
+    def __init__(self, files: Files, file_indexes: FileIndexes) -> None:
+        self._files = files
+        self._file_indexes = file_indexes
+
+    async def find(
+        self, caller: Caller, file_ids: Sequence[str], wait_seconds: float = WAIT_SECONDS
+    ) -> Mapping[str, IndexedFile]:
+        """Return by id those of the files that the caller has; those that are being read are waited for so long."""
+        own = [file_id for file_id in file_ids if await self._files.has(caller, file_id)]
+        file_index = file_index_of_user(caller.tenant, caller.user_id)
+        found = await self._file_indexes.files(file_index, own, wait_seconds)
+        return {file.file_id: file for file in found}
+
+    async def text(self, file: IndexedFile) -> str:
+        """Return the text of a file that was read.
+
+        Raises:
+            NotFound: it was deleted meanwhile.
+        """
+        if file.document is None:
+            raise NotFound("There is no such file.", param="file_id")
+        return await self._file_indexes.text(file.document)

@@ -8,7 +8,7 @@ import asyncio
 from contextlib import suppress
 from typing import NamedTuple
 
-from backend.extraction.domain.media_types import media_type_of
+from backend.extraction.domain.media_types import READER_VERSIONS, charset_of, media_type_of
 from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.files.ports import FileStore
 from backend.files.services import whole_file
@@ -129,7 +129,8 @@ class AttachedFileReading:
         body = await whole_file(self._files.pieces(file.id))
         media_type = media_type_of(file.content_type, file.filename, body)
         document_id = new_id(IdPrefix.DOCUMENT)
-        readable = ReadableFile(queued.tenant, queued.user_id, document_id, media_type, body)
+        charset = charset_of(file.content_type)
+        readable = ReadableFile(queued.tenant, queued.user_id, document_id, media_type, body, charset)
         async with self._reader.read(readable) as cut:
             document = Document(
                 id=document_id,
@@ -139,6 +140,9 @@ class AttachedFileReading:
                 sha256=file.sha256,
                 size_bytes=file.size_bytes,
                 chunk_count=cut.chunk_count,
+                notes=cut.notes,
+                reader_version=READER_VERSIONS[media_type],
+                charset=charset,
                 created_at=queued.created_at,
             )
             await self._knowledge.put_document(document, body, cut.batches, taken.claim)

@@ -8,7 +8,6 @@ from backend.files.domain import StoredFile
 from backend.files.services import Files
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
-from backend.knowledge.domain.access import require_read, require_write
 from backend.knowledge.domain.attachments import (
     AttachedFile,
     AttachedQuery,
@@ -16,6 +15,7 @@ from backend.knowledge.domain.attachments import (
     FileBatch,
     FileCounts,
 )
+from backend.knowledge.domain.knowledge import require_read, require_write
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.search.domain.filters import Attributes
@@ -57,8 +57,8 @@ class StoreFiles:
             KeyHeld: another request has used the key of the claim.
         """
         require_write(await find_store(self._knowledge, caller, store_id))
-        files = await self.uploaded(caller, [new], "file_id")
-        await self._queue(self.queued(caller, files, store_id), None, claim and claim.of(new.file_id))
+        files = await self.find_uploaded(caller, [new], "file_id")
+        await self._queue(self.list_queued(caller, files, store_id), None, claim and claim.of(new.file_id))
         found = await self._attachments.find_attached(store_id, new.file_id)
         if found is None:
             raise NotFound(NO_FILE, param="file_id")
@@ -74,12 +74,12 @@ class StoreFiles:
             KeyHeld: another request has used the key of the claim.
         """
         require_write(await find_store(self._knowledge, caller, store_id))
-        files = await self.uploaded(caller, new, param)
+        files = await self.find_uploaded(caller, new, param)
         batch = FileBatch(id=new_id(IdPrefix.FILE_BATCH), knowledge_base_id=store_id, created_at=self._clock.now())
-        await self._queue(self.queued(caller, files, store_id), batch, claim and claim.of(batch.id))
+        await self._queue(self.list_queued(caller, files, store_id), batch, claim and claim.of(batch.id))
         return await self.find_batch(caller, store_id, batch.id)
 
-    async def uploaded(
+    async def find_uploaded(
         self, caller: Caller, new: Sequence[NewAttachment], param: str
     ) -> list[tuple[StoredFile, Attributes]]:
         """Return the caller's files, each once.
@@ -95,7 +95,9 @@ class StoreFiles:
                 raise NotFound(f"You have no file '{each.file_id[:64]}'.", param=param) from None
         return list(found.values())
 
-    def queued(self, caller: Caller, files: Sequence[tuple[StoredFile, Attributes]], store_id: str) -> list[Attachment]:
+    def list_queued(
+        self, caller: Caller, files: Sequence[tuple[StoredFile, Attributes]], store_id: str
+    ) -> list[Attachment]:
         """Return files of the caller as they stand in the queue of a store."""
         now = self._clock.now()
         return [
@@ -128,7 +130,7 @@ class StoreFiles:
         require_read(await find_store(self._knowledge, caller, query.base_id))
         if query.batch_id is not None:
             await self._find_batch(query.base_id, query.batch_id)
-        found = await self._attachments.attached(query)
+        found = await self._attachments.list_attached(query)
         page = found[: query.limit]
         return (page if query.before is None else page[::-1]), len(found) > query.limit
 

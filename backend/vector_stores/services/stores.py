@@ -1,4 +1,4 @@
-"""Creating, describing and deleting vector stores."""
+"""Creating, describing, searching and deleting vector stores."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,11 +8,15 @@ from typing import NamedTuple
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
 from backend.knowledge.domain.attachments import FileCounts
-from backend.knowledge.domain.knowledge import Binding
+from backend.knowledge.domain.knowledge import Binding, require_read
 from backend.knowledge.ports.attachments import AttachmentStore
-from backend.knowledge.services.active_bases import ActiveBases
-from backend.knowledge.services.knowledge_bases import Description, KnowledgeCatalogue
-from backend.vector_stores.services.store_access import NO_STORE
+from backend.knowledge.ports.knowledge import KnowledgeStore
+from backend.knowledge.services.knowledge_bases import ActiveBases, Description, KnowledgeCatalogue
+from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.filters import Filter
+from backend.search.domain.fusion import content_rank
+from backend.search.ports.index import Retrieval
+from backend.vector_stores.services.store_access import NO_STORE, find_store
 from backend.vector_stores.services.store_files import NewAttachment, StoreFiles
 from shared.errors import NotFound
 from shared.models.execution import AccessMode
@@ -51,8 +55,10 @@ class VectorStores:
             NotFound: the caller has no such file.
             KeyHeld: another request has used the key of the claim.
         """
-        files = await self._files.uploaded(caller, [NewAttachment(file_id) for file_id in file_ids], "file_ids")
-        binding = await self._catalogue.create(caller, description, claim, partial(self._files.queued, caller, files))
+        files = await self._files.find_uploaded(caller, [NewAttachment(file_id) for file_id in file_ids], "file_ids")
+        binding = await self._catalogue.create(
+            caller, description, claim, partial(self._files.list_queued, caller, files)
+        )
         self._files.wake_readers()
         return await self._view(binding)
 
@@ -113,9 +119,42 @@ class VectorStores:
         counts = await self._attachments.file_counts(
             [one.base.id for one in bindings if one.role.access_mode is AccessMode.FULL]
         )
-        return [self._seen(binding, counts.get(binding.base.id, FileCounts())) for binding in bindings]
+        return [self._show(binding, counts.get(binding.base.id, FileCounts())) for binding in bindings]
 
-    def _seen(self, binding: Binding, counts: FileCounts) -> StoreView:
+    def _show(self, binding: Binding, counts: FileCounts) -> StoreView:
         base = binding.base
         instants = (base.created_at, base.last_active_at, counts.active_at, self._active.last_use(base.id))
         return StoreView(binding, counts, max(instant for instant in instants if instant is not None))
+
+
+class StoreQuery(NamedTuple):
+    """A search: what it asks, how many results it wants, and which files and scores it takes."""
+
+    queries: Sequence[str]
+    limit: int
+    filters: Filter | None
+    min_score: float
+
+
+class SearchStore:
+    """Finds chunks for members who may read them."""
+
+    def __init__(self, store: KnowledgeStore, retrieval: Retrieval) -> None:
+        self._store = store
+        self._retrieval = retrieval
+
+    async def search(self, caller: Caller, store_id: str, asked: StoreQuery) -> list[ChunkHit]:
+        """Return the best chunks, best first; of several queries each chunk has the best score.
+
+        Raises:
+            NotFound: the caller is not a member.
+            PermissionDenied: the caller is restricted.
+        """
+        require_read(await find_store(self._store, caller, store_id))
+        best: dict[str, ChunkHit] = {}
+        for query in asked.queries:
+            for hit in await self._retrieval.search([store_id], query, asked.limit, asked.filters):
+                known = best.get(hit.chunk.id)
+                if hit.score >= asked.min_score and (known is None or hit.score > known.score):
+                    best[hit.chunk.id] = hit
+        return sorted(best.values(), key=content_rank)[: asked.limit]

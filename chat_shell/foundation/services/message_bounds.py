@@ -1,10 +1,11 @@
 """The bytes of requests: how long one may be, how many may be held at a time, and how many requests may be arriving."""
 
-from shared.message_size import SHORT_MESSAGE_BYTES
+from shared.errors import TooManyRequests, Unavailable
+from shared.message_size import SHORT_MESSAGE_BYTES, STREAM_MESSAGE_BYTES
 from shared.shares import Lease, SharedBudget
 
 SHORT_SHARE = 8
-"""Short messages that arrive may take such a part of all room, in bytes."""
+"""Short messages that arrive may take such a part of all room, in bytes, and those on streams as much."""
 
 READING_SECONDS = 30.0
 """How long a message may take to arrive, and another may wait until it may begin to."""
@@ -37,6 +38,7 @@ class MessageBounds:
         self._arriving = SharedBudget("room for arriving requests", max(1, max_messages_bytes // max_message_bytes))
         short_places = max_messages_bytes // SHORT_SHARE // SHORT_MESSAGE_BYTES
         self._arriving_short = SharedBudget("room for arriving requests", max(1, short_places))
+        self._streams = SharedBudget("streams", max(1, max_messages_bytes // SHORT_SHARE // STREAM_MESSAGE_BYTES))
 
     @property
     def held_bytes(self) -> int:
@@ -51,6 +53,19 @@ class MessageBounds:
     def hold(self) -> Lease:
         """Return a lease of bytes that grows with a request; use it as `with`."""
         return self._budget.lease()
+
+    def hold_stream(self) -> Lease:
+        """Return the lease of a stream, on which a message may arrive at any time; use it as `with`.
+
+        Raises:
+            TooManyRequests: as many are open as have room; whoever asks can send each message with a call of its own.
+        """
+        lease = self._streams.lease()
+        try:
+            lease.grow(1)
+        except Unavailable:
+            raise TooManyRequests("The model runner has as many streams open as it may.") from None
+        return lease
 
     async def place_to_arrive(self, *, is_short: bool) -> Lease:
         """Wait until one more message may arrive; whoever asks must release the place, and bound the wait."""

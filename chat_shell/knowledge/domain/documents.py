@@ -13,10 +13,10 @@ from shared.prompts.documents import (
     DocumentHead,
     NumberedDocument,
     document_heads,
-    rendered_documents,
+    encode_documents,
 )
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_READ_DOCUMENT, KNOWLEDGE_BASE_SEARCH
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from shared.prompts.project_files import project_documents
 from shared.prompts.read_file import READ_FILE
 from shared.prompts.summary import is_left_out_mark
@@ -46,7 +46,7 @@ class DocumentNumbers:
         """Number documents onward from the highest number so far."""
         first = max(self.highest, *self.documents, 0) + 1
         numbered = tuple(enumerate(found, start=first))
-        known = {number: CitedDocument(file_id=one.file_id, filename=one.title) for number, one in numbered}
+        known = {number: CitedDocument(one.file_id, one.title, one.place) for number, one in numbered}
         return (
             NumberedDocuments(render_documents(numbered), tuple(_result(number, one) for number, one in numbered)),
             DocumentNumbers({**self.documents, **known}, self.highest),
@@ -63,8 +63,9 @@ class DocumentNumbers:
 
 def render_documents(numbered: Iterable[tuple[int, FoundDocument]]) -> str:
     """Render documents as JSON text."""
-    return rendered_documents(
-        NumberedDocument(number, one.title, one.file_id, one.metadata, one.content) for number, one in numbered
+    return encode_documents(
+        NumberedDocument(number, one.title, one.file_id, one.metadata, one.content, one.place)
+        for number, one in numbered
     )
 
 
@@ -79,7 +80,7 @@ def numbers_in(messages: Iterable[Message]) -> DocumentNumbers:
     messages = tuple(messages)
     known: dict[int, CitedDocument] = {}
     ours: set[str] = set()
-    marks = [text for text in map(_left_out_mark, messages) if text]
+    marks = [text for text in map(_find_left_out_mark, messages) if text]
     is_elided, cited = bool(marks), max((number for text in marks for number in _find_cited(text)), default=0)
     for message in messages:
         if isinstance(message, AssistantMessage):
@@ -93,7 +94,7 @@ def numbers_in(messages: Iterable[Message]) -> DocumentNumbers:
     return DocumentNumbers(known, cited)
 
 
-def _left_out_mark(message: Message) -> str:
+def _find_left_out_mark(message: Message) -> str:
     """Return the text of a message that stands for an earlier part of the conversation; "" for any other."""
     content = message.content if isinstance(message, UserMessage) else ""
     return content if isinstance(content, str) and is_left_out_mark(content) else ""
@@ -111,6 +112,7 @@ def _result(number: int, document: FoundDocument) -> SearchResult:
         score=document.score,
         text=document.content,
         attributes=document.attributes,
+        place=document.place,
     )
 
 
@@ -120,4 +122,4 @@ def _documents_in(text: str) -> Iterable[DocumentHead]:
 
 
 def _documents_by_number(heads: Iterable[DocumentHead]) -> dict[int, CitedDocument]:
-    return {head.number: CitedDocument(file_id=head.file_id, filename=head.title) for head in heads}
+    return {head.number: CitedDocument(head.file_id, head.title, head.place) for head in heads}

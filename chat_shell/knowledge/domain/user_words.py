@@ -2,7 +2,8 @@
 
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import Content, UserMessage
-from shared.prompts.user_words import texts_of_user, words_of_user
+from shared.prompts.authors import texts_of_user, words_of_user
+from shared.prompts.message_order import read_reminder
 
 
 def user_words(request: ExecutionRequest) -> str:
@@ -19,12 +20,12 @@ def last_user_message(request: ExecutionRequest) -> str:
 
     Attached files are no part of it, unless the message is nothing else: a long file would hide what is asked for from
     the pre-screen, which reads the end of a message, and its language would pass for that of the question.
-    Whatever follows that message in a history is the model's or a tool's.
+    Whatever follows that message in a history is the model's, a tool's, or a reminder.
     """
     if request.prompt is not None:
         return _text(request.prompt)
-    said = (message.content for message in reversed(request.history) if isinstance(message, UserMessage))
-    return _text(next(said, None))
+    said = (message for message in reversed(request.history) if isinstance(message, UserMessage))
+    return _text(next((message.content for message in said if read_reminder(message) is None), None))
 
 
 def _text(content: Content | None) -> str:

@@ -8,6 +8,7 @@ import orjson
 from chat_shell.models.anthropic_messages.thinking import ANTHROPIC_MESSAGES
 from chat_shell.models.ports import CallFragment, ModelAnswerEnd, ReasoningFragment, TextFragment
 from chat_shell.models.transport.assembling import FrameAssembler
+from chat_shell.models.transport.diagnoses import answer_id_of, diagnosis_of_message
 from chat_shell.models.transport.frames import LeftOut, expect_array, expect_object
 from chat_shell.models.transport.kept_items import MAX_KEPT_CHARACTERS, KeptItems
 from chat_shell.models.transport.provider_errors import error_of_frame
@@ -44,8 +45,10 @@ class _Block:
 class MessageAssembler(FrameAssembler):
     """Reads one answer; kinds of events, blocks and deltas that it does not know are passed over."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_diagnosed: bool = False) -> None:
         super().__init__()
+        self._is_diagnosed = is_diagnosed
+        self._answer: JsonObject = {}
         self._blocks: dict[str, _Block] = {}
         self._calls: list[ToolCall] = []
         self._begun_calls = 0
@@ -82,11 +85,14 @@ class MessageAssembler(FrameAssembler):
             if is_silent:
                 raise ModelProtocolViolated("the model's provider sent an empty answer")
             reason = FinishReason.TOOL_CALLS if self._calls else FinishReason.STOP
+        told = self._answer if self._is_diagnosed else {}
         return ModelAnswerEnd(
             tool_calls=tuple(self._calls),
             finish_reason=reason,
             usage=usage_of(self._usage, self._counts),
-            reasoning=self._kept.reasoning(),
+            reasoning=self._kept.build_reasoning(),
+            answer_id=answer_id_of(told),
+            cache_diagnosis=diagnosis_of_message(told),
         )
 
     def _feed_frame(self, frame: JsonObject) -> None:
@@ -102,13 +108,15 @@ class MessageAssembler(FrameAssembler):
             raise error_of_frame(answer)
         if answer.get("type") != "message":
             raise ModelProtocolViolated("the model's provider sent an answer of an unknown shape")
+        self._answer = answer
         for index, block in enumerate(expect_array(answer.get("content") or [])):
             self._begin_block({"index": index, "content_block": block})
             self._end_block({"index": index})
         self._end({"delta": {"stop_reason": answer.get("stop_reason")}, "usage": answer.get("usage")})
 
     def _begin(self, frame: JsonObject) -> None:
-        self._note_usage(expect_object(frame.get("message")))
+        self._answer = expect_object(frame.get("message"))
+        self._note_usage(self._answer)
 
     def _begin_block(self, frame: JsonObject) -> None:
         block = _Block(expect_object(frame.get("content_block")), self._begun_calls)
@@ -144,7 +152,7 @@ class MessageAssembler(FrameAssembler):
             self._keep({"type": "redacted_thinking", "data": block.start.get("data")})
 
     def _add_call(self, block: _Block) -> None:
-        call_id, name = _given(block.start, "id"), _given(block.start, "name")
+        call_id, name = _read_given(block.start, "id"), _read_given(block.start, "name")
         if not name:
             self.left_out.add(LeftOut.CALLS)
             return
@@ -186,7 +194,7 @@ class MessageAssembler(FrameAssembler):
         piece, start = self._count(_text(given, "partial_json")), block.start
         block.pieces.append(piece)
         if start.get("type") == "tool_use":
-            call_id, name = _given(start, "id"), _given(start, "name")
+            call_id, name = _read_given(start, "id"), _read_given(start, "name")
             self._add_call_piece(CallFragment(place=block.place, call_id=call_id, name=name, arguments=piece))
 
     def _count(self, piece: str) -> str:
@@ -205,7 +213,7 @@ def _text(given: JsonObject, name: str) -> str:
     return text
 
 
-def _given(start: JsonObject, name: str) -> str:
+def _read_given(start: JsonObject, name: str) -> str:
     value = start.get(name)
     return value if isinstance(value, str) else ""
 

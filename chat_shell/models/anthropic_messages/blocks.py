@@ -1,7 +1,7 @@
 """The messages of a conversation as the Messages API wants them: alternating, in blocks, with cache marks."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 import orjson
@@ -31,10 +31,10 @@ _INLINE_IMAGE = re.compile(r"data:(image/(?:jpeg|png|gif|webp));base64,([A-Za-z0
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def alternating_messages(
-    messages: Sequence[Message], marks: frozenset[int], *, sends_thinking: bool
+def alternate_messages(
+    messages: Sequence[Message], marks: Mapping[int, JsonObject | None], *, sends_thinking: bool
 ) -> list[JsonObject]:
-    """Return the field `messages`; `marks` are the indexes of messages behind which the cache is written.
+    """Return the field `messages`; `marks` are those of messages behind which the cache is written, by index.
 
     Neighbours of one role become one message, in which results of tools come first. Blank texts are left out, because
     the API refuses them. A message of the system inside the history stands at its place in the user's role: the API has
@@ -51,25 +51,25 @@ def alternating_messages(
         role = "assistant" if isinstance(message, AssistantMessage) else "user"
         blocks = list(_blocks(message, sends_thinking))
         if blocks and not turns and role == "assistant":
-            turns.append(_opening())
+            turns.append(_build_opening())
         if blocks and turns and turns[-1][0] == role:
             turns[-1][1].extend(blocks)
         elif blocks:
             turns.append((role, blocks))
         if index in marks and turns:
-            _mark(turns[-1][1])
-    return [{"role": role, "content": _results_first(blocks)} for role, blocks in turns or [_opening()]]
+            _mark(turns[-1][1], marks[index])
+    return [{"role": role, "content": _results_first(blocks)} for role, blocks in turns or [_build_opening()]]
 
 
-def _opening() -> tuple[str, list[JsonObject]]:
+def _build_opening() -> tuple[str, list[JsonObject]]:
     return "user", [{"type": "text", "text": OPENING}]
 
 
-def _mark(blocks: list[JsonObject]) -> None:
+def _mark(blocks: list[JsonObject], mark: JsonValue) -> None:
     """Mark the last block that may carry a mark; thinking may not."""
     place = next((place for place in reversed(range(len(blocks))) if blocks[place]["type"] not in _THINKING), None)
     if place is not None:
-        blocks[place] = blocks[place] | {"cache_control": CACHE_CONTROL}
+        blocks[place] = blocks[place] | {"cache_control": mark}
 
 
 def _results_first(blocks: list[JsonObject]) -> list[JsonObject]:
@@ -79,7 +79,7 @@ def _results_first(blocks: list[JsonObject]) -> list[JsonObject]:
 def _blocks(message: Message, sends_thinking: bool) -> Iterator[JsonObject]:
     match message:
         case AssistantMessage():
-            yield from _said(message, sends_thinking)
+            yield from _encode_said(message, sends_thinking)
         case ToolMessage():
             content = message.content if isinstance(message.content, str) else list(_parts(message.content))
             yield {"type": "tool_result", "tool_use_id": fit_call_id(message.call_id), "content": content}
@@ -87,7 +87,7 @@ def _blocks(message: Message, sends_thinking: bool) -> Iterator[JsonObject]:
             yield from _parts(message.content)
 
 
-def _said(message: AssistantMessage, sends_thinking: bool) -> Iterator[JsonObject]:
+def _encode_said(message: AssistantMessage, sends_thinking: bool) -> Iterator[JsonObject]:
     for piece in pieces_of(message, ANTHROPIC_MESSAGES):
         match piece:
             case OpaqueItem():

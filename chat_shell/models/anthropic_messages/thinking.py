@@ -8,6 +8,7 @@ from chat_shell.models.transport.kept_items import pieces_of
 from shared.models.execution import NamedToolChoice, ReasoningEffort
 from shared.models.messages import AssistantMessage, Message, OpaqueItem, UserMessage
 from shared.models.values import JsonObject
+from shared.prompts.message_order import read_reminder
 
 ANTHROPIC_MESSAGES = "anthropic_messages"
 MIN_BUDGET_TOKENS = 1_024
@@ -32,7 +33,7 @@ class ThinkingMode(StrEnum):
     BUDGET = "budget"
 
 
-def thinking_fields(call: ModelCall, mode: ThinkingMode, max_tokens: int, *, sends_thinking: bool) -> JsonObject:
+def encode_thinking(call: ModelCall, mode: ThinkingMode, max_tokens: int, *, sends_thinking: bool) -> JsonObject:
     """Return the field `thinking` and the effort; nothing where the caller has named no effort.
 
     Thinking is off where the API refuses it: with a tool that must be called, and, in the mode `budget`, where the
@@ -56,7 +57,7 @@ def thinking_fields(call: ModelCall, mode: ThinkingMode, max_tokens: int, *, sen
 def _has_thought(messages: Sequence[Message]) -> bool:
     """Whether the newest answer, if it waits for its results to be read, began with thinking."""
     for message in reversed(messages):
-        if isinstance(message, UserMessage):
+        if isinstance(message, UserMessage) and read_reminder(message) is None:
             return True
         if isinstance(message, AssistantMessage):
             return isinstance(next(pieces_of(message, ANTHROPIC_MESSAGES), None), OpaqueItem)

@@ -1,19 +1,21 @@
 """The models that the operator configured, as the port `ModelDirectory`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import aiohttp
 
-from chat_shell.models.configured.adapters import api_of
-from chat_shell.models.configured.entries import ModelConfigurationError, ModelEntry
-from chat_shell.models.configured.failure_log import FailureLog
-from chat_shell.models.configured.llm_log import log_answer, log_request
+from chat_shell.models.anthropic_messages.encoder import AnthropicMessagesApi, MessagesForm
+from chat_shell.models.chat_completions.encoder import ChatCompletionsApi, Dialect
+from chat_shell.models.configured.cache_rules import breakpoint_ttl, cache_control_of
+from chat_shell.models.configured.entries import ModelApi, ModelConfigurationError, ModelEntry
+from chat_shell.models.configured.llm_log import FailureLog, log_answer, log_request
 from chat_shell.models.ports import Model
-from chat_shell.models.telemetry.calls import CallMeter
-from chat_shell.models.telemetry.costs import CallPricer
+from chat_shell.models.responses.model import ResponsesApi
+from chat_shell.models.telemetry.calls import CallMeter, CallPricer
+from chat_shell.models.transport.diagnoses import LastAnswers
 from chat_shell.models.transport.observing import ObserveCall
-from chat_shell.models.transport.streaming import Endpoint, StreamedModel
+from chat_shell.models.transport.streaming import Endpoint, ProviderApi, StreamedModel
 from shared.clock import Clock
 from shared.errors import UnknownModel
 from shared.models.events import ModelCard
@@ -71,6 +73,8 @@ def build_models(
         if entry.name not in models:
             endpoint = _endpoint(entry, idle_timeout_seconds, proxy)
             observers = _observers(entry, clock, logs_requests=logs_requests)
+            if endpoint.last_answers is not None:
+                observers += (endpoint.last_answers.observe,)
             on_request = log_request if logs_requests else None
             model = StreamedModel(endpoint, api_of(entry), session, clock, observers, on_request)
             models[entry.name] = _card(entry), model
@@ -78,11 +82,15 @@ def build_models(
 
 
 def _card(entry: ModelEntry) -> ModelCard:
+    rule = entry.cache_rule
     return ModelCard(
         name=entry.name,
         context_window_tokens=entry.context_window_tokens,
         max_output_tokens=entry.max_output_tokens,
         extra_parameters=entry.taken_parameters,
+        cache_minimum_tokens=rule.minimum_tokens if rule is not None else 0,
+        cache_ttl_seconds=rule.ttl_seconds if rule is not None else 0,
+        compact_from_tokens=entry.compact_from_tokens,
     )
 
 
@@ -93,13 +101,44 @@ def _endpoint(entry: ModelEntry, idle_timeout_seconds: float, proxy: OutgoingPro
         model=entry.model,
         idle_timeout_seconds=idle_timeout_seconds,
         proxy=proxy.for_address(entry.base_url),
+        affinity_header=entry.affinity_header,
+        cache_salt=entry.cache_salt.get_secret_value() if entry.cache_salt else None,
+        last_answers=LastAnswers() if entry.is_diagnosed else None,
     )
 
 
 def _observers(entry: ModelEntry, clock: Clock, *, logs_requests: bool) -> tuple[ObserveCall, ...]:
+    prices = entry.full_prices
     return (
         *([partial(log_answer, clock)] if logs_requests else []),
         CallMeter(entry.name, entry.base_url).observe,
         FailureLog(entry.base_url).observe,
-        *([CallPricer(entry.name, entry.prices).observe] if entry.prices is not None else []),
+        *([CallPricer(entry.name, prices).observe] if prices is not None else []),
     )
+
+
+def api_of(entry: ModelEntry) -> ProviderApi:
+    """Return the provider API of a model."""
+    return _API_OF_ENTRY[entry.api](entry)
+
+
+def _chat_completions(entry: ModelEntry) -> ProviderApi:
+    ttl = breakpoint_ttl(entry.cache_rule)
+    return ChatCompletionsApi(Dialect(token_limit=entry.max_tokens_field, breakpoint_ttl=ttl))
+
+
+def _responses(entry: ModelEntry) -> ProviderApi:
+    return ResponsesApi(breakpoint_ttl=breakpoint_ttl(entry.cache_rule))
+
+
+def _anthropic_messages(entry: ModelEntry) -> ProviderApi:
+    mark = cache_control_of(entry.cache_rule)
+    form = MessagesForm(entry.max_output_tokens, entry.thinking, mark=mark, is_diagnosed=entry.is_diagnosed)
+    return AnthropicMessagesApi(form)
+
+
+_API_OF_ENTRY: Mapping[str, Callable[[ModelEntry], ProviderApi]] = {
+    ModelApi.CHAT_COMPLETIONS: _chat_completions,
+    ModelApi.RESPONSES: _responses,
+    ModelApi.ANTHROPIC_MESSAGES: _anthropic_messages,
+}

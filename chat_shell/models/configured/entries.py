@@ -6,20 +6,30 @@ from enum import StrEnum
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from chat_shell.models.anthropic_messages.thinking import ThinkingMode
 from chat_shell.models.chat_completions.encoder import TokenLimitName
-from chat_shell.models.configured.prices import Prices
-from shared.environment import HeaderSecret, WebAddress
+from chat_shell.models.configured.cache_rules import CacheFields, CacheKind
+from chat_shell.models.configured.prices import MOST_TOKENS, CompactWhen, Prices, full_prices
+from chat_shell.models.transport.streaming import REQUEST_HEADERS
+from shared.environment import MIN_SECRET_CHARS, HeaderSecret, LongSecret, WebAddress
+from shared.models.events import CacheRule
 from shared.models.invalid_fields import refusal_of
 from shared.models.values import JsonValue
 
 DEFAULT_CONTEXT_WINDOW_TOKENS = 128_000
 """The window of most current models, hosted or open (model pages of OpenAI, Mistral, Meta, Qwen)."""
 DEFAULT_MAX_OUTPUT_TOKENS = 8_192
-MOST_TOKENS = 1_000_000_000
-"""No model's window is near it, and sums of it stay numbers that every protocol carries."""
 
 
 class ModelApi(StrEnum):
@@ -45,6 +55,28 @@ EXTRA_PARAMETERS: Mapping[str, tuple[str, ...]] = {
 """What the models of an API take beside the parameters of OpenAI's Responses, where their entries do not say."""
 
 
+CACHE_KINDS: Mapping[str, tuple[CacheKind, ...]] = {
+    ModelApi.CHAT_COMPLETIONS: (CacheKind.AUTOMATIC, CacheKind.BREAKPOINTS),
+    ModelApi.RESPONSES: (CacheKind.AUTOMATIC, CacheKind.BREAKPOINTS),
+    ModelApi.ANTHROPIC_MESSAGES: (CacheKind.MARKS, CacheKind.AUTOMATIC),
+}
+"""What caches the providers of an API have, the usual one first."""
+
+DIAGNOSED_KINDS: Mapping[str, tuple[CacheKind, ...]] = {
+    ModelApi.CHAT_COMPLETIONS: (),
+    ModelApi.RESPONSES: (CacheKind.BREAKPOINTS,),
+    ModelApi.ANTHROPIC_MESSAGES: (CacheKind.MARKS,),
+}
+"""Of which of them the API says why they were missed."""
+
+_OWN_HEADERS = {*map(str.lower, REQUEST_HEADERS), "authorization", "host", "content-length", "x-api-key"}
+
+
+def rule_of(cache: CacheFields | None, api: str) -> CacheRule | None:
+    """Return how a provider's cache works; None where its entry says nothing of it."""
+    return None if cache is None else cache.rule_of(CACHE_KINDS[api][0])
+
+
 class ModelConfigurationError(ValueError):
     """The list of models is wrong; the message is one line that names the file and the field."""
 
@@ -64,12 +96,38 @@ class _Fields(BaseModel):
     thinking: ThinkingMode = ThinkingMode.ADAPTIVE
     extra_parameters: tuple[str, ...] | None = None
     prices: Prices | None = None
+    cache: CacheFields | None = None
+    compact_when: CompactWhen | None = None
+    affinity_header: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9_-]*$", max_length=64)
 
     @field_validator("api")
     @classmethod
-    def _known_api(cls, value: str) -> str:
+    def _check_api(cls, value: str) -> str:
         if value not in tuple(ModelApi):
             raise ValueError(f"there is no API {value!r}; there is: {', '.join(ModelApi)}")
+        return value
+
+    @field_validator("cache")
+    @classmethod
+    def _cache_of_the_api(cls, value: CacheFields | None, info: ValidationInfo) -> CacheFields | None:
+        if value is not None and "api" in info.data:
+            api = info.data["api"]
+            value.check(CACHE_KINDS[api], DIAGNOSED_KINDS[api])
+        return value
+
+    @field_validator("compact_when")
+    @classmethod
+    def _check_prices(cls, value: CompactWhen | None, info: ValidationInfo) -> CompactWhen | None:
+        fields = info.data
+        if value is not None and {"prices", "cache", "api"} <= fields.keys():
+            value.check(full_prices(fields["prices"], rule_of(fields["cache"], fields["api"])))
+        return value
+
+    @field_validator("affinity_header")
+    @classmethod
+    def _header_of_its_own(cls, value: str | None) -> str | None:
+        if value is not None and value.lower() in _OWN_HEADERS:
+            raise ValueError("must be a header that requests to models do not have anyway")
         return value
 
 
@@ -77,6 +135,28 @@ class ModelEntry(_Fields):
     """A model that is offered as `name` and called `model` at its provider (None: the same)."""
 
     api_key: HeaderSecret | None = None
+    cache_salt: LongSecret | None = None
+
+    @property
+    def cache_rule(self) -> CacheRule | None:
+        """How the provider's cache works; None where the entry says nothing of it."""
+        return rule_of(self.cache, self.api)
+
+    @property
+    def full_prices(self) -> Prices | None:
+        """The prices, with those of the cache; None where the entry has none."""
+        return full_prices(self.prices, self.cache_rule)
+
+    @property
+    def compact_from_tokens(self) -> int:
+        """From how many tokens on a conversation costs more than the entry allows; 0 where it does not say."""
+        prices = self.full_prices
+        return self.compact_when.tokens_at(prices) if self.compact_when is not None and prices is not None else 0
+
+    @property
+    def is_diagnosed(self) -> bool:
+        """Whether the provider is asked why its cache was missed."""
+        return self.cache is not None and self.cache.diagnostics
 
     @property
     def taken_parameters(self) -> tuple[str, ...]:
@@ -86,6 +166,14 @@ class ModelEntry(_Fields):
 
 class _FileEntry(_Fields):
     api_key_env: str | None = None
+    cache_salt_env: str | None = None
+
+    @field_validator("cache_salt_env")
+    @classmethod
+    def _api_with_a_salt(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("api") == ModelApi.ANTHROPIC_MESSAGES:
+            raise ValueError("this api has no salt; leave it out")
+        return value
 
 
 _FILE_ENTRIES = TypeAdapter(list[_FileEntry])
@@ -98,7 +186,7 @@ def read_models_file(path: Path, environment: Mapping[str, str]) -> tuple[ModelE
         ModelConfigurationError: the file is unreadable or empty, a name repeats, a field is wrong, prices are in
             two currencies, or a key is not set.
     """
-    entries = _validated(path, _parsed(path))
+    entries = _validate(path, _parse(path))
     doubled = sorted({entry.name for entry in entries if [other.name for other in entries].count(entry.name) > 1})
     if doubled:
         raise ModelConfigurationError(f"{path}: name: {doubled[0]!r} stands twice")
@@ -113,12 +201,13 @@ def read_models_file(path: Path, environment: Mapping[str, str]) -> tuple[ModelE
 def key_variables(path: Path) -> frozenset[str]:
     """Return the names of the variables from which a list of models takes its keys; none of a list that is wrong."""
     try:
-        return frozenset(entry.api_key_env for entry in _validated(path, _parsed(path)) if entry.api_key_env)
+        entries = _validate(path, _parse(path))
     except ModelConfigurationError:
         return frozenset()
+    return frozenset(name for entry in entries for name in (entry.api_key_env, entry.cache_salt_env) if name)
 
 
-def _parsed(path: Path) -> JsonValue:
+def _parse(path: Path) -> JsonValue:
     try:
         parsed: JsonValue = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -130,7 +219,7 @@ def _parsed(path: Path) -> JsonValue:
     return parsed["models"] if isinstance(parsed, dict) and set(parsed) == {"models"} else parsed
 
 
-def _validated(path: Path, parsed: JsonValue) -> list[_FileEntry]:
+def _validate(path: Path, parsed: JsonValue) -> list[_FileEntry]:
     try:
         return _FILE_ENTRIES.validate_python(parsed)
     except ValidationError as error:
@@ -139,15 +228,24 @@ def _validated(path: Path, parsed: JsonValue) -> list[_FileEntry]:
 
 
 def _with_key(path: Path, index: int, entry: _FileEntry, environment: Mapping[str, str]) -> ModelEntry:
-    fields = {name: value for name, value in entry if name != "api_key_env"}
-    if entry.api_key_env is None:
-        return ModelEntry(**fields)
-    key = environment.get(entry.api_key_env, "").strip()
-    if not key:
-        raise ModelConfigurationError(f"{path}: models[{index}].api_key_env: {entry.api_key_env} is not set")
-    try:
-        return ModelEntry(**fields, api_key=SecretStr(key))
-    except ValidationError:
-        # The validation error would repeat the key, so it is neither quoted nor chained.
-        problem = f"{entry.api_key_env} holds characters that no header can carry"
-        raise ModelConfigurationError(f"{path}: models[{index}].api_key_env: {problem}") from None
+    fields = {name: value for name, value in entry if not name.endswith("_env")}
+    for name in ("api_key", "cache_salt"):
+        variable: str | None = getattr(entry, f"{name}_env")
+        if variable is None:
+            continue
+        field = f"{path}: models[{index}].{name}_env"
+        value = environment.get(variable, "").strip()
+        if not value:
+            raise ModelConfigurationError(f"{field}: {variable} is not set")
+        try:
+            fields = dict(ModelEntry.model_validate(fields | {name: SecretStr(value)}))
+        except ValidationError:
+            # The validation error would repeat the secret, so it is neither quoted nor chained.
+            raise ModelConfigurationError(f"{field}: {variable} {_REFUSED_SECRETS[name]}") from None
+    return ModelEntry.model_validate(fields)
+
+
+_REFUSED_SECRETS = {
+    "api_key": "holds characters that no header can carry",
+    "cache_salt": f"must have at least {MIN_SECRET_CHARS} characters",
+}

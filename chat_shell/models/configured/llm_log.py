@@ -1,9 +1,10 @@
-"""Log whole requests and answers of models, where the operator has switched it on; neither is changed."""
+"""Log failures of models, and whole requests and answers where the operator has switched it on."""
 
 from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import orjson
 import structlog
@@ -18,7 +19,35 @@ from chat_shell.models.ports import (
 )
 from chat_shell.models.transport.observing import CallHooks
 from shared.clock import Clock
-from shared.errors import BallastError
+from shared.environment import cause_of
+from shared.errors import BallastError, ModelError
+from shared.telemetry import LogEvent
+
+
+class FailureLog:
+    """Logs `Model failed` with model, host, and the provider's status and request id; never with its text."""
+
+    def __init__(self, base_url: str) -> None:
+        self._host = urlsplit(base_url).netloc.rpartition("@")[2]
+
+    @contextmanager
+    def observe(self, call: ModelCall) -> Generator[CallHooks]:
+        """Log a call that fails."""
+        try:
+            yield CallHooks()
+        except ModelError as error:
+            _log.warning(
+                LogEvent.MODEL_FAILED,
+                model=call.model,
+                host=self._host,
+                status=error.status,
+                provider_request_id=error.request_id,
+                error_type=type(error).__name__,
+                cause=cause_of(error),
+                retryable=error.retryable,
+            )
+            raise
+
 
 _log = structlog.get_logger("chat_shell.models")
 

@@ -4,10 +4,12 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from shared.models.events import Cost, Usage
+from shared.models.events import CacheRule, Cost, Usage
 
 _PRICED_TOKENS = 1_000_000
 
+MOST_TOKENS = 1_000_000_000
+"""No model's window is near it, and sums of it stay numbers that every protocol carries."""
 
 HIGHEST_PRICE = 1_000_000_000
 """Of a currency's units for a million tokens: what is more is a typing error, or would end in an infinite sum."""
@@ -33,6 +35,42 @@ class Prices(BaseModel):
             raise ValueError("cached_input: must not be more than input")
         return self
 
+    @property
+    def cached_price(self) -> float:
+        """What input costs that is read from the cache."""
+        return self.input if self.cached_input is None else self.cached_input
+
+    def with_cache(self, rule: CacheRule | None) -> Self:
+        """Return the prices with those of reading and writing the cache, where they are not given, by its rule."""
+        if rule is None:
+            return self
+        usual = {"cached_input": self.input * rule.read_factor, "cache_write": self.input * rule.write_factor}
+        return self.model_copy(update={name: price for name, price in usual.items() if getattr(self, name) is None})
+
+
+def full_prices(prices: Prices | None, rule: CacheRule | None) -> Prices | None:
+    """Return prices with those of the cache by its rule; None where there are none."""
+    return None if prices is None else prices.with_cache(rule)
+
+
+class CompactWhen(BaseModel):
+    """What the input of a turn may cost where the cache has it, in the currency of the prices, before history goes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    input_cost_per_turn: float = Field(gt=0, le=HIGHEST_PRICE)
+
+    def check(self, prices: Prices | None) -> None:
+        """Raise ValueError, which names what is missing, where no number of tokens would cost that much."""
+        if prices is None:
+            raise ValueError("input_cost_per_turn: needs prices")
+        if not prices.cached_price:
+            raise ValueError("input_cost_per_turn: needs a price of cached_input above 0")
+
+    def tokens_at(self, prices: Prices) -> int:
+        """Return how many tokens cost that much."""
+        return max(1, min(MOST_TOKENS, int(self.input_cost_per_turn * _PRICED_TOKENS / prices.cached_price)))
+
 
 def cost_of(usage: Usage, prices: Prices) -> Cost | None:
     """Return the cost of a call; None where the provider has not reported both input and output."""
@@ -40,7 +78,7 @@ def cost_of(usage: Usage, prices: Prices) -> Cost | None:
         return None
     cached = min(usage.cached_tokens or 0, usage.input_tokens)
     written = min(usage.cache_write_tokens or 0, usage.input_tokens - cached)
-    cached_price = prices.input if prices.cached_input is None else prices.cached_input
+    cached_price = prices.cached_price
     write_price = prices.input if prices.cache_write is None else prices.cache_write
     amount = (
         (usage.input_tokens - cached - written) * prices.input
@@ -49,9 +87,9 @@ def cost_of(usage: Usage, prices: Prices) -> Cost | None:
         + usage.output_tokens * prices.output
     )
     saved = cached * (prices.input - cached_price)
-    return Cost(currency=prices.currency, amount=_rounded(amount), saved=_rounded(saved))
+    return Cost(currency=prices.currency, amount=_round(amount), saved=_round(saved))
 
 
-def _rounded(amount: float) -> float:
+def _round(amount: float) -> float:
     """Return a sum of prices for a million as one for a token, without the noise of binary fractions."""
     return round(amount / _PRICED_TOKENS, 12)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from chat_shell.models.ports import CallFragment, ModelAnswerEnd, ReasoningFragment, RefusalFragment, TextFragment
 from chat_shell.models.responses.encoder import RESPONSES
 from chat_shell.models.transport.assembling import FrameAssembler, TextKind
+from chat_shell.models.transport.diagnoses import answer_id_of, diagnosis_of_response
 from chat_shell.models.transport.frames import LeftOut, expect_array, expect_object
 from chat_shell.models.transport.kept_items import MAX_KEPT_CHARACTERS, KeptItems
 from chat_shell.models.transport.logprobs import TokenReader
@@ -46,6 +47,7 @@ class ResponseAssembler(FrameAssembler):
         self._streamed: set[str] = set()
         self._reason: FinishReason | None = None
         self._usage: JsonObject = {}
+        self._response: JsonObject = {}
         self._counts = Counts(self.left_out)
         self._events: Mapping[str, Callable[[JsonObject], None]] = {
             "response.reasoning_summary_part.added": self._begin_part,
@@ -68,7 +70,9 @@ class ResponseAssembler(FrameAssembler):
             tool_calls=tuple(self._calls),
             finish_reason=reason,
             usage=read_usage(self._usage, self._counts),
-            reasoning=self._kept.reasoning(),
+            reasoning=self._kept.build_reasoning(),
+            answer_id=answer_id_of(self._response),
+            cache_diagnosis=diagnosis_of_response(self._response),
         )
 
     def _feed_frame(self, frame: JsonObject) -> None:
@@ -163,6 +167,7 @@ class ResponseAssembler(FrameAssembler):
         is_whole = status == "completed"
         self._reason = FinishReason.STOP if is_whole else _REASONS.get(named, FinishReason.LENGTH)
         self._usage = self._counts.report(response.get("usage"))
+        self._response = response
         self.ended = self.done = True
 
 

@@ -10,6 +10,14 @@ from collections.abc import Iterator
 import orjson
 
 from chat_shell.models.ports import ModelCall
+from chat_shell.models.transport.breakpoints import (
+    BREAKPOINT,
+    COMPARISON,
+    OPTIONS,
+    breakpoint_options,
+    breakpoint_places,
+    with_breakpoint,
+)
 from chat_shell.models.transport.kept_items import pieces_of
 from shared.errors import InvalidRequest
 from shared.models.canonical import sort_keys
@@ -19,7 +27,7 @@ from shared.models.openai_items import encode_items
 from shared.models.values import JsonObject, JsonValue
 
 RESPONSES = "responses"
-REFUSABLE_FIELDS = ("prompt_cache_key", "include", "parallel_tool_calls")
+REFUSABLE_FIELDS = ("prompt_cache_key", "include", "parallel_tool_calls", OPTIONS, BREAKPOINT)
 """Fields that a server may refuse although the call is right."""
 
 _INCLUDED = ["reasoning.encrypted_content"]
@@ -27,28 +35,44 @@ _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 
 def encode_response_request(
-    call: ModelCall, *, left_out: frozenset[str] = frozenset(), sends_reasoning: bool = True
+    call: ModelCall,
+    *,
+    left_out: frozenset[str] = frozenset(),
+    sends_reasoning: bool = True,
+    breakpoint_ttl: str | None = None,
 ) -> bytes:
-    """Encode a streamed request.
+    """Encode a streamed request; with a `breakpoint_ttl` each item that may carry a breakpoint of the cache does.
 
     Raises:
         InvalidRequest: a parameter does not exist in this API, or a schema cannot be written as JSON.
     """
-    body = call.with_extra({**_constant_fields(call), "input": _input(call, sends_reasoning), **_changing_fields(call)})
+    ttl = None if left_out.intersection((OPTIONS, BREAKPOINT)) else breakpoint_ttl
+    instructions = _instructions(call) if ttl is None else None
+    items = [_items(message, sends_reasoning) for message in call.sent_messages[instructions is not None :]]
+    for place in breakpoint_places(call.messages) if ttl is not None else ():
+        items[place] = [_with_breakpoint(item) for item in items[place]]
+    own: JsonObject = {
+        **_constant_fields(call, instructions),
+        OPTIONS: None if ttl is None else breakpoint_options(ttl, "" if COMPARISON in left_out else call.compared_with),
+        "input": [item for group in items for item in group],
+        **_encode_changing_fields(call),
+    }
+    body = call.with_extra(own)
     try:
         return orjson.dumps({name: body[name] for name in body if name not in left_out and body[name] is not None})
     except orjson.JSONEncodeError as error:
         raise InvalidRequest("a tool's schema or the text format cannot be sent as JSON", param="tools") from error
 
 
-def _constant_fields(call: ModelCall) -> JsonObject:
+def _constant_fields(call: ModelCall, instructions: str | None) -> JsonObject:
     return {
         "model": call.model,
         "prompt_cache_key": call.cache_key or None,
+        "cache_salt": call.cache_salt or None,
         "stream": True,
         "store": False,
         "include": _INCLUDED if call.parameters.top_logprobs is None else [*_INCLUDED, "message.output_text.logprobs"],
-        "instructions": _instructions(call),
+        "instructions": instructions,
         "tools": [_tool(tool) for tool in sorted(call.tools, key=lambda tool: tool.name)] or None,
         "parallel_tool_calls": call.parameters.parallel_tool_calls if call.tools else None,
     }
@@ -74,17 +98,17 @@ def _instructions(call: ModelCall) -> str | None:
             return None
 
 
-def _input(call: ModelCall, sends_reasoning: bool) -> list[JsonObject]:
-    items: list[JsonObject] = []
-    for message in call.sent_messages[_instructions(call) is not None :]:
-        items += _items(message, sends_reasoning)
-    return items
-
-
 def _items(message: Message, sends_reasoning: bool) -> list[JsonObject]:
     if message.role == "assistant":
         return list(_answer(message, sends_reasoning))
     return encode_items((message,), None)
+
+
+_MARKED_MEMBERS = ("output", "content")
+
+
+def _with_breakpoint(item: JsonObject) -> JsonObject:
+    return item | {name: with_breakpoint(item[name], "input_text") for name in _MARKED_MEMBERS if name in item}
 
 
 def _answer(message: AssistantMessage, sends_reasoning: bool) -> Iterator[JsonObject]:
@@ -104,7 +128,7 @@ def _answer(message: AssistantMessage, sends_reasoning: bool) -> Iterator[JsonOb
                     yield kept
 
 
-def _changing_fields(call: ModelCall) -> JsonObject:
+def _encode_changing_fields(call: ModelCall) -> JsonObject:
     asked = call.parameters
     _refuse_unknown(asked)
     effort = asked.reasoning_effort

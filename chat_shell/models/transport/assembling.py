@@ -1,7 +1,7 @@
 """Collect the frames of an answer as fragments, whatever the provider's API."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from chat_shell.models.ports import (
     CallFragment,
@@ -39,18 +39,17 @@ class FrameAssembler(ABC):
         self._pieces: list[str] = []
         self._fragments: list[ModelFragment] = []
 
-    def feed(self, payloads: list[bytes]) -> Iterator[ModelFragment]:
-        """Take the payloads of one read; yield one fragment for each sequence of text of one kind.
+    def feed(self, payloads: list[bytes]) -> Iterable[ModelFragment]:
+        """Take the payloads of one read; return one fragment for each sequence of text of one kind.
 
         Raises:
-            ModelError: a frame is malformed, or reports a failure; the fragments before it have been yielded.
+            ModelError: a frame is malformed, or reports a failure; raised behind the fragments before it.
         """
         try:
             self._feed_payloads(payloads)
-        except ModelError:
-            yield from self._take_fragments()
-            raise
-        yield from self._take_fragments()
+        except ModelError as error:
+            return self._end_with(error)
+        return self._take_fragments()
 
     def feed_whole(self, body: bytes) -> list[ModelFragment]:
         """Take an answer that was not streamed.
@@ -121,6 +120,13 @@ class FrameAssembler(ABC):
             self._fragments.append(self._kind(text=text))
             if self._kind is not ReasoningFragment:
                 self._said_characters += len(text)
+
+    def _end_with(self, error: ModelError) -> Iterator[ModelFragment]:
+        yield from self._take_fragments()
+        try:
+            raise error
+        finally:
+            del error  # its frames hold this one: a cycle of both would stay until Python looks for cycles
 
     def _take_fragments(self) -> list[ModelFragment]:
         if self._pieces:

@@ -52,18 +52,18 @@ class FrameParser:
             if _NUL_ESCAPE not in payload:
                 return expect_object(frame)
         except orjson.JSONDecodeError:
-            frame = _parsed_leniently(payload)
+            frame = _parse_leniently(payload)
         try:
-            return expect_object(self._mended(frame))
+            return expect_object(self._mend(frame))
         except RecursionError as error:
             raise ModelProtocolViolated("the model's provider sent a frame that is nested too deeply") from error
 
-    def _mended(self, value: JsonValue) -> JsonValue:
+    def _mend(self, value: JsonValue) -> JsonValue:
         if isinstance(value, str):
             return self._text(value) if _ODD.search(value) else value
         if isinstance(value, dict):
-            return {str(self._mended(name)): self._mended(inner) for name, inner in value.items()}
-        return [self._mended(inner) for inner in value] if isinstance(value, list) else value
+            return {str(self._mend(name)): self._mend(inner) for name, inner in value.items()}
+        return [self._mend(inner) for inner in value] if isinstance(value, list) else value
 
     def _text(self, text: str) -> str:
         """Join the halves of characters; the first half of one at the end waits for the text that goes on with it."""
@@ -86,7 +86,7 @@ class FrameParser:
             self._left_out.add(LeftOut.CHARACTERS)
 
 
-def _parsed_leniently(payload: bytes) -> JsonValue:
+def _parse_leniently(payload: bytes) -> JsonValue:
     """Parse JSON with numbers that are none, and with halves of characters."""
     try:
         return json.loads(payload.decode("utf-8", "surrogateescape"), parse_int=_number)

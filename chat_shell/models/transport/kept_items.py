@@ -32,7 +32,7 @@ class KeptItems:
             raise ModelProtocolViolated("the model's provider sent reasoning without an end")
         self._items.append(OpaqueItem(content=content, after_characters=after_characters, after_calls=after_calls))
 
-    def reasoning(self) -> ProviderReasoning | None:
+    def build_reasoning(self) -> ProviderReasoning | None:
         """Return what goes into the log with the answer; None where there is nothing."""
         return ProviderReasoning(api=self._api, items=tuple(self._items)) if self._items else None
 

@@ -113,7 +113,7 @@ def error_of_frame(frame: JsonObject) -> ModelError:
     return _classify(status or known or 500, codes, message, None)
 
 
-def refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | None:
+def find_refused_field(status: int, body: bytes, fields: tuple[str, ...]) -> str | None:
     """Return which of `fields` an answer with status 400 or 422 refuses as unknown; None for any other error."""
     if status not in (400, 422):
         return None

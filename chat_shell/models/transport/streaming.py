@@ -1,7 +1,11 @@
 """The port `Model` over HTTP, for every provider API that answers one POST with a stream of events."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import contextmanager
+import asyncio
+import hmac
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -10,21 +14,16 @@ import aiohttp
 
 from chat_shell.models.ports import ModelCall, ModelFragment
 from chat_shell.models.transport.assembling import FrameAssembler
-from chat_shell.models.transport.connection import (
-    REQUEST_HEADERS,
-    await_end_of_body,
-    connection_errors,
-    read_error_body,
-    request_id_in,
-)
+from chat_shell.models.transport.diagnoses import LastAnswers
 from chat_shell.models.transport.observing import ObserveCall, observed
 from chat_shell.models.transport.provider_errors import error_of_response
-from chat_shell.models.transport.reader import AnswerReader
 from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.clock import Clock
-from shared.errors import ModelError, ModelStalled, ModelStreamCut
-from shared.models.execution import remaining_seconds
+from shared.errors import ModelError, ModelProtocolViolated, ModelStalled, ModelStreamCut, ModelUnavailable
+from shared.models.execution import count_seconds_left
 from shared.retries import retry_after_seconds
+from shared.server_sent_events import EventDecoder
+from shared.tracing import request_tracing
 
 MAX_REFUSALS = 4
 """How often a server may refuse something that an adapter adds by itself, once a request, before the call fails."""
@@ -38,7 +37,9 @@ CLOSE_GRACE_SECONDS = 0.05
 class Endpoint:
     """The address of a model; `model` is its name at the provider, None where that is the name in the call.
 
-    `proxy` is the address of the proxy on the way there, with the proxy's password if it has one.
+    `proxy` is the address of the proxy on the way there, with the proxy's password if it has one. `affinity_header` is
+    the header in which a router in front of engines gets the keyed hash of the conversation. `cache_salt` is the secret
+    of which each tenant's salt is made. With `last_answers` the provider is asked why its cache was missed.
     """
 
     base_url: str
@@ -47,6 +48,28 @@ class Endpoint:
     idle_timeout_seconds: float = 60.0
     close_grace_seconds: float = CLOSE_GRACE_SECONDS
     proxy: str | None = field(default=None, repr=False)
+    affinity_header: str | None = None
+    cache_salt: str | None = field(default=None, repr=False)
+    last_answers: LastAnswers | None = None
+
+    def address(self, call: ModelCall) -> ModelCall:
+        """Return a call as this model's provider gets it."""
+        changes = {} if self.model is None else {"model": self.model}
+        if self.cache_salt is not None:
+            changes["cache_salt"] = salt_of(self.cache_salt, call.tenant)
+        if self.last_answers is not None:
+            changes["compared_with"] = self.last_answers.before(call)
+        return call.model_copy(update=changes) if changes else call
+
+    def headers_of(self, call: ModelCall) -> dict[str, str]:
+        """Return the headers that a call has beside those of all calls."""
+        return {self.affinity_header: call.cache_key} if self.affinity_header and call.cache_key else {}
+
+
+def salt_of(secret: str, tenant: str) -> str:
+    """Return the salt of a tenant, which is no other's and nobody can guess: 256 bits, as vLLM advises."""
+    digest = hmac.digest(secret.encode(), b"cache_salt\0" + tenant.encode(), "sha256")
+    return urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 class ProviderApi(Protocol):
@@ -73,7 +96,7 @@ class ProviderApi(Protocol):
         """Return what reads the answer to a call."""
         ...
 
-    def avoiding(self, status: int, body: bytes) -> "Avoidance | None":
+    def avoid(self, status: int, body: bytes) -> "Avoidance | None":
         """Return how to send a request that was refused for something that the adapter added by itself."""
         ...
 
@@ -114,18 +137,19 @@ class StreamedModel:
     async def stream(self, call: ModelCall, deadline: datetime) -> AsyncGenerator[ModelFragment, None]:
         """Run one model call; see the port."""
         with observed(self._observers, call) as told:
-            remaining = remaining_seconds(deadline, self._clock.now())
+            remaining = count_seconds_left(deadline, self._clock.now())
             timeouts = ProviderTimeouts(self._endpoint.idle_timeout_seconds, remaining)
-            reader = AnswerReader(self._api.assembler(call))
+            answer = self._api.assembler(call)
+            reader = AnswerReader(answer)
             response = await self._open(call, timeouts)
             with _reading(response), timeouts.watch(response.content.set_exception):
-                while not reader.done:
+                while not answer.done:
                     frame_count = reader.frame_count
                     timeouts.begin_wait()
                     try:
                         received = await response.content.readany()
                     except ModelStalled:
-                        if not reader.ended:
+                        if not answer.ended:
                             raise
                         break
                     timeouts.end_wait()
@@ -134,7 +158,7 @@ class StreamedModel:
                     for fragment in reader.feed(received):
                         yield told.pass_on(fragment)
                     if reader.frame_count > frame_count:
-                        timeouts.renew(END_MARK_GRACE_SECONDS if reader.ended else None)
+                        timeouts.renew(END_MARK_GRACE_SECONDS if answer.ended else None)
                 else:
                     await await_end_of_body(response, self._endpoint.close_grace_seconds)
                 for fragment in reader.end():
@@ -148,7 +172,7 @@ class StreamedModel:
             if 200 <= response.status < 300:
                 return response
             body = await read_error_body(response)
-            avoidance = api.avoiding(response.status, body) if refusals_left else None
+            avoidance = api.avoid(response.status, body) if refusals_left else None
             if avoidance is None:
                 raise self._failure(response, body, call)
             refusals_left -= 1
@@ -164,13 +188,13 @@ class StreamedModel:
         return error
 
     async def _post(self, call: ModelCall, api: ProviderApi, timeouts: ProviderTimeouts) -> aiohttp.ClientResponse:
-        upstream = self._endpoint.model
-        body = api.encode(call if upstream is None else call.model_copy(update={"model": upstream}))
+        body = api.encode(self._endpoint.address(call))
         timeouts.check()
         if self._on_request is not None:
             self._on_request(call, body)
+        headers = self._headers | self._endpoint.headers_of(call)
         request = self._session.post(
-            self._url, data=body, headers=self._headers, allow_redirects=False, proxy=self._endpoint.proxy
+            self._url, data=body, headers=headers, allow_redirects=False, proxy=self._endpoint.proxy
         )
         with connection_errors():
             return await timeouts.wait(request)
@@ -193,3 +217,145 @@ def _reading(response: aiohttp.ClientResponse) -> Generator[None]:
         raise
     finally:
         response.close()
+
+
+ERROR_BODY_BYTES = 65_536
+ERROR_BODY_SECONDS = 5.0
+
+REQUEST_HEADERS = {
+    "Accept": "text/event-stream, application/json",
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+    "User-Agent": "ballast",
+}
+
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id")
+"""OpenAI's name and Anthropic's, in both of which servers with their protocols send it."""
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+
+
+def request_id_in(headers: Mapping[str, str]) -> str | None:
+    """Return the provider's id of a request; None where it sent none, or something that is no id."""
+    given = next((headers[name] for name in _REQUEST_ID_HEADERS if name in headers), "")
+    return given if _REQUEST_ID.fullmatch(given) else None
+
+
+async def await_end_of_body(response: aiohttp.ClientResponse, grace_seconds: float) -> None:
+    """Wait a little for the end of the body, so that the connection can be used again."""
+    if not response.content.at_eof():
+        with suppress(TimeoutError, aiohttp.ClientError, OSError):
+            async with asyncio.timeout(grace_seconds):
+                await response.content.readany()
+
+
+async def read_error_body(response: aiohttp.ClientResponse) -> bytes:
+    """Read as much of an error's body as classifying needs, and close it; a failure to read it is ignored."""
+    body = b""
+    try:
+        with suppress(TimeoutError, aiohttp.ClientError, OSError):
+            async with asyncio.timeout(ERROR_BODY_SECONDS):
+                while len(body) < ERROR_BODY_BYTES and (received := await response.content.readany()):
+                    body += received
+    finally:
+        response.close()
+    return body
+
+
+@contextmanager
+def connection_errors() -> Generator[None]:
+    """Convert errors before the beginning of an answer to ours, whose messages contain no address."""
+    try:
+        yield
+    except aiohttp.ClientHttpProxyError as error:
+        raise ModelUnavailable("the proxy on the way to the model's provider refuses the connection") from error
+    except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
+        raise ModelProtocolViolated("the model's provider does not speak HTTP") from error
+    except aiohttp.ServerDisconnectedError as error:
+        raise ModelUnavailable("the model's provider closed the connection without an answer") from error
+    except (aiohttp.ClientSSLError, aiohttp.ServerFingerprintMismatch) as error:
+        raise ModelUnavailable("no secure connection to the model's provider") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise ModelUnavailable("no connection to the model's provider") from error
+
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+
+
+def open_session() -> aiohttp.ClientSession:
+    """Open a session without cookies, without proxies from the environment, and with a timeout on connecting only.
+
+    The number of connections is not limited here: the number of turns is, when they are admitted.
+    """
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS),
+        trust_env=False,
+        middlewares=request_tracing(),
+    )
+
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+"""Far longer than any real frame."""
+
+
+class AnswerReader:
+    """Reads a body in pieces of any size. Its first byte determines whether it is a stream or one JSON object.
+
+    The content type is not used: servers that ignore `stream` answer with JSON, and proxies mislabel both.
+    """
+
+    def __init__(self, assembler: FrameAssembler) -> None:
+        self._assembler = assembler
+        too_long = ModelProtocolViolated("the model's provider sent a frame without an end")
+        self._events = EventDecoder(MAX_EVENT_BYTES, too_long)
+        self._whole: bytearray | None = None
+        self._started = False
+
+    @property
+    def frame_count(self) -> int:
+        """The number of frames so far; of an answer that is not streamed, the number of its bytes."""
+        return self._assembler.frame_count if self._whole is None else len(self._whole)
+
+    def feed(self, received: bytes) -> Iterable[ModelFragment]:
+        """Take received bytes and return their fragments, over which the caller iterates before the next call.
+
+        Raises:
+            ModelError: the bytes are malformed or report a failure; raised after the fragments that precede it.
+        """
+        if not self._started:
+            received = self._start(received)
+        if self._whole is None:
+            return self._assembler.feed(self._events.feed(received))
+        self._whole += received
+        if len(self._whole) > MAX_EVENT_BYTES:
+            raise ModelProtocolViolated("the model's provider sent an answer without an end")
+        return []
+
+    def end(self) -> list[ModelFragment]:
+        """Return the remaining fragments once the body has ended; the last one is the end of the answer.
+
+        Raises:
+            ModelError: the answer is incomplete, malformed or empty, or reports a failure.
+        """
+        rest = self._end_of_stream() if self._whole is None else self._assembler.feed_whole(bytes(self._whole))
+        return [*rest, self._assembler.finish()]
+
+    def _start(self, received: bytes) -> bytes:
+        received = received.lstrip()
+        if received:
+            self._started = True
+            if received.startswith(b"{"):
+                self._whole = bytearray()
+            elif received.startswith(b"<"):
+                raise ModelProtocolViolated("the model's provider answered with a page, not with an answer")
+        return received
+
+    def _end_of_stream(self) -> list[ModelFragment]:
+        try:
+            rest = list(self._assembler.feed(self._events.flush()))
+        except ModelProtocolViolated as error:
+            raise ModelStreamCut("the model's provider broke off in the middle of a frame") from error
+        if self._started and not self._assembler.frame_count and not self._assembler.done:
+            raise ModelProtocolViolated("the model's provider answered with something that is no stream")
+        return rest

@@ -1,19 +1,20 @@
 """What a search's chunks forbid, read once for its first reply and its rewrite."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
-from chat_shell.sealed.gate.canary import fold_canaries
 from chat_shell.sealed.protected import ProtectedChunk
 from shared.disclosure.combinations import Combinations
 from shared.disclosure.folding import fold
+from shared.disclosure.frame import Support
 from shared.disclosure.languages import Language, language_of
 from shared.disclosure.outlines import Outline, outline, outlines_of
 from shared.disclosure.own_words import MAX_USER_CHARACTERS, OwnWords
 from shared.disclosure.passages import Passages, index_passages
 from shared.disclosure.readings import HiddenTerms
-from shared.disclosure.source import SourceText, read_source
+from shared.disclosure.source import SourceReading, SourceText, read_source
+from shared.disclosure.subjects import find_roles, find_subjects
 from shared.disclosure.words import ProtectedWords
 from shared.plain_text.normal_form import split_words
 from shared.plain_text.reading import as_read
@@ -30,6 +31,8 @@ class GateCase:
     hidden: HiddenTerms
     passages: Passages
     outlines: tuple[Outline, ...]
+    support: Support
+    subjects: frozenset[str]
     canaries: frozenset[str]
 
 
@@ -54,16 +57,41 @@ def prepare(
     sources = [_source(chunk) for chunk in chunks]
     readings = [read_source(source) for source in sources]
     others = [read_source(_source(chunk)) for chunk in siblings]
+    words = ProtectedWords.of(readings, own, others)
     return GateCase(
         own=own,
         language=language or language_of(newest) or language_of("\n".join(source.text for source in sources)),
-        words=ProtectedWords.of(readings, own, others),
+        words=words,
         combinations=Combinations.of(readings, others, own),
         hidden=HiddenTerms.of(readings, own, others),
         passages=index_passages([text for source in sources for text in _texts(source)], fold(newest)),
         outlines=tuple(_outlines(chunks)),
+        support=Support.of((source.title for source in sources), readings),
+        subjects=frozenset(_subjects(newest, own, words, (*chunks, *siblings), (*readings, *others))),
         canaries=fold_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
     )
+
+
+def read_protected_words(chunks: Sequence[ProtectedChunk]) -> ProtectedWords:
+    """Read which words of chunks may not leave, whoever wrote them first."""
+    return ProtectedWords.of([read_source(_source(chunk)) for chunk in chunks], OwnWords.of(""))
+
+
+def _subjects(
+    user_words: str,
+    own: OwnWords,
+    protected: ProtectedWords,
+    chunks: Iterable[ProtectedChunk],
+    readings: Sequence[SourceReading],
+) -> Iterator[str]:
+    """Yield the subjects of the chunks that the user names."""
+    named, roles = frozenset(find_subjects(user_words)), find_roles([chunk.text.reveal() for chunk in chunks])
+    yield from (word for word in named if any(word in each.words or word in each.han for each in readings))
+    written = chain.from_iterable(each.names.certain | (each.names.capital & protected.names) for each in readings)
+    yield from (word for word in written if own.holds(word))
+    yield from (word for word in roles if own.holds_content(word))
+    for each in readings:
+        yield from filter(own.holds_han, each.persons)
 
 
 def _source(chunk: ProtectedChunk) -> SourceText:
@@ -91,3 +119,21 @@ def _outlines(chunks: Sequence[ProtectedChunk]) -> Iterator[Outline]:
 
 def _place(chunk: ProtectedChunk) -> tuple[str, str, int]:
     return chunk.knowledge_base_id, chunk.document.reveal(), chunk.ordinal
+
+
+_SHORTEST = 6
+
+
+def fold_canaries(tokens: Iterable[str]) -> frozenset[str]:
+    """Return tokens in the form in which they are looked for: letters and digits alone."""
+    return frozenset(bare for token in tokens if len(bare := _bare(token)) >= _SHORTEST)
+
+
+def canary_hits(texts: Iterable[str], canaries: frozenset[str]) -> int:
+    """Count the tokens that stand in a text, forwards or backwards, whatever was put between their characters."""
+    bare = [_bare(text) for text in texts]
+    return sum(1 for token in canaries if any(token in text or token[::-1] in text for text in bare))
+
+
+def _bare(text: str) -> str:
+    return "".join(character for character in fold(text) if character.isalnum())

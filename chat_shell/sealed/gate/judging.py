@@ -8,20 +8,20 @@ from functools import partial
 from itertools import islice
 
 from chat_shell.sealed.codes import GateCode
-from chat_shell.sealed.gate.canary import canary_hits
-from chat_shell.sealed.gate.case import GateCase, prepare
+from chat_shell.sealed.gate.case import GateCase, canary_hits, prepare
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES, Candidate, parse
 from chat_shell.sealed.gate.version import GATE_VERSION
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked, Judge, Refused, Verdict
+from chat_shell.sealed.verdicts import Blocked, Judge, Refused, Released, Verdict
 from shared.disclosure.canonical import CLAUSES, Piece, compose, parts_of, pieces, unreadable
 from shared.disclosure.combinations import alike_findings, containment_findings, find_retellings, term_findings
 from shared.disclosure.folding import fold
+from shared.disclosure.frame import find_beyond_frame
 from shared.disclosure.languages import Language, has_other_words, language_of
 from shared.disclosure.outlines import follows_outline
 from shared.disclosure.passages import shares_passage
 from shared.disclosure.readings import is_hidden_in
+from shared.disclosure.subjects import find_spoken_of
 from shared.disclosure.words import Finding, find_rejoined, find_repeated, find_withheld
 from shared.models.safe_summary import MAX_LIST_ITEM_CHARACTERS, MAX_SUMMARY_CHARACTERS
 from shared.plain_text.orders import is_order_to_model
@@ -79,6 +79,9 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
     yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations, case.own))
     yield from containment_findings(together, case.combinations, case.own)
     yield from find_retellings(fields, case.combinations, case.own)
+    if case.subjects:
+        yield from find_beyond_frame(fields, case.support, case.own)
+        yield from find_spoken_of(fields, case.subjects)
     yield from (Finding(code, "") for code, failed in _other_checks(candidate, fields, together, case) if failed)
 
 

@@ -37,8 +37,8 @@ class Candidate:
         return self.summary, *(item for items in self.lists for item in items)
 
 
-def parse(reply: bytes) -> Candidate | Refused | None:
-    """Read a reply; None for anything but the agreed form."""
+def read_object(reply: bytes) -> dict[str, object] | None:
+    """Read one strict JSON object of at most the allowed size; None for anything else."""
     if len(reply) > MAX_REPLY_BYTES:
         return None
     try:
@@ -47,12 +47,18 @@ def parse(reply: bytes) -> Candidate | Refused | None:
         )
     except (ValueError, RecursionError):
         return None
-    if not _is_object(form) or form.keys() != _KEYS or form["confidence"] not in list(Confidence):
+    return form if _is_object(form) else None
+
+
+def parse(reply: bytes) -> Candidate | Refused | None:
+    """Read a reply; None for anything but the agreed form."""
+    form = read_object(reply)
+    if form is None or form.keys() != _KEYS or form["confidence"] not in list(Confidence):
         return None
-    return _refused(form) if form["decision"] == Decision.REFUSE else _candidate(form)
+    return _read_refused(form) if form["decision"] == Decision.REFUSE else _candidate(form)
 
 
-def _refused(form: dict[str, object]) -> Refused | None:
+def _read_refused(form: dict[str, object]) -> Refused | None:
     if form["reason"] not in list(PolicyRefusal) or form["summary"] != "" or any(form[key] != [] for key in _LISTS):
         return None
     return Refused(PolicyRefusal(str(form["reason"])))

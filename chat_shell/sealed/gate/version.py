@@ -12,7 +12,7 @@ _JUDGING = (
     _SHARED / "plain_text",
     _SHARED / "models" / "safe_summary.py",
 )
-_ENDINGS = {".py", ".txt"}
+_ENDINGS = {".py", ".txt", ".toml"}
 _DIGEST_CHARACTERS = 16
 
 

@@ -3,16 +3,16 @@
 Requests are decoded here and not by gRPC, so that bytes which are no message are reported as the caller's error.
 """
 
-import asyncio
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import structlog
-from google.protobuf.message import DecodeError, Message
 from grpc import (
     GenericRpcHandler,
     StatusCode,
     method_handlers_generic_handler,
+    stream_stream_rpc_method_handler,
     unary_stream_rpc_method_handler,
     unary_unary_rpc_method_handler,
 )
@@ -20,15 +20,16 @@ from grpc.aio import ServicerContext
 
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.servers.grpc.arrival import check_announced, release_place
+from chat_shell.servers.grpc.caller_link import CallerLink
+from chat_shell.servers.grpc.messages import decode_message, encode_event
 from chat_shell.servers.grpc.statuses import grpc_status, trailers_of
 from chat_shell.turns.services.turn_service import TurnService
 from protos.execution.v1 import chat_shell_pb2, request_pb2
-from shared.errors import BallastError, InternalError, InvalidRequest
-from shared.models.events import NEWER_EVENTS_HEADER, ExecutionEvent, FunctionCallDelta
+from shared.errors import BallastError, InternalError
+from shared.models.events import NEWER_EVENTS_HEADER, FunctionCallDelta
 from shared.tracing import TRACEPARENT, SpanKind, is_tracing, span_of
 from shared.wire import (
     card_to_proto,
-    event_to_proto,
     offered_to_proto,
     request_from_proto,
     tool_call_from_proto,
@@ -37,13 +38,10 @@ from shared.wire import (
 
 log = structlog.get_logger("chat_shell.grpc")
 
-SHORT_BYTES = 262_144
-"""A longer request is decoded in a thread: one of 60 MB takes 40 ms in protobuf and up to 400 ms to become a value."""
-
+Asked = TypeVar("Asked")
 T = TypeVar("T")
-M = TypeVar("M", bound=Message)
 Context = ServicerContext[bytes, bytes]
-Answer = Callable[[bytes, Context], Awaitable[T]]
+Answer = Callable[[Asked, Context], Awaitable[T]]
 
 SERVICE_NAME = chat_shell_pb2.DESCRIPTOR.services_by_name["ChatShell"].full_name
 
@@ -54,6 +52,8 @@ class ChatShellHandlers:
     def __init__(self, turns: TurnService, bounds: MessageBounds) -> None:
         self._turns = turns
         self._bounds = bounds
+        self._replica = secrets.token_hex(16)
+        self._links: set[CallerLink] = set()
 
     def generic_handler(self) -> GenericRpcHandler:
         """Return the handler to register with a gRPC server."""
@@ -61,6 +61,7 @@ class ChatShellHandlers:
             SERVICE_NAME,
             {
                 "Execute": unary_stream_rpc_method_handler(with_error_status(trace_calls("Execute", self.execute))),
+                "Connect": stream_stream_rpc_method_handler(with_error_status(self.connect)),
                 "ListModels": unary_unary_rpc_method_handler(with_error_status(self.list_models)),
                 "ListTools": unary_unary_rpc_method_handler(with_error_status(self.list_tools)),
                 "RunTool": unary_unary_rpc_method_handler(with_error_status(trace_calls("RunTool", self.run_tool))),
@@ -72,7 +73,7 @@ class ChatShellHandlers:
         check_announced(len(body))
         with self._bounds.hold() as held:
             held.grow(len(body))
-            decoded = await _decoded(request_pb2.ExecutionRequest, request_from_proto, body)
+            decoded = await decode_message(request_pb2.ExecutionRequest, request_from_proto, body)
             release_place()
             request = self._turns.bring_forward(decoded, context.time_remaining())
             knows_newer = _metadata_of(context, NEWER_EVENTS_HEADER) is not None
@@ -80,7 +81,34 @@ class ChatShellHandlers:
                 while ready := await events.take():
                     for event in ready:
                         if knows_newer or not isinstance(event, FunctionCallDelta):
-                            await context.write(_encode(event))
+                            await context.write(encode_event(event))
+
+    async def connect(self, _unread: object, context: Context) -> None:
+        """Run all turns of a caller; the end of the call cancels them."""
+        release_place()
+        with self._bounds.hold_stream():
+            await self._serve_link(context)
+
+    async def _serve_link(self, context: Context) -> None:
+        knows_newer = _metadata_of(context, NEWER_EVENTS_HEADER) is not None
+        link = CallerLink(self._turns, self._bounds, f"{SERVICE_NAME}/Execute", knows_newer=knows_newer)
+        self._links.add(link)
+        if not self._turns.accepting:
+            link.send_away()
+        try:
+            await link.serve(context, self._replica)
+        finally:
+            self._links.discard(link)
+
+    @property
+    def streams(self) -> int:
+        """How many streams of `Connect` are open."""
+        return len(self._links)
+
+    def send_callers_away(self) -> None:
+        """Tell those who are connected that this process takes no new turns."""
+        for link in self._links:
+            link.send_away()
 
     async def list_models(self, body: bytes, _context: Context) -> bytes:
         """List the models that are offered."""
@@ -93,24 +121,24 @@ class ChatShellHandlers:
         """List the tools of tool servers, and the skills."""
         check_announced(len(body))
         release_place()
-        return offered_to_proto(await self._turns.offered_tools()).SerializeToString()
+        return offered_to_proto(await self._turns.list_offered_tools()).SerializeToString()
 
     async def run_tool(self, body: bytes, context: Context) -> bytes:
         """Run one tool; cancelling the call cancels the tool."""
         check_announced(len(body))
         with self._bounds.hold() as held:
             held.grow(len(body))
-            call = await _decoded(chat_shell_pb2.RunToolRequest, tool_call_from_proto, body)
+            call = await decode_message(chat_shell_pb2.RunToolRequest, tool_call_from_proto, body)
             release_place()
             turn = self._turns.bring_forward(call.turn, context.time_remaining())
             result = await self._turns.run_tool(call.model_copy(update={"turn": turn}))
         return tool_result_to_proto(result).SerializeToString()
 
 
-def with_error_status(answer: Answer[T]) -> Answer[T]:
+def with_error_status(answer: Answer[Asked, T]) -> Answer[Asked, T]:
     """Answer an exception with a gRPC status; the traceback of an unexpected one goes to the log only."""
 
-    async def call(body: bytes, context: Context) -> T:
+    async def call(body: Asked, context: Context) -> T:
         try:
             return await answer(body, context)
         except BallastError as error:
@@ -126,7 +154,7 @@ def with_error_status(answer: Answer[T]) -> Answer[T]:
     return call
 
 
-def trace_calls(method: str, answer: Answer[T]) -> Answer[T]:
+def trace_calls(method: str, answer: Answer[bytes, T]) -> Answer[bytes, T]:
     """Trace the calls of a method, each under the span of its caller."""
 
     async def call(body: bytes, context: Context) -> T:
@@ -145,20 +173,3 @@ def _metadata_of(context: Context, key: str) -> str | None:
 
 def _refusal_of(error: BallastError) -> tuple[StatusCode, str, tuple[tuple[str, bytes], ...]]:
     return grpc_status(error), error.message, trailers_of(error)
-
-
-async def _decoded(kind: type[M], convert: Callable[[M], T], body: bytes) -> T:
-    def decode() -> T:
-        try:
-            return convert(kind.FromString(body))
-        except DecodeError as error:
-            raise InvalidRequest(f"The request is no {kind.DESCRIPTOR.full_name} in valid UTF-8.") from error
-
-    return await asyncio.to_thread(decode) if len(body) > SHORT_BYTES else decode()
-
-
-def _encode(event: ExecutionEvent) -> bytes:
-    try:
-        return event_to_proto(event).SerializeToString()
-    except InvalidRequest as error:
-        raise InternalError("An event of the turn could not be written.") from error

@@ -34,10 +34,18 @@ class HealthServicer(Protocol):
 class GrpcServer:
     """A server that is bound to its port; start it inside the event loop in which it will serve."""
 
-    def __init__(self, server: grpc.aio.Server, health_servicer: HealthServicer, port: int) -> None:
+    def __init__(
+        self, server: grpc.aio.Server, health_servicer: HealthServicer, handlers: ChatShellHandlers, port: int
+    ) -> None:
         self._server = server
         self._health = health_servicer
+        self._handlers = handlers
         self.port = port
+
+    @property
+    def streams(self) -> int:
+        """How many streams for many turns are open."""
+        return self._handlers.streams
 
     async def start(self) -> None:
         """Start serving, and report SERVING."""
@@ -45,8 +53,9 @@ class GrpcServer:
         await self._server.start()
 
     async def announce_drain(self) -> None:
-        """Report NOT_SERVING from now on; calls are still answered."""
+        """Report NOT_SERVING from now on, and tell callers that are connected; calls are still answered."""
         await self._health.enter_graceful_shutdown()
+        self._handlers.send_callers_away()
 
     async def stop(self, grace_seconds: float) -> None:
         """Refuse new connections, give running calls `grace_seconds` to end, then cancel them."""
@@ -78,13 +87,15 @@ def create_grpc_server(
             ("grpc.so_reuseport", 0),
         ),
     )
-    server.add_generic_rpc_handlers((ChatShellHandlers(turns, bounds).generic_handler(),))
+    handlers = ChatShellHandlers(turns, bounds)
+    server.add_generic_rpc_handlers((handlers.generic_handler(),))
     health_servicer: HealthServicer = cast(Any, health).aio.HealthServicer()
     cast(Any, health_pb2_grpc).add_HealthServicer_to_server(health_servicer, server)
     reflection.enable_server_reflection((SERVICE_NAME, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
     if certificates is None:
-        return GrpcServer(server, health_servicer, server.add_insecure_port(address))
-    return GrpcServer(server, health_servicer, server.add_secure_port(address, _credentials(certificates)))
+        return GrpcServer(server, health_servicer, handlers, server.add_insecure_port(address))
+    port = server.add_secure_port(address, _credentials(certificates))
+    return GrpcServer(server, health_servicer, handlers, port)
 
 
 def _connection_options(limits: HandshakeLimits) -> tuple[tuple[str, int], ...]:

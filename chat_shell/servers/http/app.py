@@ -18,7 +18,7 @@ from chat_shell.servers.http.turn_response import TurnResponse
 from chat_shell.turns.services.turn_service import TurnService
 from shared.certificates import HAS_CERTIFICATE
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
-from shared.models.events import ModelCard
+from shared.models.events import REMINDERS_HEADER, REMINDERS_STAY, ModelCard
 from shared.models.openai_converter import OpenAIRequestConverter
 from shared.models.single_tools import call_from_body
 from shared.models.values import JsonObject
@@ -92,6 +92,8 @@ def _turn_routes(
         with bounds.hold() as held:
             body = await read_json_object(request, bounds.max_message_bytes, held)
             execution = OpenAIRequestConverter.to_execution_request(body)
+            if request.headers.get(REMINDERS_HEADER) == REMINDERS_STAY:
+                execution = execution.model_copy(update={"keeps_reminders": True})
             return TurnResponse(turns, execution, heartbeat_seconds, at_end=held.keep())
 
     @router.post("/tools/{tool}")
@@ -102,7 +104,7 @@ def _turn_routes(
 
     @router.get("/tools")
     async def list_tools() -> Response:
-        return _json((await turns.offered_tools()).model_dump(mode="json"))
+        return _json((await turns.list_offered_tools()).model_dump(mode="json"))
 
     @router.get("/models")
     async def list_models() -> Response:
@@ -143,6 +145,7 @@ def _model_object(card: ModelCard) -> JsonObject:
         "context_window_tokens": card.context_window_tokens,
         "max_output_tokens": card.max_output_tokens,
         "extra_parameters": card.extra_parameters,
+        **{name: value for name, value in card if name.startswith(("cache_", "compact_")) and value},
     }
 
 

@@ -11,12 +11,15 @@ from chat_shell.turns.services.event_buffer import EventBuffer
 from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError
 from shared.models.events import (
+    NEWER_EVENTS,
     NEWER_EVENTS_HEADER,
     REMINDERS_HEADER,
+    CitationAdded,
     ExecutionEvent,
     FunctionCallDelta,
     ModelCallFinished,
     ModelCallStarted,
+    SearchFinished,
 )
 from shared.models.execution import ExecutionRequest
 
@@ -86,7 +89,8 @@ def frame_of(event: ExecutionEvent) -> bytes:
 def _frames_for(headers: Mapping[bytes, bytes]) -> Callable[[ExecutionEvent], bytes]:
     """Return what writes events for a caller, who knows of the newer fields what its headers say."""
     knows_reminders, knows_newer = (name.encode() in headers for name in (REMINDERS_HEADER, NEWER_EVENTS_HEADER))
-    if knows_reminders and knows_newer:
+    knows_diagnoses = headers.get(NEWER_EVENTS_HEADER.encode()) == NEWER_EVENTS.encode()
+    if knows_reminders and knows_diagnoses:
         return frame_of
 
     def encode_known(event: ExecutionEvent) -> bytes:
@@ -94,11 +98,23 @@ def _frames_for(headers: Mapping[bytes, bytes]) -> Callable[[ExecutionEvent], by
             event = event.model_copy(update={"reminder": ""})
         elif isinstance(event, FunctionCallDelta) and not knows_newer:
             return b""
-        elif isinstance(event, ModelCallFinished) and not knows_newer:
-            event = event.model_copy(update={"left_out": ()})
+        elif isinstance(event, ModelCallFinished) and not knows_diagnoses:
+            event = event.model_copy(update={"cache_diagnosis": ""} if knows_newer else _UNKNOWN_OF_END)
+        elif isinstance(event, CitationAdded | SearchFinished) and not knows_diagnoses:
+            event = _without_places(event)
         return frame_of(event)
 
     return encode_known
+
+
+def _without_places(event: CitationAdded | SearchFinished) -> ExecutionEvent:
+    if isinstance(event, CitationAdded):
+        return event.model_copy(update={"place": None})
+    results = tuple(result.model_copy(update={"place": None}) for result in event.results)
+    return event.model_copy(update={"results": results})
+
+
+_UNKNOWN_OF_END = {"cache_diagnosis": "", "left_out": ()}
 
 
 async def _send_body(send: Send, body: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from shared.models.values import AttributeValue, JsonObject, Value
+from shared.models.values import AttributeValue, JsonObject, Place, Value
 
 
 class FoundDocument(Value):
@@ -17,6 +17,7 @@ class FoundDocument(Value):
     content: str
     score: float = 0.0
     attributes: dict[str, AttributeValue] = Field(default={})
+    place: Place | None = None
 
 
 class ToolAnswer(Value):

@@ -14,7 +14,7 @@ from chat_shell.tools.domain.server_entry import LocalServer, ServerEntry
 from chat_shell.tools.mcp.child_streams import Child, Streams, start_child
 from chat_shell.tools.mcp.messages import call_tool, read_list
 from chat_shell.tools.mcp.sessions import ServerTasks, attempt
-from chat_shell.tools.ports.tool_servers import CallFailure, CallResult, ToolServerFailed
+from chat_shell.tools.ports.tools import CallFailure, CallResult, ToolServerFailed
 from shared.models.values import JsonObject
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from chat_shell.tools.domain.definitions import ListedTool
-from chat_shell.tools.ports.tool_servers import CallFailure, CallResult
+from chat_shell.tools.ports.tools import CallFailure, CallResult
 from shared.models.values import JsonObject
 from shared.prompts.tool_servers import binary_line
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 import structlog
 
 from chat_shell.tools.mcp.messages import failure_of
-from chat_shell.tools.ports.tool_servers import CallFailure, ToolServerFailed
+from chat_shell.tools.ports.tools import CallFailure, ToolServerFailed
 
 T = TypeVar("T")
 

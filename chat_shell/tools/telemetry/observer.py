@@ -6,7 +6,7 @@ import structlog
 from prometheus_client import Counter, Histogram
 
 from chat_shell.tools.domain.definitions import DroppedTool
-from chat_shell.tools.ports.tool_servers import CallFailure
+from chat_shell.tools.ports.tools import CallFailure
 from shared.telemetry import LogEvent
 
 log = structlog.get_logger("chat_shell.tool_servers")

@@ -20,7 +20,7 @@ def documents_within(found: Sequence[FoundDocument], limit_tokens: int) -> tuple
 
     At least one is returned.
     """
-    sizes = [_rendered_tokens(one) for one in found]
+    sizes = [_count_rendered_tokens(one) for one in found]
     if sum(sizes) <= limit_tokens:
         return tuple(found), ""
     room = limit_tokens - NOTICE_TOKENS
@@ -31,24 +31,24 @@ def documents_within(found: Sequence[FoundDocument], limit_tokens: int) -> tuple
             break
         kept += 1
     if kept == 0:
-        shown = (_shortened(found[0], limit_tokens - NOTICE_TOKENS),)
+        shown = (_shorten(found[0], limit_tokens - NOTICE_TOKENS),)
         return shown, documents_left_out(1, len(found)) if len(found) > 1 else ""
     return tuple(found[:kept]), documents_left_out(kept, len(found))
 
 
-def _rendered_tokens(document: FoundDocument) -> int:
+def _count_rendered_tokens(document: FoundDocument) -> int:
     return estimate_tokens(render_documents(((_LONGEST_NUMBER, document),)))
 
 
-def _shortened(document: FoundDocument, limit_tokens: int) -> FoundDocument:
+def _shorten(document: FoundDocument, limit_tokens: int) -> FoundDocument:
     """Leave out the middle of a content; how much of it JSON's escapes take up differs from part to part."""
-    frame_tokens = _rendered_tokens(document.model_copy(update={"content": ""}))
+    frame_tokens = _count_rendered_tokens(document.model_copy(update={"content": ""}))
     room = max(0, limit_tokens - frame_tokens)
     written = estimate_tokens(json.dumps(document.content, ensure_ascii=False))
     content_tokens = room * estimate_tokens(document.content) // max(1, written)
     for _ in range(_ATTEMPTS):
         shorter = document.model_copy(update={"content": within_tokens(document.content, content_tokens)})
-        if _rendered_tokens(shorter) <= limit_tokens:
+        if _count_rendered_tokens(shorter) <= limit_tokens:
             return shorter
         content_tokens = content_tokens * 3 // 4
     return document.model_copy(update={"content": within_tokens(document.content, 0)})

@@ -101,6 +101,7 @@ class ModelAnswered:
     reasoning: ProviderReasoning | None = None
     cost: Cost | None = None
     left_out: tuple[str, ...] = ()
+    cache_diagnosis: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +138,14 @@ def record(state: TurnState, observation: Observation) -> TurnState:
     return _record_results(state, observation)
 
 
-def left_out_of(state: TurnState, answer: ModelAnswered) -> tuple[str, ...]:
+def list_left_out(state: TurnState, answer: ModelAnswered) -> tuple[str, ...]:
     """Say what of an answer the state behind it does not hold."""
     if answer.tool_calls and state.answer is None:
         return (*answer.left_out, DROPPED_CALLS)
     return (*answer.left_out, TOO_MANY_CALLS) if len(answer.tool_calls) > MAX_CALLS_IN_ANSWER else answer.left_out
 
 
-def used_tokens(messages: Iterable[Message], answer: AssistantMessage, usage: Usage) -> int:
+def count_used_tokens(messages: Iterable[Message], answer: AssistantMessage, usage: Usage) -> int:
     """Count what the prompt holds once the answer is in it: as the provider reports it, else estimated.
 
     Some servers report 0 where they have not counted.
@@ -174,11 +175,11 @@ def _record_answer(state: TurnState, answer: ModelAnswered) -> TurnState:
     number = state.model_calls + 1
     state = replace(state, model_calls=number, usage=add_usage(state.usage, answer.usage), last_usage=answer.usage)
     if answer.tool_calls and _tool_choice(state, number) != "none" and answer.finish_reason not in _ENDED_EARLY:
-        return replace(state, answer=_calling(answer, number, call_ids(state.added)))
+        return replace(state, answer=_build_calling(answer, number, call_ids(state.added)))
     return _record_end(state, answer)
 
 
-def _calling(answer: ModelAnswered, number: int, taken_ids: set[str]) -> AssistantMessage:
+def _build_calling(answer: ModelAnswered, number: int, taken_ids: set[str]) -> AssistantMessage:
     """Return the message of an answer that calls tools."""
     decoded = tuple(map(with_decoded_arguments, answer.tool_calls[:MAX_CALLS_IN_ANSWER]))
     reasoning = answer.reasoning if len(decoded) == len(answer.tool_calls) else None
@@ -211,7 +212,7 @@ def _record_results(state: TurnState, observation: ToolsAnswered) -> TurnState:
     if state.answer is None:
         raise ValueError("no tool call waits for a result")
     waits_for_client = any(call.name in state.client_functions for call in state.answer.tool_calls)
-    sent_tokens = used_tokens(state.messages, state.answer, state.last_usage)
+    sent_tokens = count_used_tokens(state.messages, state.answer, state.last_usage)
     return replace(
         state,
         added=(*state.added, state.answer, *observation.results),

@@ -62,6 +62,12 @@ class EventBuffer(BatchBuffer[ExecutionEvent]):
         self._refusal = refusal
         self.close(final_events)
 
+    async def all_taken(self) -> None:
+        """Wait until no event waits."""
+        while self._waiting:
+            self._emptied.clear()
+            await self._emptied.wait()
+
     def _hand_out(self, taken: list[ExecutionEvent]) -> Sequence[ExecutionEvent]:
         if not taken:
             self._raise_refusal()

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
@@ -83,13 +84,20 @@ class PartialAnswer:
         if self._end is None:
             raise ModelStreamCut("the model's answer broke off")
         end = self._end
-        written = self._written_calls(end)
-        if written:
-            reason = FinishReason.TOOL_CALLS
-            return ModelAnswered("", written, reason, end.usage, cost=end.cost, left_out=end.left_out)
-        return ModelAnswered(
-            self.said, end.tool_calls, end.finish_reason, end.usage, end.reasoning, end.cost, end.left_out
+        whole = ModelAnswered(
+            text=self.said,
+            tool_calls=end.tool_calls,
+            finish_reason=end.finish_reason,
+            usage=end.usage,
+            reasoning=end.reasoning,
+            cost=end.cost,
+            left_out=end.left_out,
+            cache_diagnosis=end.cache_diagnosis,
         )
+        written = self._read_written_calls(end)
+        if not written:
+            return whole
+        return replace(whole, text="", tool_calls=written, finish_reason=FinishReason.TOOL_CALLS, reasoning=None)
 
     def _feed(self, fragment: ModelFragment) -> Iterable[ExecutionEvent]:
         if isinstance(fragment, CallFragment):
@@ -100,7 +108,7 @@ class PartialAnswer:
             return ()
         if isinstance(fragment, LogprobsFragment):
             return (TextLogprobs(tokens=fragment.tokens),)
-        text = self._fitting(fragment.text)
+        text = self._fit(fragment.text)
         if isinstance(fragment, ReasoningFragment):
             return (ReasoningDelta(text=text),)
         self._said.append(text)
@@ -113,11 +121,11 @@ class PartialAnswer:
         self.has_begun = True
         return (FunctionCallDelta(call_id=shown.call_id, name=shown.name, arguments=shown.arguments),)
 
-    def _written_calls(self, end: ModelAnswerEnd) -> tuple[ToolCall, ...]:
+    def _read_written_calls(self, end: ModelAnswerEnd) -> tuple[ToolCall, ...]:
         is_plain = not end.tool_calls and end.finish_reason is FinishReason.STOP
         return self._text.take_calls() if is_plain else ()
 
-    def _fitting(self, text: str) -> str:
+    def _fit(self, text: str) -> str:
         if len(text) > self._characters_left:
             self.is_cut = True
             text = text[: self._characters_left]

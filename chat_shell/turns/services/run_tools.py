@@ -12,12 +12,12 @@ from chat_shell.turns.domain.limits import KnowledgeAllowance
 from chat_shell.turns.ports import TurnObserver
 from shared.clock import Clock
 from shared.errors import BallastError, InvalidRequest, NotFound, PermissionDenied, Unauthenticated
-from shared.models.execution import AccessMode, ExecutionRequest, ServedTool, ToolDefinition, remaining_seconds
+from shared.models.execution import AccessMode, ExecutionRequest, ServedTool, ToolDefinition, count_seconds_left
 from shared.models.messages import ToolCall
 from shared.models.values import JsonObject
 from shared.prompts import knowledge_base as texts
 from shared.prompts import tool_results
-from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, can_read_files, offered_tools, served_in
+from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, can_read_files, list_offered_tools, select_served
 from shared.prompts.read_file import READ_FILE
 from shared.tracing import span_of
 
@@ -99,8 +99,8 @@ class Toolbox:
                 raise InvalidRequest("the name belongs to a built-in tool", param=param)
         mode = request.knowledge.access_mode
         others = [tool.definition for name, tool in self._own_in(request).items() if name not in _READERS]
-        functions = (*others, *served_in(request.served_tools, mode), *request.tools)
-        return offered_tools(functions, mode, reads_files=request.reads_files)
+        functions = (*others, *select_served(request.served_tools, mode), *request.tools)
+        return list_offered_tools(functions, mode, reads_files=request.reads_files)
 
     def admit(
         self, calls: Sequence[ToolCall], context: ToolContext, allowance: KnowledgeAllowance
@@ -159,7 +159,7 @@ class Toolbox:
         refusal = allowance.refusal() if call.name in _READERS else None
         if refusal is not None:
             return AdmittedCall(call, None, {}, _failure(call, request, refusal))
-        return AdmittedCall(call, tool, arguments, "", _served_of(call.name, request))
+        return AdmittedCall(call, tool, arguments, "", _find_served(call.name, request))
 
     async def _answer_and_tell(self, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
         name = admitted.call.name if admitted.tool is not None else UNKNOWN_TOOL
@@ -188,7 +188,7 @@ class Toolbox:
         return ToolAnswer(text=_failure(admitted.call, context.request, text), failed=True)
 
     async def _run_in_time(self, tool: Tool, admitted: AdmittedCall, context: ToolContext) -> ToolAnswer:
-        left_seconds = remaining_seconds(context.request.deadline, self._clock.now())
+        left_seconds = count_seconds_left(context.request.deadline, self._clock.now())
         # The operator says for each tool server how long its calls may take, and its provider holds to that.
         limit_seconds = left_seconds if admitted.served is not None else min(self._timeout_seconds, left_seconds)
         async with asyncio.timeout(limit_seconds):
@@ -208,7 +208,7 @@ def _by_name(tools: Sequence[Tool]) -> Mapping[str, Tool]:
     return named
 
 
-def _served_of(name: str, request: ExecutionRequest) -> ServedTool | None:
+def _find_served(name: str, request: ExecutionRequest) -> ServedTool | None:
     return next((served for served in request.served_tools if served.definition.name == name), None)
 
 

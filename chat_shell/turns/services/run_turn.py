@@ -1,6 +1,6 @@
 """Run a turn: a loop that takes the steps that `decide` names and gives their results to `record`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +13,7 @@ from chat_shell.turns.domain.turn import (
     TurnState,
     YieldForCompaction,
     decide,
-    left_out_of,
+    list_left_out,
     record,
 )
 from chat_shell.turns.ports import Emit, OpenTools, TurnObserver, TurnTools, WriteReminder
@@ -32,8 +32,8 @@ from shared.models.events import (
     TurnFinished,
     TurnHandedBack,
 )
-from shared.models.execution import AccessMode, ExecutionRequest, Purpose, remaining_seconds
-from shared.models.messages import AssistantMessage, Message
+from shared.models.execution import AccessMode, ExecutionRequest, Purpose, count_seconds_left
+from shared.models.messages import AssistantMessage, Message, UserMessage
 from shared.prompts.message_order import context_index, messages_of_request
 from shared.retries import RetryPolicy
 
@@ -129,8 +129,12 @@ class RunTurn:
         if self._clock.now() >= turn.request.deadline:
             raise DeadlineExceeded("the turn took longer than it may")
         reminder = self._write_reminder(turn.request, turn.state, step)
-        await emit(ModelCallStarted(call=step.number, reminder=reminder))
-        answer = await self._receive_answer(turn, step, _model_call(turn, step, reminder), emit)
+        stays = turn.request.keeps_reminders and bool(reminder)
+        await emit(ModelCallStarted(call=step.number, reminder=reminder, reminder_stays=stays))
+        if stays:
+            turn.state = replace(turn.state, added=(*turn.state.added, UserMessage(content=reminder)))
+        call = _model_call(turn, step, "" if stays else reminder)
+        answer = await self._receive_answer(turn, step, call, emit)
         observation = answer.finish()
         for event in answer.flush():
             await emit(event)
@@ -142,7 +146,8 @@ class RunTurn:
                 finish_reason=observation.finish_reason,
                 usage=observation.usage,
                 cost=observation.cost,
-                left_out=left_out_of(turn.state, observation),
+                left_out=list_left_out(turn.state, observation),
+                cache_diagnosis=observation.cache_diagnosis,
             )
         )
 
@@ -157,7 +162,7 @@ class RunTurn:
                 return answer
             except ModelError as error:
                 wait_seconds = None if answer.has_begun else self._defaults.retry.wait_seconds(error, retries)
-                if wait_seconds is None or wait_seconds >= remaining_seconds(turn.request.deadline, self._clock.now()):
+                if wait_seconds is None or wait_seconds >= count_seconds_left(turn.request.deadline, self._clock.now()):
                     raise
             await self._defaults.retry.wait(call.model, wait_seconds)
             retries += 1
@@ -251,13 +256,15 @@ def _model_call(turn: _Turn, step: CallModel, reminder: str) -> ModelCall:
     top_logprobs = parameters.top_logprobs if _is_full(turn.request) and is_answer else None
     return ModelCall(
         model=turn.request.model,
-        messages=step.messages,
+        messages=turn.state.messages,
         tools=turn.tools.offered,
         parameters=parameters.model_copy(update={"tool_choice": step.tool_choice, "top_logprobs": top_logprobs}),
         cache_key=turn.request.cache_key,
         stored=context_index(turn.request),
         reminder=reminder,
         purpose=turn.request.purpose,
+        tenant=turn.request.user.tenant,
+        conversation_id=turn.request.conversation_id,
     )
 
 

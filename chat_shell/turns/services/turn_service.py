@@ -15,7 +15,7 @@ from shared.clock import Clock
 from shared.errors import BallastError, DeadlineExceeded, InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import ModelCard, TurnFailed, Usage
-from shared.models.execution import ExecutionRequest, remaining_seconds
+from shared.models.execution import ExecutionRequest, count_seconds_left
 from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
 from shared.wakeup_batcher import WakeupBatcher
@@ -71,13 +71,13 @@ class TurnService:
         """Return the models that are offered."""
         return self._models()
 
-    async def offered_tools(self) -> OfferedTools:
+    async def list_offered_tools(self) -> OfferedTools:
         """Return the tools of tool servers, and the skills."""
         return await self._run_tool.list_offered()
 
     def bring_forward(self, request: ExecutionRequest, left_seconds: float | None) -> ExecutionRequest:
         """Return the request with the earlier one of its deadline and the call's, which ends in `left_seconds`."""
-        if left_seconds is None or left_seconds >= remaining_seconds(request.deadline, self._clock.now()):
+        if left_seconds is None or left_seconds >= count_seconds_left(request.deadline, self._clock.now()):
             return request
         return request.model_copy(update={"deadline": self._clock.now() + timedelta(seconds=left_seconds)})
 
@@ -89,7 +89,7 @@ class TurnService:
             DeadlineExceeded: the deadline has passed already, or passed before there was a result.
         """
         with self._admission.admit():
-            limit_seconds = remaining_seconds(call.turn.deadline, self._clock.now())
+            limit_seconds = count_seconds_left(call.turn.deadline, self._clock.now())
             if not limit_seconds:
                 raise DeadlineExceeded("The deadline of the tool call has passed.")
             try:
@@ -97,6 +97,19 @@ class TurnService:
                     return await self._run_tool(call)
             except TimeoutError:
                 raise DeadlineExceeded("The tool took longer than it may.") from None
+
+    async def run(self, request: ExecutionRequest, buffer: EventBuffer) -> None:
+        """Run a turn until all its events have been taken; cancelling this cancels the turn.
+
+        An error before the first event ends the buffer; a later one ends the events with `TurnFailed`.
+
+        Raises:
+            Draining: this process is shutting down.
+            DeadlineExceeded: the deadline has passed already.
+        """
+        with self._admission.admit():
+            await self._run_into(buffer, request, self._count_left_seconds(request))
+            await buffer.all_taken()
 
     @asynccontextmanager
     async def open(self, request: ExecutionRequest) -> AsyncGenerator[EventBuffer]:
@@ -109,9 +122,7 @@ class TurnService:
             DeadlineExceeded: the deadline has passed already.
         """
         with self._admission.admit():
-            left_seconds = remaining_seconds(request.deadline, self._clock.now())
-            if not left_seconds:
-                raise DeadlineExceeded("The turn's deadline has passed.")
+            left_seconds = self._count_left_seconds(request)
             buffer = EventBuffer(self._rounds)
             failure: BaseException | None = None
             try:
@@ -128,6 +139,12 @@ class TurnService:
                     raise failure
             finally:
                 del failure  # its frames hold the request: a cycle of both would stay until Python looks for cycles
+
+    def _count_left_seconds(self, request: ExecutionRequest) -> float:
+        left_seconds = count_seconds_left(request.deadline, self._clock.now())
+        if not left_seconds:
+            raise DeadlineExceeded("The turn's deadline has passed.")
+        return left_seconds
 
     async def _run_into(self, buffer: EventBuffer, request: ExecutionRequest, left_seconds: float) -> None:
         limit = asyncio.timeout(left_seconds + self._deadline_grace_seconds)

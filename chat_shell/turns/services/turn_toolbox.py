@@ -8,7 +8,7 @@ from chat_shell.tools.domain.written_calls import has_written_call
 from chat_shell.tools.ports.tools import ToolContext
 from chat_shell.turns.domain.limits import KnowledgeAllowance, knowledge_calls_in, result_tokens
 from chat_shell.turns.domain.repetition import EarlierCalls
-from chat_shell.turns.domain.turn import CallModel, RunTools, ToolsAnswered, TurnState, used_tokens
+from chat_shell.turns.domain.turn import CallModel, RunTools, ToolsAnswered, TurnState, count_used_tokens
 from chat_shell.turns.ports import Emit
 from chat_shell.turns.services.answer_text import ReadText
 from chat_shell.turns.services.run_tools import Toolbox
@@ -56,15 +56,15 @@ class TurnToolbox:
         for search in announce_searches(calls):
             await emit(search)
         for started in announce_served_calls(calls):
-            await emit(self._shown(started))
+            await emit(self._show(started))
         answers = await self._toolbox.run(calls, self._context)
         ended = finish_round(calls, answers, self._numbers, allowance, self._context.result_tokens)
         for event in ended.ended:
-            await emit(self._shown(event))
+            await emit(self._show(event))
         self._numbers, self._calls_left = ended.numbers, ended.allowance.calls_left
         return ToolsAnswered(ended.messages)
 
-    def _shown(self, event: ToolRoundEvent) -> ExecutionEvent:
+    def _show(self, event: ToolRoundEvent) -> ExecutionEvent:
         return event if self._is_full else hide(event)
 
     def _citable(self) -> Mapping[int, CitedDocument] | None:
@@ -87,5 +87,5 @@ class TurnToolbox:
         return KnowledgeAllowance(
             calls_left=self._calls_left,
             budget_tokens=self._context.card.input_budget_tokens,
-            used_tokens=used_tokens(state.messages, answer, state.last_usage),
+            used_tokens=count_used_tokens(state.messages, answer, state.last_usage),
         )

@@ -26,7 +26,7 @@ from protos.execution.v1 import events_pb2 as protos_dot_execution_dot_v1_dot_ev
 from protos.execution.v1 import request_pb2 as protos_dot_execution_dot_v1_dot_request__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$protos/execution/v1/chat_shell.proto\x12\x0c\x65xecution.v1\x1a protos/execution/v1/events.proto\x1a!protos/execution/v1/request.proto\"\x13\n\x11ListModelsRequest\"m\n\tModelCard\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1d\n\x15\x63ontext_window_tokens\x18\x02 \x01(\x03\x12\x19\n\x11max_output_tokens\x18\x03 \x01(\x03\x12\x18\n\x10\x65xtra_parameters\x18\x04 \x03(\t\"=\n\x12ListModelsResponse\x12\'\n\x06models\x18\x01 \x03(\x0b\x32\x17.execution.v1.ModelCard\"_\n\x0eRunToolRequest\x12,\n\x04turn\x18\x01 \x01(\x0b\x32\x1e.execution.v1.ExecutionRequest\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"W\n\x0fRunToolResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x01(\x08\x12\x17\n\nstructured\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\r\n\x0b_structured\"\x12\n\x10ListToolsRequest\"X\n\x0bServerTools\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x10\n\x08is_known\x18\x02 \x01(\x08\x12\'\n\x05tools\x18\x03 \x03(\x0b\x32\x18.execution.v1.ServedTool\"J\n\tSkillCard\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x1a\n\x12\x61\x63\x63\x65pts_restricted\x18\x03 \x01(\x08\"h\n\x11ListToolsResponse\x12*\n\x07servers\x18\x01 \x03(\x0b\x32\x19.execution.v1.ServerTools\x12\'\n\x06skills\x18\x02 \x03(\x0b\x32\x17.execution.v1.SkillCard2\xbd\x02\n\tChatShell\x12I\n\x07\x45xecute\x12\x1e.execution.v1.ExecutionRequest\x1a\x1c.execution.v1.ExecutionEvent0\x01\x12O\n\nListModels\x12\x1f.execution.v1.ListModelsRequest\x1a .execution.v1.ListModelsResponse\x12\x46\n\x07RunTool\x12\x1c.execution.v1.RunToolRequest\x1a\x1d.execution.v1.RunToolResponse\x12L\n\tListTools\x12\x1e.execution.v1.ListToolsRequest\x1a\x1f.execution.v1.ListToolsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$protos/execution/v1/chat_shell.proto\x12\x0c\x65xecution.v1\x1a protos/execution/v1/events.proto\x1a!protos/execution/v1/request.proto\"\x13\n\x11ListModelsRequest\"\xc3\x01\n\tModelCard\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x1d\n\x15\x63ontext_window_tokens\x18\x02 \x01(\x03\x12\x19\n\x11max_output_tokens\x18\x03 \x01(\x03\x12\x18\n\x10\x65xtra_parameters\x18\x04 \x03(\t\x12\x1c\n\x14\x63\x61\x63he_minimum_tokens\x18\x05 \x01(\x03\x12\x19\n\x11\x63\x61\x63he_ttl_seconds\x18\x06 \x01(\x03\x12\x1b\n\x13\x63ompact_from_tokens\x18\x07 \x01(\x03\"=\n\x12ListModelsResponse\x12\'\n\x06models\x18\x01 \x03(\x0b\x32\x17.execution.v1.ModelCard\"_\n\x0eRunToolRequest\x12,\n\x04turn\x18\x01 \x01(\x0b\x32\x1e.execution.v1.ExecutionRequest\x12\x0c\n\x04tool\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"W\n\x0fRunToolResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x01(\x08\x12\x17\n\nstructured\x18\x03 \x01(\tH\x00\x88\x01\x01\x42\r\n\x0b_structured\"\x12\n\x10ListToolsRequest\"X\n\x0bServerTools\x12\x0e\n\x06server\x18\x01 \x01(\t\x12\x10\n\x08is_known\x18\x02 \x01(\x08\x12\'\n\x05tools\x18\x03 \x03(\x0b\x32\x18.execution.v1.ServedTool\"J\n\tSkillCard\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x1a\n\x12\x61\x63\x63\x65pts_restricted\x18\x03 \x01(\x08\"h\n\x11ListToolsResponse\x12*\n\x07servers\x18\x01 \x03(\x0b\x32\x19.execution.v1.ServerTools\x12\'\n\x06skills\x18\x02 \x03(\x0b\x32\x17.execution.v1.SkillCard\"]\n\tStartTurn\x12\x0f\n\x07request\x18\x01 \x01(\x0c\x12\x19\n\x0cleft_seconds\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x0btraceparent\x18\x03 \x01(\tB\x0f\n\r_left_seconds\"\x0c\n\nCancelTurn\"\x94\x01\n\x0bTurnCommand\x12\x0c\n\x04turn\x18\x01 \x01(\x04\x12(\n\x05start\x18\x02 \x01(\x0b\x32\x17.execution.v1.StartTurnH\x00\x12\x16\n\x0c\x63redit_bytes\x18\x03 \x01(\x04H\x00\x12*\n\x06\x63\x61ncel\x18\x04 \x01(\x0b\x32\x18.execution.v1.CancelTurnH\x00\x42\t\n\x07\x63ommand\"6\n\x07ToShell\x12+\n\x08\x63ommands\x18\x01 \x03(\x0b\x32\x19.execution.v1.TurnCommand\"u\n\tTurnFrame\x12\x0c\n\x04turn\x18\x01 \x01(\x04\x12\x0e\n\x06\x65vents\x18\x02 \x03(\x0c\x12\r\n\x05piece\x18\x03 \x01(\x0c\x12*\n\x07refusal\x18\x04 \x01(\x0b\x32\x19.execution.v1.ErrorReport\x12\x0f\n\x07is_last\x18\x05 \x01(\x08\"\x18\n\x05Hello\x12\x0f\n\x07replica\x18\x01 \x01(\t\"\x08\n\x06GoAway\"\x7f\n\tFromShell\x12\"\n\x05hello\x18\x01 \x01(\x0b\x32\x13.execution.v1.Hello\x12%\n\x07go_away\x18\x02 \x01(\x0b\x32\x14.execution.v1.GoAway\x12\'\n\x06\x66rames\x18\x03 \x03(\x0b\x32\x17.execution.v1.TurnFrame2\xfc\x02\n\tChatShell\x12I\n\x07\x45xecute\x12\x1e.execution.v1.ExecutionRequest\x1a\x1c.execution.v1.ExecutionEvent0\x01\x12=\n\x07\x43onnect\x12\x15.execution.v1.ToShell\x1a\x17.execution.v1.FromShell(\x01\x30\x01\x12O\n\nListModels\x12\x1f.execution.v1.ListModelsRequest\x1a .execution.v1.ListModelsResponse\x12\x46\n\x07RunTool\x12\x1c.execution.v1.RunToolRequest\x1a\x1d.execution.v1.RunToolResponse\x12L\n\tListTools\x12\x1e.execution.v1.ListToolsRequest\x1a\x1f.execution.v1.ListToolsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,22 +35,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_LISTMODELSREQUEST']._serialized_start=123
   _globals['_LISTMODELSREQUEST']._serialized_end=142
-  _globals['_MODELCARD']._serialized_start=144
-  _globals['_MODELCARD']._serialized_end=253
-  _globals['_LISTMODELSRESPONSE']._serialized_start=255
-  _globals['_LISTMODELSRESPONSE']._serialized_end=316
-  _globals['_RUNTOOLREQUEST']._serialized_start=318
-  _globals['_RUNTOOLREQUEST']._serialized_end=413
-  _globals['_RUNTOOLRESPONSE']._serialized_start=415
-  _globals['_RUNTOOLRESPONSE']._serialized_end=502
-  _globals['_LISTTOOLSREQUEST']._serialized_start=504
-  _globals['_LISTTOOLSREQUEST']._serialized_end=522
-  _globals['_SERVERTOOLS']._serialized_start=524
-  _globals['_SERVERTOOLS']._serialized_end=612
-  _globals['_SKILLCARD']._serialized_start=614
-  _globals['_SKILLCARD']._serialized_end=688
-  _globals['_LISTTOOLSRESPONSE']._serialized_start=690
-  _globals['_LISTTOOLSRESPONSE']._serialized_end=794
-  _globals['_CHATSHELL']._serialized_start=797
-  _globals['_CHATSHELL']._serialized_end=1114
+  _globals['_MODELCARD']._serialized_start=145
+  _globals['_MODELCARD']._serialized_end=340
+  _globals['_LISTMODELSRESPONSE']._serialized_start=342
+  _globals['_LISTMODELSRESPONSE']._serialized_end=403
+  _globals['_RUNTOOLREQUEST']._serialized_start=405
+  _globals['_RUNTOOLREQUEST']._serialized_end=500
+  _globals['_RUNTOOLRESPONSE']._serialized_start=502
+  _globals['_RUNTOOLRESPONSE']._serialized_end=589
+  _globals['_LISTTOOLSREQUEST']._serialized_start=591
+  _globals['_LISTTOOLSREQUEST']._serialized_end=609
+  _globals['_SERVERTOOLS']._serialized_start=611
+  _globals['_SERVERTOOLS']._serialized_end=699
+  _globals['_SKILLCARD']._serialized_start=701
+  _globals['_SKILLCARD']._serialized_end=775
+  _globals['_LISTTOOLSRESPONSE']._serialized_start=777
+  _globals['_LISTTOOLSRESPONSE']._serialized_end=881
+  _globals['_STARTTURN']._serialized_start=883
+  _globals['_STARTTURN']._serialized_end=976
+  _globals['_CANCELTURN']._serialized_start=978
+  _globals['_CANCELTURN']._serialized_end=990
+  _globals['_TURNCOMMAND']._serialized_start=993
+  _globals['_TURNCOMMAND']._serialized_end=1141
+  _globals['_TOSHELL']._serialized_start=1143
+  _globals['_TOSHELL']._serialized_end=1197
+  _globals['_TURNFRAME']._serialized_start=1199
+  _globals['_TURNFRAME']._serialized_end=1316
+  _globals['_HELLO']._serialized_start=1318
+  _globals['_HELLO']._serialized_end=1342
+  _globals['_GOAWAY']._serialized_start=1344
+  _globals['_GOAWAY']._serialized_end=1352
+  _globals['_FROMSHELL']._serialized_start=1354
+  _globals['_FROMSHELL']._serialized_end=1481
+  _globals['_CHATSHELL']._serialized_start=1484
+  _globals['_CHATSHELL']._serialized_end=1864
 # @@protoc_insertion_point(module_scope)

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from protos.execution.v1 import events_pb2 as _events_pb2
 from protos.execution.v1 import request_pb2 as _request_pb2
 import builtins as _builtins
 import sys
@@ -46,9 +47,17 @@ class ModelCard(_message.Message):
     CONTEXT_WINDOW_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     EXTRA_PARAMETERS_FIELD_NUMBER: _builtins.int
+    CACHE_MINIMUM_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHE_TTL_SECONDS_FIELD_NUMBER: _builtins.int
+    COMPACT_FROM_TOKENS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     context_window_tokens: _builtins.int
     max_output_tokens: _builtins.int
+    cache_minimum_tokens: _builtins.int
+    """The shortest prefix that its provider caches, and how long one that nobody asks for is kept; 0 is unknown."""
+    cache_ttl_seconds: _builtins.int
+    compact_from_tokens: _builtins.int
+    """From how many tokens on a conversation is shortened between two turns, by the operator's price; 0 is by its window."""
     @_builtins.property
     def extra_parameters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Parameters beside those of ModelParameters that the model takes."""
@@ -60,10 +69,13 @@ class ModelCard(_message.Message):
         context_window_tokens: _builtins.int = ...,
         max_output_tokens: _builtins.int = ...,
         extra_parameters: _abc.Iterable[_builtins.str] | None = ...,
+        cache_minimum_tokens: _builtins.int = ...,
+        cache_ttl_seconds: _builtins.int = ...,
+        compact_from_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_window_tokens", b"context_window_tokens", "extra_parameters", b"extra_parameters", "max_output_tokens", b"max_output_tokens", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_minimum_tokens", b"cache_minimum_tokens", "cache_ttl_seconds", b"cache_ttl_seconds", "compact_from_tokens", b"compact_from_tokens", "context_window_tokens", b"context_window_tokens", "extra_parameters", b"extra_parameters", "max_output_tokens", b"max_output_tokens", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -249,3 +261,222 @@ class ListToolsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListToolsResponse: _TypeAlias = ListToolsResponse  # noqa: Y015
+
+@_typing.final
+class StartTurn(_message.Message):
+    """The beginning of a turn on a stream of `Connect`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_FIELD_NUMBER: _builtins.int
+    LEFT_SECONDS_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
+    request: _builtins.bytes
+    """An encoded ExecutionRequest of at most 262144 bytes; longer ones go by `Execute`."""
+    left_seconds: _builtins.float
+    """How long the caller waits; absent is without a bound."""
+    traceparent: _builtins.str
+    """The header `traceparent`; empty where nobody traces."""
+    def __init__(
+        self,
+        *,
+        request: _builtins.bytes = ...,
+        left_seconds: _builtins.float | None = ...,
+        traceparent: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_left_seconds", b"_left_seconds", "left_seconds", b"left_seconds"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_left_seconds", b"_left_seconds", "left_seconds", b"left_seconds", "request", b"request", "traceparent", b"traceparent"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__left_seconds: _TypeAlias = _typing.Literal["left_seconds"]  # noqa: Y015
+    _WhichOneofArgType__left_seconds: _TypeAlias = _typing.Literal["_left_seconds", b"_left_seconds"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__left_seconds) -> _WhichOneofReturnType__left_seconds | None: ...
+
+Global___StartTurn: _TypeAlias = StartTurn  # noqa: Y015
+
+@_typing.final
+class CancelTurn(_message.Message):
+    """The caller reads no more of a turn, which ends."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelTurn: _TypeAlias = CancelTurn  # noqa: Y015
+
+@_typing.final
+class TurnCommand(_message.Message):
+    """What the caller says about one of its turns."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURN_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    CREDIT_BYTES_FIELD_NUMBER: _builtins.int
+    CANCEL_FIELD_NUMBER: _builtins.int
+    turn: _builtins.int
+    """A number that the caller gives to the turn, and to no other one on this stream."""
+    credit_bytes: _builtins.int
+    """So many bytes of events more may be sent; a turn begins with 65536."""
+    @_builtins.property
+    def start(self) -> Global___StartTurn: ...
+    @_builtins.property
+    def cancel(self) -> Global___CancelTurn: ...
+    def __init__(
+        self,
+        *,
+        turn: _builtins.int = ...,
+        start: Global___StartTurn | None = ...,
+        credit_bytes: _builtins.int = ...,
+        cancel: Global___CancelTurn | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "command", b"command", "credit_bytes", b"credit_bytes", "start", b"start"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancel", b"cancel", "command", b"command", "credit_bytes", b"credit_bytes", "start", b"start", "turn", b"turn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_command: _TypeAlias = _typing.Literal["start", "credit_bytes", "cancel"]  # noqa: Y015
+    _WhichOneofArgType_command: _TypeAlias = _typing.Literal["command", b"command"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_command) -> _WhichOneofReturnType_command | None: ...
+
+Global___TurnCommand: _TypeAlias = TurnCommand  # noqa: Y015
+
+@_typing.final
+class ToShell(_message.Message):
+    """What a caller sends on a stream of `Connect`, at most 524288 bytes at a time."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMANDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def commands(self) -> _containers.RepeatedCompositeFieldContainer[Global___TurnCommand]: ...
+    def __init__(
+        self,
+        *,
+        commands: _abc.Iterable[Global___TurnCommand] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commands", b"commands"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToShell: _TypeAlias = ToShell  # noqa: Y015
+
+@_typing.final
+class TurnFrame(_message.Message):
+    """What one turn has brought forth."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TURN_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    PIECE_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    IS_LAST_FIELD_NUMBER: _builtins.int
+    turn: _builtins.int
+    piece: _builtins.bytes
+    """The next bytes of the event behind these, of which more follow."""
+    is_last: _builtins.bool
+    """Nothing follows."""
+    @_builtins.property
+    def events(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """Encoded `ExecutionEvent`s: what is wrong with one is a matter of its turn alone. The bytes of pieces that have come
+        before stand in front of the first one.
+        """
+
+    @_builtins.property
+    def refusal(self) -> _events_pb2.ErrorReport:
+        """The turn was refused before its first event."""
+
+    def __init__(
+        self,
+        *,
+        turn: _builtins.int = ...,
+        events: _abc.Iterable[_builtins.bytes] | None = ...,
+        piece: _builtins.bytes = ...,
+        refusal: _events_pb2.ErrorReport | None = ...,
+        is_last: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["events", b"events", "is_last", b"is_last", "piece", b"piece", "refusal", b"refusal", "turn", b"turn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnFrame: _TypeAlias = TurnFrame  # noqa: Y015
+
+@_typing.final
+class Hello(_message.Message):
+    """The first of all messages on a stream of `Connect`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPLICA_FIELD_NUMBER: _builtins.int
+    replica: _builtins.str
+    """Another one for each start of chat_shell."""
+    def __init__(
+        self,
+        *,
+        replica: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["replica", b"replica"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Hello: _TypeAlias = Hello  # noqa: Y015
+
+@_typing.final
+class GoAway(_message.Message):
+    """No new turns are taken on this stream; those that run go on. The caller ends its side when they have ended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GoAway: _TypeAlias = GoAway  # noqa: Y015
+
+@_typing.final
+class FromShell(_message.Message):
+    """What chat_shell sends on a stream of `Connect`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HELLO_FIELD_NUMBER: _builtins.int
+    GO_AWAY_FIELD_NUMBER: _builtins.int
+    FRAMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def hello(self) -> Global___Hello: ...
+    @_builtins.property
+    def go_away(self) -> Global___GoAway: ...
+    @_builtins.property
+    def frames(self) -> _containers.RepeatedCompositeFieldContainer[Global___TurnFrame]: ...
+    def __init__(
+        self,
+        *,
+        hello: Global___Hello | None = ...,
+        go_away: Global___GoAway | None = ...,
+        frames: _abc.Iterable[Global___TurnFrame] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["go_away", b"go_away", "hello", b"hello"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["frames", b"frames", "go_away", b"go_away", "hello", b"hello"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FromShell: _TypeAlias = FromShell  # noqa: Y015

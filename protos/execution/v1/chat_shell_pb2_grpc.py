@@ -42,6 +42,11 @@ class ChatShellStub:
                 request_serializer=protos_dot_execution_dot_v1_dot_request__pb2.ExecutionRequest.SerializeToString,
                 response_deserializer=protos_dot_execution_dot_v1_dot_events__pb2.ExecutionEvent.FromString,
                 _registered_method=True)
+        self.Connect = channel.stream_stream(
+                '/execution.v1.ChatShell/Connect',
+                request_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ToShell.SerializeToString,
+                response_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.FromShell.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/execution.v1.ChatShell/ListModels',
                 request_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ListModelsRequest.SerializeToString,
@@ -65,6 +70,13 @@ class ChatShellServicer:
 
     def Execute(self, request, context):
         """Runs one turn; cancelling the call cancels the turn.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Connect(self, request_iterator, context):
+        """Runs many turns on one stream, each as `Execute` does; the end of the stream cancels those that run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -98,6 +110,11 @@ def add_ChatShellServicer_to_server(servicer, server):
                     servicer.Execute,
                     request_deserializer=protos_dot_execution_dot_v1_dot_request__pb2.ExecutionRequest.FromString,
                     response_serializer=protos_dot_execution_dot_v1_dot_events__pb2.ExecutionEvent.SerializeToString,
+            ),
+            'Connect': grpc.stream_stream_rpc_method_handler(
+                    servicer.Connect,
+                    request_deserializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.ToShell.FromString,
+                    response_serializer=protos_dot_execution_dot_v1_dot_chat__shell__pb2.FromShell.SerializeToString,
             ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
@@ -143,6 +160,33 @@ class ChatShell:
             '/execution.v1.ChatShell/Execute',
             protos_dot_execution_dot_v1_dot_request__pb2.ExecutionRequest.SerializeToString,
             protos_dot_execution_dot_v1_dot_events__pb2.ExecutionEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Connect(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/execution.v1.ChatShell/Connect',
+            protos_dot_execution_dot_v1_dot_chat__shell__pb2.ToShell.SerializeToString,
+            protos_dot_execution_dot_v1_dot_chat__shell__pb2.FromShell.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,8 @@ class ChatShellStub:
     def __new__(cls, channel: _aio.Channel) -> ChatShellAsyncStub: ...
     Execute: _grpc.UnaryStreamMultiCallable[_request_pb2.ExecutionRequest, _events_pb2.ExecutionEvent]
     """Runs one turn; cancelling the call cancels the turn."""
+    Connect: _grpc.StreamStreamMultiCallable[_chat_shell_pb2.ToShell, _chat_shell_pb2.FromShell]
+    """Runs many turns on one stream, each as `Execute` does; the end of the stream cancels those that run."""
     ListModels: _grpc.UnaryUnaryMultiCallable[_chat_shell_pb2.ListModelsRequest, _chat_shell_pb2.ListModelsResponse]
     """Lists the models on offer."""
     RunTool: _grpc.UnaryUnaryMultiCallable[_chat_shell_pb2.RunToolRequest, _chat_shell_pb2.RunToolResponse]
@@ -51,6 +53,8 @@ class ChatShellAsyncStub(ChatShellStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Execute: _aio.UnaryStreamMultiCallable[_request_pb2.ExecutionRequest, _events_pb2.ExecutionEvent]  # type: ignore[assignment]
     """Runs one turn; cancelling the call cancels the turn."""
+    Connect: _aio.StreamStreamMultiCallable[_chat_shell_pb2.ToShell, _chat_shell_pb2.FromShell]  # type: ignore[assignment]
+    """Runs many turns on one stream, each as `Execute` does; the end of the stream cancels those that run."""
     ListModels: _aio.UnaryUnaryMultiCallable[_chat_shell_pb2.ListModelsRequest, _chat_shell_pb2.ListModelsResponse]  # type: ignore[assignment]
     """Lists the models on offer."""
     RunTool: _aio.UnaryUnaryMultiCallable[_chat_shell_pb2.RunToolRequest, _chat_shell_pb2.RunToolResponse]  # type: ignore[assignment]
@@ -68,6 +72,14 @@ class ChatShellServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_events_pb2.ExecutionEvent], _abc.AsyncIterator[_events_pb2.ExecutionEvent]]:
         """Runs one turn; cancelling the call cancels the turn."""
+
+    @_abc_1.abstractmethod
+    def Connect(
+        self,
+        request_iterator: _MaybeAsyncIterator[_chat_shell_pb2.ToShell],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_chat_shell_pb2.FromShell], _abc.AsyncIterator[_chat_shell_pb2.FromShell]]:
+        """Runs many turns on one stream, each as `Execute` does; the end of the stream cancels those that run."""
 
     @_abc_1.abstractmethod
     def ListModels(

@@ -168,6 +168,7 @@ class SearchResult(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
+    PLACE_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     file_id: _builtins.str
     filename: _builtins.str
@@ -175,6 +176,8 @@ class SearchResult(_message.Message):
     text: _builtins.str
     attributes: _builtins.str
     """The attributes of the document as a JSON object; absent where it has none."""
+    place: _builtins.str
+    """Where in its file the passage stands, as a JSON object; absent where that is not known."""
     def __init__(
         self,
         *,
@@ -184,14 +187,20 @@ class SearchResult(_message.Message):
         score: _builtins.float = ...,
         text: _builtins.str = ...,
         attributes: _builtins.str | None = ...,
+        place: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "attributes", b"attributes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "_place", b"_place", "attributes", b"attributes", "place", b"place"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "attributes", b"attributes", "file_id", b"file_id", "filename", b"filename", "number", b"number", "score", b"score", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "_place", b"_place", "attributes", b"attributes", "file_id", b"file_id", "filename", b"filename", "number", b"number", "place", b"place", "score", b"score", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__attributes: _TypeAlias = _typing.Literal["attributes"]  # noqa: Y015
     _WhichOneofArgType__attributes: _TypeAlias = _typing.Literal["_attributes", b"_attributes"]  # noqa: Y015
+    _WhichOneofReturnType__place: _TypeAlias = _typing.Literal["place"]  # noqa: Y015
+    _WhichOneofArgType__place: _TypeAlias = _typing.Literal["_place", b"_place"]  # noqa: Y015
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__attributes) -> _WhichOneofReturnType__attributes | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__place) -> _WhichOneofReturnType__place | None: ...
 
 Global___SearchResult: _TypeAlias = SearchResult  # noqa: Y015
 
@@ -203,18 +212,22 @@ class ModelCallStarted(_message.Message):
 
     CALL_FIELD_NUMBER: _builtins.int
     REMINDER_FIELD_NUMBER: _builtins.int
+    REMINDER_STAYS_FIELD_NUMBER: _builtins.int
     call: _builtins.int
     reminder: _builtins.str
-    """The text of its last message, which stands in no log; empty where it has none."""
+    """The text of its last message where that is a reminder; empty where it is not."""
+    reminder_stays: _builtins.bool
+    """Later requests send the reminder again where it stands; it is a message of the log."""
     def __init__(
         self,
         *,
         call: _builtins.int = ...,
         reminder: _builtins.str = ...,
+        reminder_stays: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "reminder", b"reminder"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "reminder", b"reminder", "reminder_stays", b"reminder_stays"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -230,10 +243,13 @@ class CitationAdded(_message.Message):
     FILE_ID_FIELD_NUMBER: _builtins.int
     FILENAME_FIELD_NUMBER: _builtins.int
     INDEX_FIELD_NUMBER: _builtins.int
+    PLACE_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     file_id: _builtins.str
     filename: _builtins.str
     index: _builtins.int
+    place: _builtins.str
+    """As that of a search result."""
     def __init__(
         self,
         *,
@@ -241,12 +257,15 @@ class CitationAdded(_message.Message):
         file_id: _builtins.str = ...,
         filename: _builtins.str = ...,
         index: _builtins.int = ...,
+        place: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_place", b"_place", "place", b"place"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["file_id", b"file_id", "filename", b"filename", "index", b"index", "number", b"number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_place", b"_place", "file_id", b"file_id", "filename", b"filename", "index", b"index", "number", b"number", "place", b"place"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__place: _TypeAlias = _typing.Literal["place"]  # noqa: Y015
+    _WhichOneofArgType__place: _TypeAlias = _typing.Literal["_place", b"_place"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__place) -> _WhichOneofReturnType__place | None: ...
 
 Global___CitationAdded: _TypeAlias = CitationAdded  # noqa: Y015
 
@@ -261,8 +280,11 @@ class ModelCallFinished(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
     LEFT_OUT_FIELD_NUMBER: _builtins.int
+    CACHE_DIAGNOSIS_FIELD_NUMBER: _builtins.int
     call: _builtins.int
     finish_reason: Global___FinishReason.ValueType
+    cache_diagnosis: _builtins.str
+    """What the provider says of its cache, asked to compare the call with the one before; empty where it was not asked."""
     @_builtins.property
     def usage(self) -> Global___Usage: ...
     @_builtins.property
@@ -281,10 +303,11 @@ class ModelCallFinished(_message.Message):
         usage: Global___Usage | None = ...,
         cost: Global___Cost | None = ...,
         left_out: _abc.Iterable[_builtins.str] | None = ...,
+        cache_diagnosis: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "cost", b"cost", "finish_reason", b"finish_reason", "left_out", b"left_out", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_diagnosis", b"cache_diagnosis", "call", b"call", "cost", b"cost", "finish_reason", b"finish_reason", "left_out", b"left_out", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

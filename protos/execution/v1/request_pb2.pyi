@@ -502,6 +502,7 @@ class ExecutionRequest(_message.Message):
     PURPOSE_FIELD_NUMBER: _builtins.int
     SERVED_TOOLS_FIELD_NUMBER: _builtins.int
     READS_FILES_FIELD_NUMBER: _builtins.int
+    KEEPS_REMINDERS_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     conversation_id: _builtins.str
     turn_id: _builtins.str
@@ -512,10 +513,12 @@ class ExecutionRequest(_message.Message):
     time_zone: _builtins.str
     cache_key: _builtins.str
     reminder: _builtins.str
-    """A text that stands at the end of each request and in no log."""
+    """A text of an agent that each request reminds of."""
     purpose: Global___Purpose.ValueType
     reads_files: _builtins.bool
     """Whether the model is offered the tool that reads attached files which are not shown whole."""
+    keeps_reminders: _builtins.bool
+    """Whether reminders stay where they were first sent; otherwise the one of each request is its last message."""
     @_builtins.property
     def user(self) -> Global___User: ...
     @_builtins.property
@@ -573,10 +576,11 @@ class ExecutionRequest(_message.Message):
         purpose: Global___Purpose.ValueType = ...,
         served_tools: _abc.Iterable[Global___ServedTool] | None = ...,
         reads_files: _builtins.bool = ...,
+        keeps_reminders: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deadline", b"deadline", "knowledge", b"knowledge", "limits", b"limits", "parameters", b"parameters", "prompt", b"prompt", "sent_at", b"sent_at", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "cache_key", b"cache_key", "conversation_id", b"conversation_id", "deadline", b"deadline", "dynamic_blocks", b"dynamic_blocks", "epoch", b"epoch", "history", b"history", "kb_meta_prompt", b"kb_meta_prompt", "knowledge", b"knowledge", "limits", b"limits", "model", b"model", "parameters", b"parameters", "prompt", b"prompt", "purpose", b"purpose", "reads_files", b"reads_files", "reminder", b"reminder", "request_id", b"request_id", "sent_at", b"sent_at", "served_tools", b"served_tools", "system_prompt", b"system_prompt", "time_zone", b"time_zone", "tools", b"tools", "turn_id", b"turn_id", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["added", b"added", "cache_key", b"cache_key", "conversation_id", b"conversation_id", "deadline", b"deadline", "dynamic_blocks", b"dynamic_blocks", "epoch", b"epoch", "history", b"history", "kb_meta_prompt", b"kb_meta_prompt", "keeps_reminders", b"keeps_reminders", "knowledge", b"knowledge", "limits", b"limits", "model", b"model", "parameters", b"parameters", "prompt", b"prompt", "purpose", b"purpose", "reads_files", b"reads_files", "reminder", b"reminder", "request_id", b"request_id", "sent_at", b"sent_at", "served_tools", b"served_tools", "system_prompt", b"system_prompt", "time_zone", b"time_zone", "tools", b"tools", "turn_id", b"turn_id", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

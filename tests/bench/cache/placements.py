@@ -1,4 +1,4 @@
-"""What the two placements of an agent's project files cost: the same conversation, before each provider."""
+"""What the two placements of an agent's words cost: the same conversation, before each provider."""
 
 import random
 from collections.abc import Mapping
@@ -12,9 +12,14 @@ from tests.bench.cache.conversations import Conversation, Settings, Step, Turn
 from tests.bench.cache.layouts import DURABLE
 from tests.bench.cache.measuring import Share, cached_shares
 from tests.bench.cache.playing import Call, play
-from tests.bench.cache.simulators import BYTES_A_TOKEN, SIMULATORS
+from tests.bench.cache.simulators import BYTES_A_TOKEN, SIMULATORS, Breakpoint
 
 ANCHORED_AT_LEAST = 0.98
+REMINDED_AT_LEAST: Mapping[Placement, float] = {ANCHORED: 0.95, CLASSIC: 0.80}
+COST_AT_MOST = 0.40
+READ_FACTOR, WRITE_FACTOR = 0.1, 1.25
+"""What a token costs that is read from the cache, and one that is written, of the price without a cache."""
+
 TURNS = 20
 FILES_TOKENS = 20_000
 WINDOW_TOKENS = 1_000_000
@@ -61,14 +66,60 @@ def render_placements(shares: Mapping[tuple[str, Placement], PlacementShare]) ->
     return "\n".join(lines)
 
 
-def _conversation(seed: int, placement: Placement) -> Conversation:
-    """Make a conversation in which nothing changes: up to two searches, then an answer, in each turn."""
+@dataclass(frozen=True)
+class ReminderShare:
+    """What an agent with a reminder reads from a provider's cache, and what share of the price its input costs."""
+
+    share: Share
+    cost: float
+
+
+def reminder_shares(seed: int) -> Mapping[Placement, ReminderShare]:
+    """Play 20 turns with a reminder in both placements, before a provider that finds a prefix at breakpoints only."""
+    shares: dict[Placement, ReminderShare] = {}
+    for placement in PLACEMENTS:
+        calls = play(_conversation(seed, placement, files_tokens=0), DURABLE).calls
+        each = cached_shares(calls, Breakpoint)
+        paid = sum(_paid(call, share.cached) for call, share in zip(calls, each, strict=True))
+        shares[placement] = ReminderShare(sum(each, Share()), paid / sum(map(_tokens, calls)))
+    return shares
+
+
+def missed_reminders(shares: Mapping[Placement, ReminderShare]) -> list[str]:
+    """Say under which placement an agent with a reminder reads too little, or pays too much."""
+    return [
+        f"breakpoint: a reminder under {placement} reads {one.share.value:.4f} and costs {one.cost:.2f}"
+        for placement, one in shares.items()
+        if one.share.value < REMINDED_AT_LEAST[placement] or one.cost > COST_AT_MOST
+    ]
+
+
+def render_reminders(shares: Mapping[Placement, ReminderShare]) -> str:
+    """Render a row for each placement."""
+    lines = [f"An agent with a reminder, {TURNS} turns, before a provider that finds a prefix at breakpoints only."]
+    for placement, one in shares.items():
+        lines.append(f"  {placement:<9} {one.share.value:.4f}  cost {one.cost:.2f} of the price without a cache")
+    return "\n".join(lines)
+
+
+def _paid(call: Call, cached: int) -> float:
+    """Return what the tokens of a call cost, in tokens at the full price."""
+    written = Breakpoint().whole_tokens(call.sent)
+    return READ_FACTOR * cached + WRITE_FACTOR * (written - cached) + _tokens(call) - written
+
+
+def _conversation(seed: int, placement: Placement, files_tokens: int = FILES_TOKENS) -> Conversation:
+    """Make a conversation in which nothing changes: up to two searches, then an answer, in each turn.
+
+    Its agent has instructions and project files, or a reminder alone.
+    """
     rng = random.Random(seed)
     placed = PlacedBlocks(
-        instructions=_text(rng, 2_000),
-        project_files=_text(rng, FILES_TOKENS * BYTES_A_TOKEN),
+        instructions=_text(rng, 2_000) if files_tokens else "",
+        project_files=_text(rng, files_tokens * BYTES_A_TOKEN),
         placement=placement,
         agent=AgentRef(name="helper", id="agent_1"),
+        reminder="" if files_tokens else _text(rng, 400),
     )
     settings = Settings(model="model-a", instructions="", functions=(), is_restricted=False)
     turns = [

@@ -1,4 +1,4 @@
-"""Four rules by which providers find the cached part of a request.
+"""Five rules by which providers find the cached part of a request.
 
 A request is its canonical parts: the tools, then each message. A token is four bytes of UTF-8.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from chat_shell.models.anthropic_messages.cache_marks import LOOKBACK_BLOCKS
+from chat_shell.models.anthropic_messages.encoder import LOOKBACK_BLOCKS
 
 BYTES_A_TOKEN = 4
 
@@ -20,12 +20,14 @@ BLOCK_TOKENS = 16
 class Sent:
     """A request as a provider gets it.
 
-    `blocks` counts the blocks of each part; behind the parts of `marks` the caller has set a mark.
+    `blocks` counts the blocks of each part; behind the parts of `marks` the caller has set a mark, behind those of
+    `breakpoints` a breakpoint.
     """
 
     parts: tuple[bytes, ...]
     blocks: tuple[int, ...]
     marks: tuple[int, ...]
+    breakpoints: tuple[int, ...] = ()
 
 
 class Simulator(Protocol):
@@ -160,11 +162,38 @@ class WholeUnit:
         return _size_tokens(sent)
 
 
+class Breakpoint:
+    """The longest beginning up to a breakpoint that an earlier request has written, as OpenAI finds it since GPT-5.6.
+
+    A request reads at its newest 80 breakpoints and writes at its newest four.
+    """
+
+    READS, WRITES = 80, 4
+
+    def __init__(self) -> None:
+        self._prefixes = _Prefixes()
+
+    def cached_tokens(self, sent: Sent) -> int:
+        """Look at the breakpoints, then write the newest."""
+        known = self._prefixes.walk(sent.parts)
+        ends = [place + 1 for place in sent.breakpoints[-self.READS :] if place + 1 < len(known)]
+        found = max((known[end].end_bytes for end in ends if known[end].stored), default=0)
+        nodes = self._prefixes.add(sent.parts)
+        for place in sent.breakpoints[-self.WRITES :]:
+            nodes[place + 1].stored = True
+        return found // BYTES_A_TOKEN
+
+    def whole_tokens(self, sent: Sent) -> int:
+        """Read up to the newest breakpoint."""
+        return sum(map(len, sent.parts[: max(sent.breakpoints, default=-1) + 1])) // BYTES_A_TOKEN
+
+
 SIMULATORS: Mapping[str, type[Simulator]] = {
     "token step": TokenStep,
     "block": Block,
     "marker": Marker,
     "whole unit": WholeUnit,
+    "breakpoint": Breakpoint,
 }
 
 

@@ -4,17 +4,21 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from tests.fakes.model_server.script import RecordedRequest, Reply
 from tests.fakes.model_server.server import FakeModelServer
 
 
-async def serve(port: int, models: tuple[str, ...], record: Path | None) -> None:
+async def serve(
+    port: int, models: tuple[str, ...], record: Path | None, answer: Callable[[RecordedRequest], Reply] | None = None
+) -> None:
     """Serve until SIGTERM or SIGINT."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with FakeModelServer(models=models, record=record, port=port) as server:
+    async with FakeModelServer(answer, models=models, record=record, port=port) as server:
         sys.stdout.write(f"MODEL_SERVER_URL={server.base_url}\n")
         sys.stdout.flush()
         await stopped.wait()
@@ -30,4 +34,5 @@ def main() -> None:
     asyncio.run(serve(arguments.port, tuple(arguments.model) or ("fake-model",), arguments.record))
 
 
-main()
+if __name__ == "__main__":
+    main()

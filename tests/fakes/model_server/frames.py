@@ -29,7 +29,7 @@ def token(text: str) -> dict[str, Any]:
     return {**plain, "top_logprobs": [plain, {"token": "?", "logprob": -2.5, "bytes": [63]}]}
 
 
-def role_frame(model: str) -> bytes:
+def role_frame(_reply: Reply, model: str) -> bytes:
     """The first frame of an answer."""
     return _frame(model, [_choice({"role": "assistant", "content": ""}, None)])
 

@@ -25,9 +25,10 @@ def signature(text: str) -> str:
     return f"signed:{text[::-1]}"
 
 
-def role_frame(model: str) -> bytes:
+def role_frame(reply: Reply, model: str) -> bytes:
     """The first events of an answer: its start, and a sign of life."""
-    start = _message(model) | {"usage": {"input_tokens": 0, "output_tokens": 1}}
+    told = {"diagnostics": reply.cache_diagnostics or None} if reply.cache_diagnostics is not None else {}
+    start = _message(model) | told | {"usage": {"input_tokens": 0, "output_tokens": 1}}
     return _frame({"type": "message_start", "message": start}) + _frame({"type": "ping"})
 
 

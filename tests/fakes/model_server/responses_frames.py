@@ -17,7 +17,7 @@ def sealed(text: str) -> str:
     return f"sealed:{text[::-1]}"
 
 
-def role_frame(model: str) -> bytes:
+def role_frame(_reply: Reply, model: str) -> bytes:
     """The first event of an answer."""
     return _frame({"type": "response.created", "sequence_number": 0, "response": _response(model, "in_progress")})
 
@@ -58,7 +58,8 @@ def _whole(reply: Reply, request: RecordedRequest) -> Event:
         "total_tokens": counted["total_tokens"],
     }
     details = {"reason": reason} if reason else None
-    return response | {"output": _items(reply), "usage": given, "incomplete_details": details}
+    told = {"prompt_cache_diagnostics": reply.cache_diagnostics} if reply.cache_diagnostics else {}
+    return response | {"output": _items(reply), "usage": given, "incomplete_details": details, **told}
 
 
 def _response(model: str, status: str) -> Event:

@@ -37,6 +37,7 @@ class Reply(_Value):
 
     With `logprobs` each text is one token of which its log probability is told.
     `usage` None makes one up from the sizes; `fault_after` None means after all deltas.
+    `cache_diagnostics` is what it says of its cache; an empty object stands for a null.
     `frames_per_write` joins frames into one write, as a busy provider's network does.
     """
 
@@ -47,6 +48,7 @@ class Reply(_Value):
     logprobs: bool = False
     finish_reason: str | None = None
     usage: dict[str, Any] | None = None
+    cache_diagnostics: dict[str, Any] | None = None
     first_pause_seconds: float = 0
     pause_seconds: float = 0
     frames_per_write: int = Field(default=1, ge=1)

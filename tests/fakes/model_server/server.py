@@ -196,12 +196,12 @@ class FakeModelServer:
         model = str(request.json_body.get("model", ""))
         deltas = form.delta_frames(reply, model)
         await connection.start(200, STREAM_HEADERS | reply.headers)
-        await connection.send_chunk(form.role_frame(model))
+        await connection.send_chunk(form.role_frame(reply, model))
         sent = deltas if reply.fault is Fault.NONE else deltas[: reply.fault_after]
         await self._send_deltas(sent, reply, connection)
         if reply.fault is Fault.NONE:
             await connection.send_chunk(b"".join(form.end_frames(reply, request)))
-        await self._finish(reply, deltas[-1] if deltas else form.role_frame(model), connection)
+        await self._finish(reply, deltas[-1] if deltas else form.role_frame(reply, model), connection)
 
     async def _send_deltas(self, deltas: list[bytes], reply: Reply, connection: Connection) -> None:
         for start in range(0, len(deltas), reply.frames_per_write):

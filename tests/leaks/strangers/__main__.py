@@ -15,8 +15,7 @@ from typing import Any
 
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked, Verdict
+from chat_shell.sealed.verdicts import Blocked, Released, Verdict
 from tests.leaks.chunks import sealed_chunk
 
 _DOUBTFUL = "doubtful"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from backend.check import checked_parts
+from backend.check import check_parts
 from backend.foundation.sql.chosen import open_database
 from backend.migrations.migrate import migrate
-from shared.checked_parts import checked_part_of, print_parts
+from shared.checked_parts import print_parts, read_checked_part
 from shared.environment import WrongSetting
 from tests.unit.backend.checks import NEEDED, parts_of
 
@@ -59,13 +59,13 @@ async def test_a_misspelt_setting_ends_the_check_and_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(WrongSetting, match="1 of the parts"):
-        await print_parts(checked_parts(environ_of(tmp_path / "b.db", BACKEND_REDIS_ULR="redis://x")))
+        await print_parts(check_parts(environ_of(tmp_path / "b.db", BACKEND_REDIS_ULR="redis://x")))
     (line,) = capsys.readouterr().out.splitlines()
-    part = checked_part_of(line)
+    part = read_checked_part(line)
     assert part is not None
     assert "BACKEND_REDIS_ULR: there is no such setting; did you mean BACKEND_REDIS_URL?" in part.found
 
 
 def test_lines_of_a_log_are_no_parts() -> None:
-    assert checked_part_of("2026-11-25 [info] Ready") is None
-    assert checked_part_of('{"event": "Ready"}') is None
+    assert read_checked_part("2026-11-25 [info] Ready") is None
+    assert read_checked_part('{"event": "Ready"}') is None

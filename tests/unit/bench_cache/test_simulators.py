@@ -8,7 +8,7 @@ from tests.bench.cache.simulators import SIMULATORS, Block, Marker, Sent, Simula
 
 
 def sent(*parts: bytes, marks: tuple[int, ...] = (), blocks: tuple[int, ...] = ()) -> Sent:
-    return Sent(parts=parts, blocks=blocks or (1,) * len(parts), marks=marks)
+    return Sent(parts=parts, blocks=blocks or (1,) * len(parts), marks=marks, breakpoints=marks)
 
 
 def tokens(letter: str, count: int) -> bytes:

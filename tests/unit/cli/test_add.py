@@ -1,6 +1,7 @@
 """`ballast add`: uploads what changed, names what failed, and goes on where it was broken off."""
 
 import asyncio
+import os
 import re
 from collections.abc import Sequence
 from hashlib import sha256
@@ -10,9 +11,11 @@ import httpx2
 import pytest
 
 from cli.api import Api
+from cli.commands.add import AddOptions
+from cli.commands.add import keep_in_step as watch
 from cli.connection import connection_of
-from cli.folder import files_below
-from cli.uploads import Uploads, digests_of
+from cli.running import Run
+from cli.uploads import Uploads, digests_of, files_below
 from tests.fakes.ballast_api import KEY, FakeBallast, answer, refusal
 from tests.unit.cli.conftest import Command
 
@@ -61,6 +64,13 @@ def test_a_bad_file_is_named_and_stops_no_other(command: Command, backend: FakeB
     assert "a.bin: body: a.bin is no text" in ran.err
     assert "1 of 6 files could not be read" in ran.err
     assert len(backend.documents) == 5
+
+
+def test_what_was_not_read_of_a_file_is_said(command: Command, tmp_path: Path) -> None:
+    folder = written(tmp_path / "scans", {"a.md": "a scan", "b.md": "B"})
+    assert "a.md: Page 3 has no text." in command("add", str(folder), "--base", "Tea").err
+    *files, _ = command("add", str(written(folder, {"a.md": "another scan"})), "--base", "Tea", "--json").lines_of_json
+    assert {file["name"]: file["notes"] for file in files} == {"a.md": ["Page 3 has no text."], "b.md": []}
 
 
 def test_where_no_file_can_be_read_none_is_said_to_be_in_the_base(command: Command, tmp_path: Path) -> None:
@@ -156,3 +166,81 @@ def test_a_lost_right_ends_the_run_once(command: Command, backend: FakeBallast, 
 def test_the_digest_is_that_of_the_bytes(folder: Path) -> None:
     (file,) = files_below(folder / "tea.md")
     assert file.sha256() == sha256(b"# Tea").hexdigest()
+
+
+def test_a_kind_that_is_not_read_is_skipped_and_no_failure(
+    command: Command, backend: FakeBallast, folder: Path
+) -> None:
+    written(folder, {"a.png": "\0", "more/b.PNG": "\0", "c.zip": "\0"})
+    backend.on(
+        r"PUT .*\.(png|PNG|zip)",
+        lambda _, __: refusal(400, "Cannot read it.", "invalid_request_error", "unsupported_value"),
+    )
+    ran = command("add", str(folder), "--base", "Tea")
+    assert ran.exit_code == 0
+    assert "5 added, 0 changed, 0 unchanged, 0 failed, 3 skipped" in ran.out
+    assert "3 files of kinds that are not read: .png, .zip" in ran.out
+
+
+def test_what_is_excluded_is_neither_sent_nor_pruned(command: Command, backend: FakeBallast, folder: Path) -> None:
+    command("add", str(folder), "--base", "Tea")
+    written(folder, {"more/coffee.md": "New", "tea.md": "New"})
+    (folder / "more/old tea.md").unlink()
+    (folder / "zh/茶.md").unlink()
+    ran = command("add", str(folder), "--base", "Tea", "--exclude", "more", "--exclude", "t*.md", "--prune", "--yes")
+    assert backend.puts[5:] == []
+    assert "0 added, 0 changed, 1 unchanged, 0 failed, 1 removed" in ran.out
+    assert {name for _, name in backend.documents} == {"e.md", "more/coffee.md", "more/old tea.md", "tea.md"}
+
+
+def test_documents_are_removed_only_where_somebody_agrees(command: Command, backend: FakeBallast, folder: Path) -> None:
+    command("add", str(folder), "--base", "Tea")
+    (folder / "e.md").unlink()
+    refused = command("add", str(folder), "--base", "Tea", "--prune")
+    assert (refused.exit_code, len(backend.documents)) == (2, 5)
+    assert "  e.md" in refused.err
+    ran = command("add", str(folder), "--base", "Tea", "--prune", "--yes", "--json")
+    assert ran.lines_of_json[-2:][0]["state"] == "removed"
+    assert ran.lines_of_json[-1]["removed"] == 1
+    assert len(backend.documents) == 4
+
+
+def test_when_a_file_was_changed_is_sent(command: Command, backend: FakeBallast, folder: Path) -> None:
+    os.utime(folder / "e.md", (0, 1_790_000_000))
+    sent: dict[str, str] = {}
+
+    def put(request: httpx2.Request, match: re.Match[str]) -> httpx2.Response:
+        sent[match[1]] = request.headers["last-modified"]
+        return answer({}, 201)
+
+    backend.on("PUT .*/documents/(.+)", put)
+    command("add", str(folder), "--base", "Tea")
+    assert sent["e.md"] == "Mon, 21 Sep 2026 14:13:20 GMT"
+
+
+async def test_a_watched_folder_is_followed(backend: FakeBallast, folder: Path) -> None:
+    options: AddOptions = {"excluded": (), "prune": True, "watch": True, "yes": True}
+    run = Run(connection_of({"BALLAST_KEY": KEY}, backend.transport), is_json=True)
+    changed = asyncio.Event()
+
+    def remove(_: httpx2.Request, __: re.Match[str]) -> httpx2.Response:
+        changed.set()
+        return answer({})
+
+    def put_new(_: httpx2.Request, __: re.Match[str]) -> httpx2.Response:
+        (folder / "e.md").unlink()
+        return answer({}, 201)
+
+    def put_first(request: httpx2.Request, _: re.Match[str]) -> httpx2.Response:
+        written(folder, {"new.md": "New"})
+        backend.documents["kb_1", "e.md"] = request.content
+        return answer({}, 201)
+
+    backend.on("DELETE .*/documents/e.md", remove)
+    backend.on("PUT .*/documents/new.md", put_new)
+    backend.on("PUT .*/documents/e.md", put_first)
+    following = asyncio.create_task(watch(run, folder, "Tea", options, 0.0))
+    await changed.wait()
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following

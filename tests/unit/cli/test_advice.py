@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from cli.advice import ADVICE, BY_EXIT_CODE, advice_on
-from cli.exit_codes import ExitCode
+from cli.advice import ADVICE, BY_EXIT_CODE, ExitCode, advice_on
 from cli.failures import CommandFailed
 from shared.errors import ModelError
 from tests.fakes.ballast_api import FakeBallast, Json, refusal, stream

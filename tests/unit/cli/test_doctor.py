@@ -1,12 +1,14 @@
 """`ballast doctor` names what is broken and its mend, seen from outside."""
 
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import Any
 
 import httpx2
 import pytest
 
 from cli.app import run_command
-from cli.beside import services_beside
+from cli.commands.doctor import services_beside
 from tests.fakes.ballast_api import KEY, FakeBallast, Handler, answer, refusal, stream
 from tests.unit.cli.conftest import Command
 
@@ -48,6 +50,12 @@ def test_what_is_well_is_said(command: Command, well: FakeBallast) -> None:
     assert list(parts) == ["backend", "clock", "database", "event store", "key", "chat_shell", "model", "embedder"]
     assert parts["chat_shell"] == "It offers demo-model."
     assert parts["embedder"] == "None is set: searches are by words."
+
+
+def test_clocks_that_differ_by_less_than_a_header_tells_have_the_same_time(command: Command, well: FakeBallast) -> None:
+    now = format_datetime(datetime.now(UTC), usegmt=True)
+    well.on("GET /healthz", always(httpx2.Response(200, json={"status": "ok"}, headers={"date": now})))
+    assert "This machine and the backend have the same time." in command("doctor").out
 
 
 def test_the_model_is_left_in_peace_on_request(command: Command, well: FakeBallast) -> None:

@@ -1,17 +1,28 @@
 """The commands over bases, members, keys, agents, prompts and the audit: what they call, and what they show."""
 
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from shared.receipts import END, FIRST_LINK, ReceiptSigner
 from tests.fakes.ballast_api import FakeBallast, answer, page, refusal
 from tests.unit.cli.conftest import Command
 
 KB = "/v1/knowledge_bases/kb_1"
 CALLS: list[tuple[str, str, dict[str, Any] | None]] = [
     ("bases create Tea --summary All", "POST /v1/knowledge_bases", {"name": "Tea", "summary": "All"}),
+    (
+        "bases create Tea --grade strict",
+        "POST /v1/knowledge_bases",
+        {"name": "Tea", "summary": "", "restricted_grade": "strict"},
+    ),
+    ("bases grade Handbook strict", f"PATCH {KB}", {"restricted_grade": "strict"}),
     ("bases show Handbook", f"GET {KB}", None),
     ("bases delete Handbook --yes", f"DELETE {KB}", None),
     ("bases search Handbook boil", f"POST {KB}/search", {"query": "boil"}),
@@ -129,7 +140,33 @@ def test_the_audit_is_narrowed_and_bounded(command: Command, backend: FakeBallas
     assert (asked[0]["user_id"], asked[0]["reason"]) == ("ann", "risk")
 
 
-PROMPTS = {
+def test_receipts_are_exported_and_verified_without_a_service(
+    command: Command, backend: FakeBallast, tmp_path: Path
+) -> None:
+    signer, file = ReceiptSigner("secret"), tmp_path / "receipts.jsonl"
+    sealed, previous = list[dict[str, Any]](), FIRST_LINK
+    for number in range(1, 6):
+        receipt = signer.seal({"object": "receipt", "turn_id": f"resp_{number}"}, number, previous)
+        previous = receipt.digest
+        sealed.append({"id": str(number), **receipt._asdict()})
+    end = {**signer.seal({"object": END}, 6, previous)._asdict(), "public_key": signer.public_key}
+    backend.on("GET /v1/audit/receipts", lambda request, _: page(sealed, request))
+    backend.on("GET /v1/audit/receipts/end", lambda _, __: answer(end))
+    assert signer.public_key in command("receipts", "export", str(file)).out
+    asked = len(backend.calls)
+    verify = ("receipts", "verify", str(file), "--key", signer.public_key)
+    whole = command(*verify)
+    assert (whole.exit_code, whole.out, len(backend.calls)) == (0, "The 5 receipts are whole.\n", asked)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[1:]))
+    broken = command(*verify)
+    assert broken.exit_code == 1
+    assert "receipt 1 is missing" in broken.err
+    shown = command("receipts", "of-document", "doc_1", "--json").lines_of_json
+    assert [row["turn_id"] for row in shown[0]["data"]] == [f"resp_{number}" for number in range(1, 6)]
+
+
+PROMPTS: dict[str, Any] = {
     "object": "list",
     "data": [
         {
@@ -157,6 +194,25 @@ def test_prompts_show_what_was_sent_before(command: Command, backend: FakeBallas
     assert command("prompts", "resp_1", "--json").lines_of_json == [PROMPTS]
 
 
+def test_prompts_name_a_miss_and_what_other_layouts_would_have_cost(command: Command, backend: FakeBallast) -> None:
+    costs = {"layout": "results_forgotten", "sent_tokens": 50, "cached_tokens": 40, "cost_tokens": 14}
+    told = {"cache_miss": "evicted", "cache_diagnosis": "unchanged", "layouts": [costs]}
+    told |= {"shortfall": "policy", "placement": "classic", "rewritten_tokens": 7}
+    call = {**PROMPTS["data"][0], **told}
+    asked: list[httpx2.QueryParams] = []
+
+    def prompts(request: httpx2.Request, _match: object) -> httpx2.Response:
+        asked.append(request.url.params)
+        return answer({"data": [call]})
+
+    backend.on("GET /v1/responses/resp_1/prompts", prompts)
+    ran = command("prompts", "resp_1", "--layouts")
+    assert "missed: evicted; the provider says: unchanged" in ran.out
+    assert "moved by the placement classic or the context policy: 7 tokens" in ran.out
+    assert "results forgotten: 50 tokens, 40 of them from a cache, cost as much as 14" in ran.out
+    assert dict(asked[0]) == {"layouts": "true"}
+
+
 def test_prompts_of_no_answer_are_not_guessed(command: Command, backend: FakeBallast) -> None:
     assert command("prompts").exit_code == 2
     assert not backend.calls
@@ -174,3 +230,40 @@ def test_wrong_use_says_what_is_right(command: Command, backend: FakeBallast, li
     ran = command(*line.split())
     assert (ran.exit_code, backend.calls) == (2, [])
     assert "Usage: ballast" in ran.err
+
+
+def test_who_adds_the_first_restricted_member_is_asked_for_the_grade(command: Command, backend: FakeBallast) -> None:
+    members = [{"id": "ann", "role": "owner"}]
+    backend.on(f"GET {KB}/members", lambda request, _: page(members, request))
+    backend.on(f"PATCH {KB}", lambda _, __: answer({"id": "kb_1"}))
+    backend.on(f"PUT {KB}/members/bob", lambda _, __: answer({"user_id": "bob"}))
+    set_bob = "members", "set", "Handbook", "bob", "restricted_analyst"
+    assert command(*set_bob).exit_code == 0
+    assert backend.bodies == [{"role": "restricted_analyst"}]
+    with at_terminal("strict\n"):
+        ran = command(*set_bob)
+    assert backend.bodies[1:] == [{"restricted_grade": "strict"}, {"role": "restricted_analyst"}]
+    assert "Night shift: too much depends on one person (serious)." in ran.err
+    members.append({"id": "cid", "role": "restricted_analyst"})
+    with at_terminal(""):
+        assert command(*set_bob).exit_code == 0
+    assert backend.bodies[3:] == [{"role": "restricted_analyst"}]
+    assert command(*set_bob, "--grade", "open").exit_code == 0
+    assert backend.bodies[4:] == [{"restricted_grade": "open"}, {"role": "restricted_analyst"}]
+
+
+@contextmanager
+def at_terminal(typed: str) -> Generator[None]:
+    """Have somebody type this."""
+    before, sys.stdin = sys.stdin, Typed(typed)
+    try:
+        yield
+    finally:
+        sys.stdin = before
+
+
+class Typed(StringIO):
+    """A terminal at which this is typed."""
+
+    def isatty(self) -> bool:
+        return True

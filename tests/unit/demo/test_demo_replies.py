@@ -8,19 +8,22 @@ import pytest
 
 import deploy.demo
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, new_token
+from chat_shell.sealed.gate.codebook import read_shipped
+from chat_shell.sealed.gate.typed import TypedCase, judge_codes
+from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, choose_codes, new_token, write_prose
+from chat_shell.sealed.verdicts import Refused, Released
 from cli.bases import question_on
 from deploy.demo.replies import CANNOT_ANSWER, SEARCH_TOOL, DemoReply, bases_in_scope, is_small_talk, reply_to
 from deploy.demo.sentences import Passage, best_quotes, sentences
-from deploy.demo.shaped import fitting
+from deploy.demo.shaped import fit
+from deploy.demo.summaries import safe_summary
 from shared.models.safe_summary import GateCode
 from shared.prompts.attached_files import render_file
 from shared.prompts.documents import NumberedDocument
 from shared.prompts.knowledge_base import CANNOT_ANSWER as CANNOT_ANSWER_SENT
 from shared.prompts.knowledge_base import KNOWLEDGE_BASE_SEARCH, RELEASED_NOTE
+from shared.prompts.message_order import reminder_text
 from shared.prompts.project_files import ListedFile, list_searched, render_whole_files
-from shared.prompts.reminders import reminder_text
 from tests.fakes.safe_summaries import released
 from tests.fakes.sealed_room import protected_chunk
 
@@ -145,7 +148,7 @@ def test_an_answer_has_the_form_that_is_asked_for():
 
 def test_a_schema_without_an_end_ends():
     node = {"type": "object", "properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}, "required": ["a", "b"]}
-    assert len(json.dumps(fitting(node, "x"))) < 50_000
+    assert len(json.dumps(fit(node, "x"))) < 50_000
 
 
 def test_what_a_function_returned_is_repeated_and_called_no_knowledge():
@@ -376,7 +379,7 @@ def test_a_safe_summary_has_the_agreed_form(query: str, decision: str, reason: s
 
 def summary_request(query: str, evidence: str, rewrite: Rewrite | None = None) -> dict[str, Any]:
     chunk = protected_chunk(evidence)
-    messages = SummaryPrompt(query, "English", [chunk], new_token).for_model(rewrite)
+    messages = SummaryPrompt(query, write_prose("English"), [chunk], new_token).for_model(rewrite)
     return request(*map(dict[str, Any], messages))
 
 
@@ -406,7 +409,7 @@ def test_a_rewrite_is_about_the_same_query():
 def test_the_gate_lets_it_through_over_the_demos_own_knowledge(question: str, base: str):
     texts = [file.read_text(encoding="utf-8") for file in sorted((DEMO_KNOWLEDGE / base).glob("*.md"))]
     chunks = [protected_chunk(text, f"c_{number}") for number, text in enumerate(texts)]
-    prompt = SummaryPrompt(question, "English", chunks, new_token)
+    prompt = SummaryPrompt(question, write_prose("English"), chunks, new_token)
     reply = reply_to(request(*map(dict[str, Any], prompt.for_model()))).text
     assert isinstance(judge(reply.encode(), prepare(chunks, question, prompt.canaries())), Released)
 
@@ -426,3 +429,12 @@ def test_the_question_that_ballast_add_proposes_is_answered(heading: str, text: 
     other = {"document": 2, "title": "tea.md", "content": "# Files\n\nWe say hello to each file."}
     reply = searched(question_on(heading), json.dumps({"documents": [document, other]}, ensure_ascii=False))
     assert f"{text}" in reply.text
+
+
+def test_a_strict_base_gets_a_finding_or_a_refusal():
+    for query, is_answered in (("What is weak in purchasing?", True), ("What does the largest partner pay?", False)):
+        areas = ("purchasing", "in general")
+        prompt = SummaryPrompt(query, choose_codes(read_shipped(), areas), [protected_chunk()], new_token)
+        said = safe_summary([message["content"] for message in prompt.for_model()])
+        verdict = judge_codes((said or "").encode(), TypedCase(read_shipped(), areas, frozenset(), None))
+        assert isinstance(verdict, Released if is_answered else Refused)

@@ -10,9 +10,8 @@ import deploy.demo
 from chat_shell.sealed.gate import judge, prepare
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, new_token
-from chat_shell.sealed.verdicts import Blocked
+from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, new_token, write_prose
+from chat_shell.sealed.verdicts import Blocked, Released
 from deploy.demo.replies import reply_to
 from deploy.demo.topics import ANYTHING, TOPICS, topics_of
 from shared.models.safe_summary import GateCode
@@ -46,7 +45,7 @@ def chunks_of(base: str) -> list[ProtectedChunk]:
 
 
 def reply_over(chunks: Sequence[ProtectedChunk], query: str) -> str:
-    return reply_over_prompt(SummaryPrompt(query, "English", chunks, new_token)).decode()
+    return reply_over_prompt(SummaryPrompt(query, write_prose("English"), chunks, new_token)).decode()
 
 
 def reply_over_prompt(prompt: SummaryPrompt, rewrite: Rewrite | None = None) -> bytes:
@@ -85,9 +84,9 @@ def test_the_gate_takes_the_words_of_every_topic(base: str, language: int, query
 
 
 def test_where_the_question_has_no_topic_the_passage_that_fits_it_best_has():
-    about_winter, about_money = "In Osmund batteries freeze in winter.", "In Brightwater we pay fees for each parcel."
-    winter = summary_of("Where is Osmund fragile?", about_money, about_winter)
-    money = summary_of("Where is Brightwater fragile?", about_money, about_winter)
+    about_winter, about_money = "Up north batteries freeze in winter.", "Down south we pay fees for each parcel."
+    winter = summary_of("Where is the north fragile?", about_money, about_winter)
+    money = summary_of("Where is the south fragile?", about_money, about_winter)
     assert winter == TOPICS["upkeep"].words[0].summary
     assert money == TOPICS["money"].words[0].summary
 
@@ -130,7 +129,7 @@ def test_a_summary_begins_with_what_the_question_is_after(asks_after: str):
 def test_asked_for_details_it_quotes_and_then_writes_what_may_leave(question: str):
     assert pre_screen(question, question) is None
     chunks = chunks_of("contracts")
-    prompt = SummaryPrompt(question, "English", chunks, new_token)
+    prompt = SummaryPrompt(question, write_prose("English"), chunks, new_token)
     case = prepare(chunks, question, prompt.canaries())
     careless = reply_over_prompt(prompt)
     blocked = judge(careless, case)

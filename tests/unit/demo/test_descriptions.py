@@ -4,7 +4,7 @@ import pytest
 
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.knowledge.domain.knowledge import KnowledgeBase, MemberRole
-from backend.knowledge.services.ingest_document import IngestDocument, NewDocument
+from backend.knowledge.services.knowledge_documents import IngestDocument, NewDocument
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from deploy.demo.bases import BASES, DemoBase
 from tests.contract.knowledge_cases import make_base

@@ -11,7 +11,7 @@ from deploy.demo.bases import BASES, DemoBase
 from deploy.demo.loading import Demo, Embedded, load, passages_with_vectors
 from deploy.demo.plan import ROOT
 from deploy.demo.public_api import Answer
-from deploy.demo.run import curl_line, exported, first_steps, how_searches_rank
+from deploy.demo.run import curl_line, export_variables, first_steps, how_searches_rank
 
 DEMO = Demo("key", "other", "kb_1", "kb_2", "kb_3")
 
@@ -111,7 +111,7 @@ def test_it_is_said_how_searches_rank_until_all_passages_have_vectors(tmp_path: 
     assert how_searches_rank(Embedded(12, 12, 0)).startswith("Searches rank by words and by meaning:")
 
 
-EXPORTED = exported("http://127.0.0.1:8000", "http://127.0.0.1:9/metrics", DEMO)
+EXPORTED = export_variables("http://127.0.0.1:8000", "http://127.0.0.1:9/metrics", DEMO)
 
 
 def test_the_first_steps_are_those_of_the_command():

@@ -2,13 +2,13 @@
 
 import re
 
-from deploy.site.settings_page import PAGE, SERVICES, named_settings, rewritten
+from deploy.site.settings_page import PAGE, SERVICES, list_named_settings, rewritten
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_every_setting_has_one_row():
-    assert sorted(named_settings(TEXT)) == sorted({name for settings in SERVICES for name in settings.variables()})
+    assert sorted(list_named_settings(TEXT)) == sorted({name for settings in SERVICES for name in settings.variables()})
 
 
 def test_defaults_and_types_are_those_of_the_code():

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from deploy.site.build import api_document, fetched_from_elsewhere
-from deploy.site.pages import named_reference_pages
+from deploy.site.build import api_document, find_fetched_from_elsewhere
+from deploy.site.pages import list_named_reference_pages
 from deploy.site.reference import OBJECTS_PAGE, reference_pages, slug
 
 _LINK = re.compile(r"\]\(([\w.-]+)#([\w-]+)\)")
@@ -25,7 +25,7 @@ def pages(document: dict[str, Any]) -> dict[str, str]:
 
 
 def test_navigation_names_every_page_of_the_reference(pages: dict[str, str]) -> None:
-    assert sorted(named_reference_pages()) == sorted(pages)
+    assert sorted(list_named_reference_pages()) == sorted(pages)
 
 
 def test_every_operation_parameter_and_field_stands_in_the_reference(
@@ -64,4 +64,4 @@ def test_a_row_of_a_table_stays_one_row() -> None:
 )
 def test_what_a_page_fetches_from_elsewhere_is_found(tag: str, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(f'<a href="https://example.com/">a</a><img src="x.png">{tag}', encoding="utf-8")
-    assert len(list(fetched_from_elsewhere(tmp_path))) == 1
+    assert len(list(find_fetched_from_elsewhere(tmp_path))) == 1

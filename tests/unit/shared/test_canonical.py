@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.models.chat_completions.encoder import encode_call
-from shared.models.canonical import canonical_parts, function_json, message_json, reasoning_in
+from shared.models.canonical import canonical_parts, function_json, message_json, read_reasoning
 from shared.models.execution import ToolDefinition
 from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from tests.fakes.json_paths import at
@@ -33,7 +33,7 @@ def test_without_tools_the_first_part_is_empty():
 
 
 def test_reasoning_of_this_api_stands_in_the_members_in_which_it_was_given():
-    reasoning = reasoning_in({"reasoning_content": "Größe.", "reasoning": ""})
+    reasoning = read_reasoning({"reasoning_content": "Größe.", "reasoning": ""})
     calling = AssistantMessage(text="", tool_calls=(ToolCall(call_id="c", name="f", arguments="{}"),))
     said = (AssistantMessage(text="Hm.", reasoning=reasoning), calling.model_copy(update={"reasoning": reasoning}))
     call = b'[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]'

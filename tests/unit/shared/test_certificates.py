@@ -99,3 +99,12 @@ def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path, secret
     secret.write(Issued(b"-----BEGIN NOTHING-----", b""), b"")
     with pytest.raises(UnusableCertificates, match=r"tls\.crt"):
         Certificates(files_of(secret), HeardCertificates())
+
+
+def test_without_files_the_systems_authorities_are_read_for_the_first_connection(secret: MountedSecret):
+    heard = HeardCertificates()
+    certificates = Certificates(CertificateFiles(), heard)
+    assert certificates.current().client is None
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shake(certificates.for_client(), Certificates(files_of(secret), HeardCertificates()).for_server())
+    assert heard.heard == ["client, by us: self-signed certificate in certificate chain"]

@@ -44,6 +44,12 @@ def test_any_split(cuts: list[int]):
     assert decoded([STREAM[a:b] for a, b in pairwise(edges)]) == PAYLOADS
 
 
+def test_a_whole_event_goes_on_where_one_was_begun():
+    assert decoded([b"data: a\n", b"data: b\n\n", b"data: c\n\n"]) == [b"a\nb", b"c"]
+    assert decoded([b"data: a", b"data: b\n\n"]) == [b"adata: b"]
+    assert decoded([b"data: a\r", b"data: b\n\n"]) == [b"a\nb"]
+
+
 def test_a_byte_order_mark_is_skipped():
     assert decoded([b"\xef\xbb\xbfdata: one\n\n"]) == [b"one"]
 

@@ -8,7 +8,7 @@ import pytest
 
 _STARTS_CHILDREN_BESIDE_A_STREAM = """
 import asyncio, os, sys
-from shared.started_children import let_grpc_ignore_children
+from shared.chosen import let_grpc_ignore_children
 
 if sys.argv[1] == "ignoring":
     let_grpc_ignore_children(os.environ)

@@ -1,7 +1,11 @@
 // Knowledge bases as the view of them needs them: descriptions, documents, passages, members, and uploads that tell how far they are.
 import { keys } from "../state/keys";
+import type { Place } from "../components/place_text";
 import { ApiError, all, call, get, refusalOf, type Page } from "./client";
 import type { KnowledgeBase, Role } from "./types";
+
+export const GRADES = ["open", "strict"] as const;
+export type Grade = (typeof GRADES)[number];
 
 export interface Description {
   name: string;
@@ -10,6 +14,7 @@ export interface Description {
   routing_hint: string;
   routing_keywords: string[];
   restricted_translation: boolean;
+  restricted_grade: Grade;
   embed: boolean;
 }
 
@@ -25,6 +30,8 @@ export interface ReadableBase extends KnowledgeBase, Description {
   left_out?: string[];
   left_out_reasons?: Record<string, string[]>;
   left_out_words?: Record<string, string[]>;
+  /** Set where nobody has chosen a grade. */
+  grade_notice?: string | null;
 }
 
 /** A base as its restricted members see it. */
@@ -38,6 +45,8 @@ export interface StoredDocument {
   bytes: number;
   chunks: number;
   created_at: number;
+  /** What a reader of the file sees and the passages do not hold. */
+  notes: string[];
   /** In lists: how many of its passages are found by meaning; null where nothing is embedded. */
   embedded_chunks?: number | null;
 }
@@ -45,6 +54,7 @@ export interface StoredDocument {
 export interface Passage {
   id: string;
   heading_path: string[];
+  place: Place | null;
   text: string;
   tokens: number;
 }
@@ -53,6 +63,7 @@ export interface Hit {
   document: string;
   chunk: string;
   heading_path: string[];
+  place: Place | null;
   text: string;
   score: number;
 }

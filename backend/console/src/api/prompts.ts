@@ -14,6 +14,14 @@ export interface PromptMessage {
   reused: boolean;
 }
 
+/** What a call would have cost had its words stood elsewhere, in tokens at the full price of input. */
+export interface LayoutCost {
+  layout: string;
+  sent_tokens: number;
+  cached_tokens: number;
+  cost_tokens: number;
+}
+
 export interface Prompt {
   response_id?: string;
   call: number;
@@ -26,6 +34,11 @@ export interface Prompt {
   cached_tokens: number | null;
   cost: { currency: string; amount: number; saved: number } | null;
   first_difference: string | null;
+  shortfall: string | null;
+  rewritten_tokens: number;
+  cache_miss: string | null;
+  cache_diagnosis: string | null;
+  layouts: LayoutCost[];
   purpose: string;
   gauge: { window_tokens: number; used_tokens: number; reserved_tokens: number } | null;
 }
@@ -87,7 +100,7 @@ export async function readCalls(as: KeyName, conversationId: string): Promise<Mo
   const ids = [...new Set(items.reverse().map((item) => item.response_id ?? ""))].filter(Boolean);
   const prompts: Prompt[][] = [];
   for (let at = 0; at < ids.length; at += AT_ONCE) {
-    const some = ids.slice(at, at + AT_ONCE).map((id) => get<{ data: Prompt[] }>(as, `/v1/responses/${id}/prompts`));
+    const some = ids.slice(at, at + AT_ONCE).map((id) => get<{ data: Prompt[] }>(as, `/v1/responses/${id}/prompts?layouts=true`));
     prompts.push(...(await Promise.all(some)).map((list) => list.data));
   }
   return ids.flatMap((responseId, place) =>
@@ -117,6 +130,16 @@ export function totalsOf(calls: ModelCall[]): Totals {
     cachedTokens: cached.length ? sum(cached) : null,
     cost: costs[0] ? { currency: costs[0].currency, amount: sum(costs.map((each) => each.amount)), saved: sum(costs.map((each) => each.saved)) } : null,
   };
+}
+
+/** Add up what the calls would have cost in each layout. */
+export function layoutsOf(calls: ModelCall[]): LayoutCost[] {
+  const costs = calls.flatMap((each) => each.prompt.layouts);
+  return [...new Set(costs.map((each) => each.layout))].map((layout) => {
+    const own = costs.filter((each) => each.layout === layout);
+    const added = (name: "sent_tokens" | "cached_tokens" | "cost_tokens"): number => sum(own.map((each) => each[name]));
+    return { layout, sent_tokens: added("sent_tokens"), cached_tokens: added("cached_tokens"), cost_tokens: added("cost_tokens") };
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
 // What the API says, as far as the page reads it. docs/api.md and /docs describe all of it.
+import type { Place } from "../components/place_text";
 
 export interface Model {
   id: string;
@@ -24,6 +25,7 @@ export interface Annotation {
   index?: number;
   file_id?: string;
   filename?: string;
+  place?: Place;
 }
 
 export interface ContentPart {
@@ -39,6 +41,7 @@ export interface SearchResult {
   filename: string;
   score: number;
   text: string;
+  place?: Place;
 }
 
 export interface Item {

@@ -16,7 +16,7 @@ from backend.turns.domain.turn import JoinedTurn
 from backend.turns.services.lanes.joined_writer import JoinedWriter
 from backend.turns.services.responses import Responses
 from backend.turns.services.run.checkpoints import CheckpointWriter
-from backend.turns.services.run.run_turn import ending_of_defect, is_taken, signalled
+from backend.turns.services.run.run_turn import end_with_defect, is_taken, wait_for_signal
 from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import NotFound, TurnTaken, Unavailable
@@ -38,10 +38,10 @@ async def join_lanes(
     """
     writer = JoinedWriter(ports, turn)
     lanes = _Lanes(ports, turn, writer, pauses_seconds)
-    outcome = await result_or_error(_joined(lanes, turn_signals, checkpoints))
+    outcome = await result_or_error(_join(lanes, turn_signals, checkpoints))
     response = None
     if isinstance(outcome, BaseException):
-        ending = None if is_taken(outcome) else ending_of_defect(ports, turn.response.id, outcome)
+        ending = None if is_taken(outcome) else end_with_defect(ports, turn.response.id, outcome)
     else:
         ending = outcome
     if ending is not None:
@@ -54,7 +54,7 @@ async def join_lanes(
     return response
 
 
-async def _joined(lanes: "_Lanes", turn_signals: TurnSignals, checkpoints: CheckpointWriter) -> Ending | None:
+async def _join(lanes: "_Lanes", turn_signals: TurnSignals, checkpoints: CheckpointWriter) -> Ending | None:
     """Return how the joined response ends; None where this process must stop before its lanes have ended."""
     writer = lanes.writer
     async with asyncio.TaskGroup() as group:
@@ -69,7 +69,7 @@ async def _joined(lanes: "_Lanes", turn_signals: TurnSignals, checkpoints: Check
         has_ended = following.done()
         for task in (*watchers, following):
             task.cancel()
-    return writer.ending() if has_ended else None
+    return writer.build_ending() if has_ended else None
 
 
 class _Lanes:
@@ -93,7 +93,7 @@ class _Lanes:
 
     async def note_cancellation(self) -> None:
         """Note when the joined response is cancelled; who cancels it stops the lanes, too."""
-        await signalled(self._ports, self._turn.response.id)
+        await wait_for_signal(self._ports, self._turn.response.id)
         self.writer.is_cancelled = True
 
     async def _follow(self, place: int, lane: StoredResponse | None) -> None:
@@ -104,14 +104,14 @@ class _Lanes:
                 async for batch in batches:
                     await self.writer.write(place, batch)
                     newest = batch[-1]
-            ended = await self._ended(lane, newest)
+            ended = await self._read_end(lane, newest)
         await self.writer.end_lane(place, ended)
 
-    async def _ended(self, lane: StoredResponse, newest: LoggedEvent | None) -> ResponseBody | None:
+    async def _read_end(self, lane: StoredResponse, newest: LoggedEvent | None) -> ResponseBody | None:
         """Return a lane's response as it ended: as it is stored, or as its last event shows it where it is not."""
         stored: StoredResponse | None = None
         if self._turn.is_stored:
-            stored = await retry_while_unavailable(lambda: self._stored_end(lane), self._pauses_seconds)
+            stored = await retry_while_unavailable(lambda: self._wait_for_stored_end(lane), self._pauses_seconds)
         else:
             await self._ports.background.attempt("drop_events", lambda: self._ports.events.drop(lane.id))
         if stored is not None:
@@ -119,13 +119,13 @@ class _Lanes:
         is_last = newest is not None and newest.type in TERMINAL_TYPES
         return orjson.loads(newest.body)["response"] if newest is not None and is_last else None
 
-    async def _stored_end(self, lane: StoredResponse) -> StoredResponse | None:
+    async def _wait_for_stored_end(self, lane: StoredResponse) -> StoredResponse | None:
         """Return a lane's response once its end is stored; None where it was deleted."""
         found = await self._ports.stored.turns.find(lane.id)
         if found is None or found.status.is_terminal:
             return found
         with suppress(NotFound):
-            return await self._responses.ended(found)
+            return await self._responses.wait_until_ended(found)
         return None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from backend.conversations.domain.item_bodies import RESULTS
 from backend.conversations.domain.responses import JOINED_IN, Conversation, ItemBody, NewTurn, StoredResponse
 from backend.foundation.domain.idempotency import KeyClaim
-from backend.knowledge.domain.labels import joined_labels
+from backend.knowledge.domain.labels import join_labels
 from backend.openai_api.domain.response_object import ResponseBody
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import JoinedPlan, Lane, lane_body, main_lane
@@ -23,10 +23,10 @@ class JoinedAssembly:
     lanes: tuple[Turn, ...]
     records: tuple[NewTurn, ...]
 
-    def claimed(self, claim: KeyClaim | None) -> tuple[NewTurn, ...]:
+    def add_claim(self, claim: KeyClaim | None) -> tuple[NewTurn, ...]:
         """Return the records, in which a claim has created the joined response."""
         own = claim.of(self.joined.response.id) if claim is not None else None
-        return (self.records[0].model_copy(update={"claim": own}), *self.records[1:])
+        return (self.records[0]._replace(claim=own), *self.records[1:])
 
 
 def join_assembled(
@@ -55,7 +55,7 @@ def join_assembled(
         is_stored=turns[0].is_stored,
         with_results=with_results,
     )
-    stored = [new.model_copy(update={"response": turn.response}) for turn, (_, new) in zip(turns, lanes, strict=True)]
+    stored = [new._replace(response=turn.response) for turn, (_, new) in zip(turns, lanes, strict=True)]
     return JoinedAssembly(joined, turns, (record, *stored))
 
 
@@ -100,13 +100,13 @@ def _response(
         "body": {
             **body,
             "id": conversation.running_response_id,
-            "conversation": _shown_conversation(lanes, before),
+            "conversation": _show_conversation(lanes, before),
             "previous_response_id": asked.previous_response_id,
-            "metadata": dict(asked.named().metadata or {}),
+            "metadata": dict(asked.with_collected().metadata or {}),
             "lanes": [lane_body(lane, None) for lane in lanes],
         },
         "input_items": _input_items([turn.response for turn in turns]),
-        "label": joined_labels([label for turn in turns for label in turn.response.label]),
+        "label": join_labels([label for turn in turns for label in turn.response.label]),
         "preset_use": None,
         "ran_with": None,
     }
@@ -121,7 +121,7 @@ def _input_items(lanes: Sequence[StoredResponse]) -> tuple[ItemBody, ...]:
     return (*first.input_items, *(item for item in results if str(item["call_id"]) not in known))
 
 
-def _shown_conversation(lanes: Sequence[Lane], before: ResponseBody | None) -> JsonObject | None:
+def _show_conversation(lanes: Sequence[Lane], before: ResponseBody | None) -> JsonObject | None:
     """Return the conversation of the joined response: that of the joined response before, where a lane runs in it."""
     main = main_lane(before) if before is not None else None
     ids = [lane.conversation_id for lane in lanes]

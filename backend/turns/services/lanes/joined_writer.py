@@ -65,9 +65,9 @@ class JoinedWriter:
         """Note that a checkpoint was refused."""
         self.taken.set()
 
-    def ending(self) -> Ending:
+    def build_ending(self) -> Ending:
         """Work out how the response ends, once all lanes have ended."""
-        return self._projection.ending(is_cancelled=self.is_cancelled)
+        return self._projection.build_ending(is_cancelled=self.is_cancelled)
 
     async def finish(self, ending: Ending, pauses_seconds: Sequence[float]) -> StoredResponse | None:
         """Store the end, and show it; see `ShownEvents.finish`."""

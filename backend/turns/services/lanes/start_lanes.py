@@ -13,7 +13,7 @@ from backend.identity.services import holders_of
 from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.response_object import ResponseBody
 from backend.openai_api.domain.turn_request import TurnRequest
-from backend.turns.domain.lanes import joined_response_id, lane_requests, lanes_in, main_lane
+from backend.turns.domain.lanes import lane_requests, lanes_in, main_lane, read_joined_response_id
 from backend.turns.domain.turn import Turn
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.services.lanes.joined_assembly import join_assembled
@@ -57,28 +57,28 @@ class StartLanes:
             rate = stack.enter_context(await self._rates.take(caller, len(request.models or ())))
             places = [stack.enter_context(self._admission.place(*holders)) for _ in request.models or ()]
             with self._registry.preparing():
-                asked = await self._prepare.requests.asked(caller, request)
-                *lanes, joined = await self._begun(asked, request_id, claim)
+                asked = await self._prepare.requests.read(caller, request)
+                *lanes, joined = await self._begin_or_branch(asked, request_id, claim)
             for lane, place in zip(lanes, places, strict=True):
                 lane.at_end(place.keep())
             joined.at_end(rate.keep(lambda: joined.tokens))
         await joined.opened.wait()
         return joined
 
-    async def _begun(self, asked: AskedTurn, request_id: str, claim: KeyClaim | None) -> list[RunningTurn]:
+    async def _begin_or_branch(self, asked: AskedTurn, request_id: str, claim: KeyClaim | None) -> list[RunningTurn]:
         """Return the running lanes, and behind them the response that joins them."""
-        before = await self._joined_before(asked.caller, asked.request)
+        before = await self._find_joined_before(asked.caller, asked.request)
         starts = await self._starts(asked, before)
         try:
-            return await self._stored_and_started(asked, starts, before, (request_id, claim))
+            return await self._store_and_start(asked, starts, before, (request_id, claim))
         except TurnRunning:
             # As in `StartTurn`: where another turn was faster, who resends a history branches off.
             if not any(start.is_recognised for start in starts):
                 raise
             starts = await self._starts(asked, before)
-            return await self._stored_and_started(asked, starts, before, (request_id, claim))
+            return await self._store_and_start(asked, starts, before, (request_id, claim))
 
-    async def _joined_before(self, caller: Caller, request: TurnRequest) -> ResponseBody | None:
+    async def _find_joined_before(self, caller: Caller, request: TurnRequest) -> ResponseBody | None:
         """Return the joined response whose lanes go on: the one that is named, or the newest of the conversation.
 
         In a conversation they go on only where nothing stands behind its own lane, which the others would lack.
@@ -105,7 +105,7 @@ class StartLanes:
         lane = await self._turns.find(conversation.latest_response_id)
         if lane is None or lane.log_end not in (None, conversation.log_length):
             return None
-        joined_id = joined_response_id(lane.body)
+        joined_id = read_joined_response_id(lane.body)
         return await self._turns.find(joined_id) if joined_id is not None else None
 
     async def _starts(self, asked: AskedTurn, before: ResponseBody | None) -> list[TurnStart]:
@@ -125,7 +125,7 @@ class StartLanes:
         # one request, one budget: each model adds to what the conversation of the main lane has searched
         return [replace(starts[place], charged_to=charged_to) for place in range(len(requests))]
 
-    async def _stored_and_started(
+    async def _store_and_start(
         self,
         asked: AskedTurn,
         starts: Sequence[TurnStart],
@@ -142,7 +142,7 @@ class StartLanes:
             for record in whole.records:
                 stack.enter_context(self._registry.owning(record.response.id))
             if whole.joined.is_stored:
-                await self._turns.begin_together(whole.claimed(claim))
+                await self._turns.begin_together(whole.add_claim(claim))
             return [self._registry.start(turn) for turn in (*whole.lanes, whole.joined)]
 
 

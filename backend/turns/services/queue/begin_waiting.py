@@ -76,7 +76,7 @@ class BeginWaiting:
 
     async def _begin(self, response_id: str) -> None:
         """Begin a turn; where that cannot be it waits on, or ends where it never can."""
-        outcome = await result_or_error(self._begun(response_id))
+        outcome = await result_or_error(self._try_to_begin(response_id))
         if not isinstance(outcome, BaseException) or _may_be_later(outcome):
             return
         error = outcome if isinstance(outcome, BallastError) else InternalError("The turn could not be begun.")
@@ -84,7 +84,7 @@ class BeginWaiting:
             self._ports.observer.turn_broke(response_id, outcome)
         await self._ports.background.attempt("waiting_turns", lambda: self._end(response_id, error))
 
-    async def _begun(self, response_id: str) -> None:
+    async def _try_to_begin(self, response_id: str) -> None:
         waiting = await self._ports.stored.waiting.find(response_id)
         if waiting is None:
             return

@@ -14,9 +14,9 @@ from backend.turns.domain.lanes import lane_to_continue
 from backend.turns.domain.queued_request import (
     AcknowledgedTurn,
     QueuedRequest,
-    queued_signal,
+    name_queued_signal,
+    name_steer_signal,
     request_json,
-    steer_signal,
     write_queued,
 )
 from backend.turns.services.prepare_turn import PrepareTurn
@@ -51,31 +51,33 @@ class QueueTurn:
         conversation = await self._conversation(caller, request)
         requests = self._prepare.requests
         resolved = await requests.resolved(caller, request)
-        draft = await self._prepare.drafting.queued(await requests.separated(resolved), conversation)
+        draft = await self._prepare.drafting.draft_queued(await requests.take_out_files(resolved), conversation)
         response = draft.response
         waiting = WaitingTurn(
             response=response,
             if_running=how,
-            asked=await _asked(resolved, request_id, draft.messages),
+            asked=await _write_asked(resolved, request_id, draft.messages),
             expires_at=self._ports.clock.now() + (MOST_WAITING + 1) * self._timeout,
             claim=claim.of(response.id) if claim is not None else None,
         )
         holder_id = await self._stored.waiting.add(waiting, MOST_WAITING)
         self._ports.observer.turn_queued(response, how)
-        steered = await self._told(caller, how, holder_id) if holder_id is not None else None
+        steered = await self._tell_holder(caller, how, holder_id) if holder_id is not None else None
         return AcknowledgedTurn(response, steered)
 
-    async def _told(self, caller: Caller, how: IfRunning, holder_id: str) -> StoredResponse | None:
+    async def _tell_holder(self, caller: Caller, how: IfRunning, holder_id: str) -> StoredResponse | None:
         """Tell the process of the running turn; where that fails, the next look for waiting turns finds it."""
         with suppress(Unavailable):
-            await self._ports.signals.send(queued_signal(holder_id))
+            await self._ports.signals.send(name_queued_signal(holder_id))
             if how is IfRunning.CANCEL:
                 await self._ports.signals.send(holder_id)
         holder = await self._stored.turns.find(holder_id) if how is IfRunning.STEER else None
         if holder is None or holder.user_id != caller.user_id or await self._stored.withheld.concerns(caller, holder):
             return None
         with suppress(Unavailable):
-            await self._ports.signals.send(steer_signal(holder_id, len(await self._stored.waiting.entered(holder_id))))
+            await self._ports.signals.send(
+                name_steer_signal(holder_id, len(await self._stored.waiting.find_entered(holder_id)))
+            )
         return holder
 
     async def _conversation(self, caller: Caller, request: TurnRequest) -> Conversation:
@@ -98,7 +100,7 @@ class QueueTurn:
         return found
 
 
-async def _asked(resolved: AskedTurn, request_id: str, messages: tuple[UserMessage, ...]) -> str:
+async def _write_asked(resolved: AskedTurn, request_id: str, messages: tuple[UserMessage, ...]) -> str:
     request = resolved.request
     count = 1 if isinstance(request.input, str) else len(request.input)
     labels = {item_id: encoded for item_id, each in resolved.labels.items() if (encoded := encode_labels(each))}

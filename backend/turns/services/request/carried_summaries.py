@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from backend.conversations.domain.carried_summaries import carried_in, with_messages
+from backend.conversations.domain.carried_summaries import read_carried, with_messages
 from backend.conversations.domain.conversation_log import WITHHELD
 from backend.knowledge.domain.labels import Label, may_read
 from backend.turns.services.context_sources import ContextSources
@@ -18,14 +18,14 @@ class CarriedSummaries:
         self._context = context
         self._secret = secret
 
-    async def opened(self, asked: AskedTurn) -> AskedTurn:
+    async def open(self, asked: AskedTurn) -> AskedTurn:
         """Return a request whose input carries no summaries any more, with their labels.
 
         Raises:
             InvalidRequest: an item carries no summary of this caller's; `param` names it.
         """
         caller, given = asked.caller, asked.request.input
-        carried = {} if isinstance(given, str) else carried_in(given, self._secret)
+        carried = {} if isinstance(given, str) else read_carried(given, self._secret)
         if isinstance(given, str) or not carried:
             return asked
         for place, summary in carried.items():

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backend.conversations.domain.attached_files import FileMessage, unread_files, with_files, without_files
 from backend.conversations.domain.turn_input import ParsedInput
 from backend.extraction.domain.chunking import join_text, readable_text
-from backend.extraction.domain.media_types import media_type_of
+from backend.extraction.domain.media_types import charset_of, media_type_of
 from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.foundation.services.steps import run_cooperatively
 from backend.identity.domain import Caller
@@ -79,7 +79,7 @@ class InputFiles:
         self._documents = documents
         self._stored = stored
 
-    async def separated(self, request: TurnRequest) -> tuple[TurnRequest, FilesOfRequest]:
+    async def take_out(self, request: TurnRequest) -> tuple[TurnRequest, FilesOfRequest]:
         """Return the request with hashes in the places of its files, and the files.
 
         Raises:
@@ -109,16 +109,15 @@ class InputFiles:
         waiting = [file.digest for content in contents for file in unread_files(content)]
         if not waiting:
             return read
-        stored = await self._stored_files(caller, [given.files[digest] for digest in waiting])
+        stored = await self._find_stored_files(caller, [given.files[digest] for digest in waiting])
         room = await asyncio.to_thread(room_of)
         reading = _Reading(caller, given, room, stored, room.soft_tokens)
         history = [each for message in read.history for each in await self._messages(reading, message)]
         files = await self._blocks(reading, read.current) if read.current is not None else {}
         current = read.current and without_files(read.current)
-        update = {"history": tuple(history), "current": current, "files": tuple(files.values()), "ends": ()}
-        return read.model_copy(update=update)
+        return replace(read, history=tuple(history), current=current, files=tuple(files.values()), ends=())
 
-    async def _stored_files(self, caller: Caller, files: Sequence[GivenFile]) -> Mapping[str, IndexedFile]:
+    async def _find_stored_files(self, caller: Caller, files: Sequence[GivenFile]) -> Mapping[str, IndexedFile]:
         """Return the stored files by their ids.
 
         Raises:
@@ -156,7 +155,7 @@ class InputFiles:
         found = await self._excerpts(reading, by_bytes, "\n".join(texts_in(content)))
         for digest, file in files.items():
             if digest not in by_bytes:
-                found[digest] = await self._stored_block(reading, file)
+                found[digest] = await self._render_stored_once(reading, file)
         return {digest: found[digest] for digest in files}
 
     async def _excerpts(self, reading: _Reading, files: Mapping[str, GivenFile], question: str) -> dict[str, str]:
@@ -173,7 +172,7 @@ class InputFiles:
             for digest, text in texts.items()
         }
 
-    async def _stored_block(self, reading: _Reading, file: GivenFile) -> str:
+    async def _render_stored_once(self, reading: _Reading, file: GivenFile) -> str:
         if file.digest not in reading.blocks:
             reading.blocks[file.digest] = await self._new_stored_block(reading, file)
         return reading.blocks[file.digest]
@@ -205,11 +204,11 @@ class InputFiles:
         given_type, body = await asyncio.to_thread(bytes_given, file)
         try:
             media_type = media_type_of(given_type, file.name, body)
-            readable = ReadableFile(caller.tenant, caller.user_id, "", media_type, body)
+            readable = ReadableFile(caller.tenant, caller.user_id, "", media_type, body, charset_of(given_type))
             async with self._documents.read(readable) as cut:
                 chunks = [chunk async for batch in cut.batches for chunk in batch]
         except InvalidRequest as error:
-            raise file.refused(error.message) from error
+            raise file.build_refusal(error.message) from error
         # Each piece counts up to one token too much, as a part of a token counts as one.
         if (least := sum(chunk.tokens - 1 for chunk in chunks)) > reading.budget_tokens:
             return FileText(file.name, "", least, chunks)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from backend.conversations.domain.item_references import referenced_ids, resolved_cooperatively
+from backend.conversations.domain.item_references import find_referenced_ids, resolve_cooperatively
 from backend.conversations.domain.responses import OwnedItem
-from backend.conversations.domain.withheld import emptied_item
+from backend.conversations.domain.withheld import empty_item
 from backend.conversations.ports.conversations import ConversationStore
 from backend.foundation.services.steps import run_cooperatively
 from backend.identity.domain import Caller
@@ -25,25 +25,25 @@ class ReferencedItems:
         self._conversations = conversations
         self._context = context
 
-    async def resolved(self, caller: Caller, request: TurnRequest) -> AskedTurn:
+    async def resolve(self, caller: Caller, request: TurnRequest) -> AskedTurn:
         """Return the request with the items themselves, and their labels.
 
         Raises:
             InvalidRequest: there is no such item of this caller; `param` names the reference.
         """
-        ids = () if isinstance(request.input, str) else referenced_ids(request.input)
+        ids = () if isinstance(request.input, str) else find_referenced_ids(request.input)
         if isinstance(request.input, str) or not ids:
             return AskedTurn(caller, request)
-        found = await self._conversations.owned_items(caller.tenant, caller.user_id, ids)
+        found = await self._conversations.find_owned_items(caller.tenant, caller.user_id, ids)
         labels = await self._labels(found)
         access = await self._context.access(caller, frozenset[Label]().union(*labels.values()))
         bodies = {
             each.item.id: each.item.body
             if may_read(access, labels.get(each.item.id, ()))
-            else emptied_item(each.item.body, with_users=each.is_shared)
+            else empty_item(each.item.body, with_users=each.is_shared)
             for each in found
         }
-        items = await run_cooperatively(resolved_cooperatively(request.input, bodies))
+        items = await run_cooperatively(resolve_cooperatively(request.input, bodies))
         return AskedTurn(caller, request.model_copy(update={"input": items}), labels)
 
     async def _labels(self, found: tuple[OwnedItem, ...]) -> Mapping[str, Labels]:

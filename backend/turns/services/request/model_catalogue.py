@@ -37,10 +37,10 @@ class RecentAnswer(Generic[T]):
             if self._failures != failures_before:
                 raise ChatShellUnavailable("The model runner cannot be reached.")
             if self._kept is None or self._clock.now() - self._kept[1] >= self._max_age:
-                self._kept = await self._asked(), self._clock.now()
+                self._kept = await self._fetch(), self._clock.now()
             return self._kept[0]
 
-    async def _asked(self) -> T:
+    async def _fetch(self) -> T:
         try:
             return await self._ask()
         except ChatShellUnavailable:

@@ -21,7 +21,7 @@ class ModelNames:
         self._models = models
         self._presets = presets
 
-    async def meaning(self, caller: Caller, name: str) -> ResolvedModel:
+    async def resolve(self, caller: Caller, name: str) -> ResolvedModel:
         """Return what a name means; an empty one is the default model.
 
         Raises:
@@ -37,11 +37,11 @@ class ModelNames:
         preset = await self._presets.find(caller, name)
         if preset is None:
             names = [*_names(cards), *(each.name for each in await self._presets.list_offered(caller))]
-            raise UnknownModel(f"The model '{name}' does not exist; use one of {listed(names)}.", param="model")
+            raise UnknownModel(f"The model '{name}' does not exist; use one of {list_names(names)}.", param="model")
         card = _card_in(cards, preset.model)
         if card is None:
             gone = f"The agent '{name}' uses the model '{preset.model}', which is not offered any more"
-            raise UnknownModel(f"{gone}; give the agent one of {listed(_names(cards))}.", param="model")
+            raise UnknownModel(f"{gone}; give the agent one of {list_names(_names(cards))}.", param="model")
         return ResolvedModel(card=card, preset=preset)
 
     async def has_lost(self, caller: Caller, refs: Collection[AgentRef]) -> bool:
@@ -70,7 +70,7 @@ class ModelNames:
         return tuple(each for each in await self._presets.list_offered(caller) if each.name not in taken)
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Write names for an error, the first ones where there are many."""
     shown = ", ".join(f"'{name}'" for name in names[:MAX_NAMED])
     return shown if len(names) <= MAX_NAMED else f"{shown} and {len(names) - MAX_NAMED} more"

@@ -66,10 +66,10 @@ class ProjectFiles:
             texts = await self._texts(files)
             # Under `classic` they stand in no log: results of tools are numbered behind them from the beginning.
             numbered = () if preset.placement == CLASSIC else log
-            text = await asyncio.to_thread(_shown, files, texts, numbered)
+            text = await asyncio.to_thread(_render, files, texts, numbered)
             if await asyncio.to_thread(estimate_tokens, text) < limit_tokens:
                 return ProjectInTurn(text)
-        return _searched(file_index, preset, files)
+        return _offer_search(file_index, preset, files)
 
     async def _texts(self, files: Sequence[IndexedFile]) -> dict[str, str]:
         """Return the texts of those files that have one, by their ids."""
@@ -114,11 +114,11 @@ class _KeptTexts:
             self._characters -= len(self._texts.popitem(last=False)[1])
 
 
-def _shown(files: Sequence[IndexedFile], texts: dict[str, str], log: Sequence[Entry]) -> str:
+def _render(files: Sequence[IndexedFile], texts: dict[str, str], log: Sequence[Entry]) -> str:
     """Render the files with the numbers that the log shows them under, or with the next ones."""
-    others = [_listed(file) for file in files if file.file_id not in texts]
+    others = [_list_file(file) for file in files if file.file_id not in texts]
 
-    def rendered(first: int) -> str:
+    def render(first: int) -> str:
         named = [file for file in files if file.file_id in texts]
         documents = [
             NumberedDocument(number, file.name, file.file_id, {}, texts[file.file_id])
@@ -128,17 +128,17 @@ def _shown(files: Sequence[IndexedFile], texts: dict[str, str], log: Sequence[En
 
     before = first_shown_number(log)
     if before is None:
-        return rendered(next_number(log))
-    text = rendered(before.number)
-    return text if before.text.endswith(text) else rendered(next_number(log))
+        return render(next_number(log))
+    text = render(before.number)
+    return text if before.text.endswith(text) else render(next_number(log))
 
 
-def _searched(file_index: FileIndex, preset: Preset, files: Sequence[IndexedFile]) -> ProjectInTurn:
+def _offer_search(file_index: FileIndex, preset: Preset, files: Sequence[IndexedFile]) -> ProjectInTurn:
     base = KnowledgeBaseRef(id=file_index.id, name=f"Files of {preset.name}", access_mode=AccessMode.FULL)
-    return ProjectInTurn(list_searched(file_index.id, [_listed(file) for file in files]), base)
+    return ProjectInTurn(list_searched(file_index.id, [_list_file(file) for file in files]), base)
 
 
-def _listed(file: IndexedFile) -> ListedFile:
+def _list_file(file: IndexedFile) -> ListedFile:
     reason = file.error.message if file.error is not None else "it has no text that can be read"
     state = "" if file.state is FileIndexState.READ else _STATES.get(file.state, reason)
     return ListedFile(file.name, file.file_id, file.tokens, state)

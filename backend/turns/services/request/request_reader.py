@@ -21,20 +21,20 @@ class RequestReader:
     """Reads requests, step by step: `resolved` puts stored items in place, `separated` takes files out."""
 
     def __init__(self, items: ReferencedItems, summaries: CarriedSummaries, files: InputFiles) -> None:
-        self.resolved = items.resolved
+        self.resolved = items.resolve
         self._summaries = summaries
         self._files = files
 
-    async def asked(self, caller: Caller, request: TurnRequest) -> AskedTurn:
+    async def read(self, caller: Caller, request: TurnRequest) -> AskedTurn:
         """Return a request whose input names no stored items any more, apart from the files that it gives.
 
         Raises:
             InvalidRequest: there is no such item of this caller, or a file is neither given nor named; `param` names
                 the place.
         """
-        return await self.separated(await self.resolved(caller, request))
+        return await self.take_out_files(await self.resolved(caller, request))
 
-    async def asked_again(self, later: QueuedRequest, waited: StoredResponse) -> AskedTurn:
+    async def read_again(self, later: QueuedRequest, waited: StoredResponse) -> AskedTurn:
         """Return the request of a turn that has waited, as `asked` does."""
         metadata = cast("dict[str, str]", waited.body["metadata"])
         # What was passed over at first is not in the request any more; the response was shown with it.
@@ -42,10 +42,10 @@ class RequestReader:
         again = await run_cooperatively(turn_request_cooperatively(scan_json(later.request.encode()), passed_over))
         request = again.model_copy(update={"metadata": metadata})
         labels = {item_id: decode_labels(encoded) for item_id, encoded in later.labels.items()}
-        return await self.separated(AskedTurn(later.caller, request, labels, waited=waited))
+        return await self.take_out_files(AskedTurn(later.caller, request, labels, waited=waited))
 
-    async def separated(self, resolved: AskedTurn) -> AskedTurn:
+    async def take_out_files(self, resolved: AskedTurn) -> AskedTurn:
         """Return a request apart from its files, with messages in the places of summaries."""
-        opened = await self._summaries.opened(resolved)
-        plain, files = await self._files.separated(opened.request)
+        opened = await self._summaries.open(resolved)
+        plain, files = await self._files.take_out(opened.request)
         return replace(opened, request=plain, files=files)

@@ -4,10 +4,10 @@ from backend.conversations.domain.conversation_log import newest_epoch_state, su
 from backend.conversations.domain.placed_blocks import AgentRef
 from backend.conversations.domain.responses import SettingsDigest
 from backend.identity.domain import Caller
-from backend.knowledge.domain.access import strictest_mode
+from backend.knowledge.domain.knowledge import strictest_mode
 from backend.openai_api.domain.presets import blocks_of, only_usable, with_defaults, with_preset, with_skills
 from backend.openai_api.domain.requested_settings import (
-    asked_model,
+    find_asked_model,
     forbid_filters,
     forbid_logprobs,
     name_untaken,
@@ -32,7 +32,7 @@ class SettingsReader:
         self._models = models
         self._tools = tools
 
-    async def known(self, caller: Caller, start: TurnStart) -> TurnSettings:
+    async def read(self, caller: Caller, start: TurnStart) -> TurnSettings:
         """Resolve and check what a turn runs with, apart from its messages.
 
         Raises:
@@ -40,7 +40,7 @@ class SettingsReader:
             InvalidRequest: the request names what is not there; `param` names the place.
             Unavailable: a service that the turn depends on is unavailable. Retryable.
         """
-        asked = await self._asked(caller, start)
+        asked = await self._resolve(caller, start)
         own, joined = asked.own, asked.settings
         request = name_untaken(asked.request, asked.meaning.card)
         bindings = await self._context.bindings(caller, request, joined.knowledge_base_ids)
@@ -53,13 +53,13 @@ class SettingsReader:
         settings = only_usable(joined, own, [binding.base.id for binding in bindings])
         return asked._replace(preset=preset, request=request, settings=settings, bindings=bindings)
 
-    async def _asked(self, caller: Caller, start: TurnStart) -> TurnSettings:
+    async def _resolve(self, caller: Caller, start: TurnStart) -> TurnSettings:
         """Resolve what a turn asks for, without looking at the bases that it names."""
-        meaning = await self._models.meaning(caller, asked_model(start.request, start.before))
+        meaning = await self._models.resolve(caller, find_asked_model(start.request, start.before))
         request = with_defaults(start.request, meaning.preset)
         own = own_settings(request, start.before, start.read.instructions, meaning.card.name)
         fixed_before = start.origin.conversation.served
-        served = await self._tools.fixed(request, own.served.own, meaning.preset, fixed_before)
+        served = await self._tools.fix(request, own.served.own, meaning.preset, fixed_before)
         preset = with_skills(meaning.preset, served)
         joined = with_preset(own, preset, served)
         check_function_names(joined.functions, served)
@@ -67,7 +67,7 @@ class SettingsReader:
 
     async def digest(self, caller: Caller, start: TurnStart) -> SettingsDigest:
         """Return the digest of what a turn asks for."""
-        asked = await self._asked(caller, start)
+        asked = await self._resolve(caller, start)
         return settings_digest(asked.settings, blocks_of(asked.preset))
 
     async def access(self, caller: Caller, start: TurnStart, chosen: TurnSettings) -> CallerAccess:
@@ -77,7 +77,7 @@ class SettingsReader:
         known = frozenset([meaning.preset.ref] if meaning.preset is not None else list[AgentRef]())
         reset = newest_epoch_state(log)
         others = agents_stated(log, reset) - known
-        withheld = await self._context.withheld(caller, log)
+        withheld = await self._context.find_withheld(caller, log)
         for summary in summary_of(log, reset):
             if await self._models.has_lost(caller, summary.agents - known):
                 withheld |= {summary.turn_id}

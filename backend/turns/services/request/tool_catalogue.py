@@ -47,10 +47,10 @@ class ToolCatalogue:
         await self.check(tools, skills)
         selection = selection_of(tools, skills)
         if selection != ToolSelection():
-            fixed = ServedTools().fixed(selection, await self._offered.get())
+            fixed = ServedTools().fix(selection, await self._offered.get())
             check_function_names(function_definitions(tools), fixed)
 
-    async def fixed(
+    async def fix(
         self, request: TurnRequest, own: ToolSelection, preset: Preset | None, before: ServedTools
     ) -> ServedTools:
         """Return what a conversation has fixed, with this turn's selection; `before` is what it had fixed until then.
@@ -60,10 +60,10 @@ class ToolCatalogue:
             ChatShellUnavailable: it cannot be reached. Retryable.
         """
         await self.check(request.tools or ())
-        selection = own if preset is None else own.joined(preset.selection)
+        selection = own if preset is None else own.join(preset.selection)
         if before.needs_offer(selection):
             offered = await self._offered.get() if selection != ToolSelection() else NO_TOOLS
-            before = before.fixed(selection, offered)
+            before = before.fix(selection, offered)
         return before.model_copy(update={"own": own})
 
 

@@ -12,7 +12,7 @@ MAX_TAKEOVERS = 2
 """How often a turn is run again: one that ends each process that runs it must not end them all."""
 
 
-async def joined_again(ports: TurnPorts, taken: TakenTurn) -> JoinedTurn:
+async def join_again(ports: TurnPorts, taken: TakenTurn) -> JoinedTurn:
     """Return the joined response to go on with.
 
     Where the events that clients have got of it are lost, or their end was written, or it has been taken over too
@@ -26,20 +26,20 @@ async def joined_again(ports: TurnPorts, taken: TakenTurn) -> JoinedTurn:
     events: list[LoggedEvent] = []
     is_open = response.fence <= MAX_TAKEOVERS
     try:
-        async for batch in ports.events.taken_over(response.id, response.fence):
+        async for batch in ports.events.take_over(response.id, response.fence):
             events += batch
     except TurnTaken:
         raise
     except Conflict:
         is_open = False
-    newest = max(response.last_event, events[-1].sequence_number if events else -1)
+    newest = max(response.last_event, len(events) - 1)
     lanes = [await ports.stored.turns.find(lane.response_id) for lane in lanes_in(response.body)]
     return JoinedTurn(
         response=response.model_copy(update={"body": {**response.body, "output": []}}),
         lanes=tuple(lanes),
         is_stored=True,
         with_results=_with_results(taken),
-        begun=BegunJoin(events, newest, goes_on=is_open and (bool(events) or newest < FIRST_EVENTS)),
+        begun=BegunJoin(events, newest, goes_on=is_open and response.last_event < max(len(events), FIRST_EVENTS)),
     )
 
 

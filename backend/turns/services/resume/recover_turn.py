@@ -2,6 +2,9 @@
 
 The log and the events decide. Exchanges with tools are in the log and never run twice. A model call of which clients
 have got anything is not run again, because its second answer could not continue the first.
+
+Where the event log lacks events of what is stored, they are not shown anew: clients of the process that died may have
+got them, in other pieces. The turn goes on behind them, and a reader who misses them is told so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,19 +12,20 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from backend.conversations.domain.leases import TakenTurn
-from backend.conversations.domain.responses import Exchange, FinishedTurn, OpenedConversation, StoredResponse
+from backend.conversations.domain.responses import FinishedTurn, OpenedConversation, StoredResponse
 from backend.conversations.domain.waiting_turns import Entered
-from backend.openai_api.domain.response_events import LoggedEvent
+from backend.openai_api.domain.response_events import LoggedEvent, first_events
 from backend.openai_api.domain.response_projection import ResponseProjection
-from backend.openai_api.domain.shown_output import ShownOutput, rebuilt_events
+from backend.openai_api.domain.shown_output import ShownOutput
 from backend.prompt.domain.compaction import hand_back_tokens
 from backend.prompt.domain.execution_request import request_of
-from backend.prompt.domain.turn_record import StoredRecord, record_of, stored_record, ticketed
+from backend.prompt.domain.turn_record import StoredRecord, read_record, record_of, sign
 from backend.turns.domain.lanes import lanes_in
-from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, ShownSoFar, closed_turn
+from backend.turns.domain.lost_turn import UNSEEN_GAP, RemainingLog, ShownSoFar, close_turn
 from backend.turns.domain.turn import JoinedTurn, ResumeState, Turn
 from backend.turns.ports.observer import TakeoverOutcome
-from backend.turns.services.resume.recover_lanes import MAX_TAKEOVERS, joined_again
+from backend.turns.services.resume.recover_lanes import MAX_TAKEOVERS, join_again
+from backend.turns.services.turn_assembly import FIRST_EVENTS
 from backend.turns.services.turn_ports import TurnPorts
 from shared.errors import ChatShellUnavailable, Conflict, CorruptRecord, TurnTaken, Unavailable
 from shared.ids import new_id
@@ -33,8 +37,8 @@ from shared.models.values import objects_in
 class OrphanedTurn(NamedTuple):
     """A turn that was taken over, and all that is known of it.
 
-    `opened` is None where its log cannot be read, `plan` where none can be read. `is_kept` says that the
-    events of the turn are kept; otherwise `shown` is what was stored of its output. `is_closed` says that their end was
+    `opened` is None where its log cannot be read, `plan` where none can be read. `is_kept` says that the events are
+    kept of all that is stored; otherwise `shown` is what was stored of the output. `is_closed` says that their end was
     written although that of the turn was not stored: nothing can be added to them. `texts` are those of its plan that
     stand in no log, by their digests.
     """
@@ -70,7 +74,7 @@ class RecoverTurn:
         turn: Turn | JoinedTurn | None = None
         try:
             is_joined = bool(lanes_in(taken.response.body))
-            turn = await (joined_again(self._ports, taken) if is_joined else self._run_again_or_ended(taken))
+            turn = await (join_again(self._ports, taken) if is_joined else self._run_again_or_ended(taken))
         finally:
             if turn is None:
                 self._ports.events.leave(taken.response.id)
@@ -78,31 +82,20 @@ class RecoverTurn:
 
     async def _run_again_or_ended(self, taken: TakenTurn) -> Turn | None:
         lost = await self._read(taken)
-        turn = self._continued(lost, await self._card(lost)) if _may_run_again(lost) else None
+        turn = self._continue(lost, await self._card(lost)) if _may_run_again(lost) else None
         if turn is None:
             await self._end(lost)
             return None
-        await self._show_missing(lost)
+        if not lost.is_kept and lost.shown.next_number == FIRST_EVENTS:
+            await self._ports.events.append(taken.response.id, first_events(taken.response.body))
         self._ports.observer.turn_taken_over(lost.response, TakeoverOutcome.RUN_AGAIN)
         return turn
-
-    async def _show_missing(self, lost: OrphanedTurn) -> None:
-        """Bring the events in step with the log: those of the newest exchange may have died with the process."""
-        response, shown = lost.response, lost.shown
-        output = objects_in(response.body["output"])
-        if not lost.is_kept:
-            await self._ports.events.append(response.id, rebuilt_events(response.body, output, lost.settled_event + 1))
-        elif shown.next_number <= lost.settled_event and lost.opened is not None:
-            missing = shown.catch_up(output)
-            await self._ports.events.append(response.id, missing)
-            settled = Exchange(entries=(), output=tuple(output), last_event=shown.next_number - 1)
-            await self._ports.stored.turns.append(response.hold, len(lost.opened.log), settled)
 
     async def _read(self, taken: TakenTurn) -> OrphanedTurn:
         response = taken.response
         shown = ShownOutput(objects_in(response.body["output"]))
         is_closed = not await self._are_sealed(response, shown)
-        is_kept = not is_closed and shown.next_number > 0
+        is_kept = not is_closed and shown.next_number > response.last_event
         if not is_kept:
             shown.take(objects_in(response.body["output"]), response.last_event + 1)
         settled = taken.settled_event if taken.settled_event is not None else -1
@@ -110,11 +103,11 @@ class RecoverTurn:
         usage = Usage()
         for call in calls:
             usage = add_usage(usage, call.usage or Usage())
-        opened = await self._opened(response.conversation_id)
-        entered = await self._ports.stored.waiting.entered(response.id)
+        opened = await self._open(response.conversation_id)
+        entered = await self._ports.stored.waiting.find_entered(response.id)
         plan = _plan_in(taken)
         digests = [block.digest for block in plan.moved] if plan is not None else []
-        texts = await self._ports.stored.turns.placed_texts(response.conversation_id, digests)
+        texts = await self._ports.stored.turns.find_placed_texts(response.conversation_id, digests)
         summaries = sum(call.summary_of is not None for call in calls)
         left_out = tuple(what for call in calls for what in call.left_out)
         return OrphanedTurn(
@@ -124,7 +117,7 @@ class RecoverTurn:
     async def _are_sealed(self, response: StoredResponse, shown: ShownOutput) -> bool:
         """Read the events that clients may have got; return False where the log of events is closed."""
         try:
-            async for batch in self._ports.events.taken_over(response.id, response.fence):
+            async for batch in self._ports.events.take_over(response.id, response.fence):
                 shown.feed(batch)
         except TurnTaken:
             raise
@@ -132,10 +125,10 @@ class RecoverTurn:
             return False
         return True
 
-    async def _opened(self, conversation_id: str) -> OpenedConversation | None:
+    async def _open(self, conversation_id: str) -> OpenedConversation | None:
         """Read the conversation; an unreadable log must not block it, and its next turn reports the error."""
         try:
-            return await self._ports.stored.conversations.opened(conversation_id, lambda _: True)
+            return await self._ports.stored.conversations.open(conversation_id, lambda _: True)
         except CorruptRecord:
             return None
 
@@ -146,7 +139,7 @@ class RecoverTurn:
             return next((card for card in await self._ports.chat_shell.models() if card.name == name), None)
         return None
 
-    def _continued(self, lost: OrphanedTurn, card: ModelCard | None) -> Turn | None:
+    def _continue(self, lost: OrphanedTurn, card: ModelCard | None) -> Turn | None:
         """Build the turn to run; None where what is stored of it does not make a request."""
         response, plan, opened = lost.response, lost.plan, lost.opened
         if plan is None or opened is None:
@@ -157,7 +150,7 @@ class RecoverTurn:
             limits = plan.limits.model_copy(update={"hand_back_tokens": hand_back_tokens(card)})
             plan = plan.model_copy(update={"limits": limits})
         try:
-            record = ticketed(record_of(plan, shown, opened.conversation, lost.texts), log, self._secret)
+            record = sign(record_of(plan, shown, opened.conversation, lost.texts), log, self._secret)
             request = request_of(record, log)
         except ValueError:
             return None
@@ -174,27 +167,27 @@ class RecoverTurn:
         )
 
     async def _end(self, lost: OrphanedTurn) -> None:
-        ended, last_events = await self._closed(lost)
+        ended, last_events = await self._close(lost)
         if not await self._ports.stored.turns.finish(ended):
             self._ports.events.leave(lost.response.id)
             return
         await self._tell(ended.response.id, last_events if lost.is_kept else ())
         self._ports.observer.turn_taken_over(ended.response, TakeoverOutcome(ended.response.status.value))
 
-    async def _closed(self, lost: OrphanedTurn) -> tuple[FinishedTurn, Sequence[LoggedEvent]]:
+    async def _close(self, lost: OrphanedTurn) -> tuple[FinishedTurn, Sequence[LoggedEvent]]:
         response = lost.response
         projection = ResponseProjection(response.body, new_id, with_results=bool(lost.plan and lost.plan.with_results))
         if not lost.is_kept:
             lost.shown.next_number += UNSEEN_GAP
         projection.restore(lost.shown, lost.left_out)
-        log = await self._remaining_log(lost)
+        log = await self._read_remaining_log(lost)
         items = self._ports.stored.conversations.items
         newest = await items(response.conversation_id, after=None, limit=1, descending=True)
         now = self._ports.clock.now()
         told = ShownSoFar(projection, lost.usage, lost.entered)
-        return closed_turn(response, log, newest[0] if newest else None, told, now)
+        return close_turn(response, log, newest[0] if newest else None, told, now)
 
-    async def _remaining_log(self, lost: OrphanedTurn) -> RemainingLog:
+    async def _read_remaining_log(self, lost: OrphanedTurn) -> RemainingLog:
         if lost.opened is not None:
             return RemainingLog(lost.opened.log, len(lost.opened.log))
         found = await self._ports.stored.conversations.find(lost.response.conversation_id)
@@ -211,7 +204,7 @@ class RecoverTurn:
 def _plan_in(taken: TakenTurn) -> StoredRecord | None:
     """Read the plan; a turn of another release may have none, or one that this release cannot read."""
     try:
-        return stored_record(taken.plan, taken.context_parts) if taken.plan is not None else None
+        return read_record(taken.plan, taken.context_parts) if taken.plan is not None else None
     except ValueError:
         return None
 

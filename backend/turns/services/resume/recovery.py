@@ -78,7 +78,7 @@ class Recovery:
         """
         lease = self._ports.stored.lease
         if lease.terms is not None:
-            await lease.renewed()
+            await lease.wait_until_renewed()
         if not self._admission.accepting:
             return
         # What waits here for a place may find one in another replica at once.
@@ -93,7 +93,7 @@ class Recovery:
         not owned afterwards is the work of a call whose answer was lost.
         """
         turns, replica, registry = self._ports.stored.turns, self._ports.stored.lease.replica, self._registry
-        held = sorted(await turns.running_ids(replica))
+        held = sorted(await turns.find_running_ids(replica))
         orphans = [response_id for response_id in held if not registry.owns(response_id)][:TAKEN_AT_ONCE]
         if not orphans:
             return

@@ -5,11 +5,11 @@ from backend.prompt.domain.execution_request import request_of
 from backend.prompt.domain.truncation import (
     PromptBudget,
     Truncation,
-    left_out_by_input,
-    left_out_of_running,
+    find_left_out_by_input,
+    leave_out_of_running,
     summary_entry,
 )
-from backend.turns.domain.summary_request import fixed_tokens, request_tokens
+from backend.turns.domain.summary_request import count_fixed_tokens, request_tokens
 from backend.turns.domain.turn import Turn
 from backend.turns.ports.observer import CompactionOutcome
 from backend.turns.services.run.execution_reader import ExecutionReader
@@ -26,7 +26,7 @@ def due_at_start(turn: Turn) -> Truncation | None:
     """Return what the turn's input leaves out, where no summary of it was tried yet."""
     if turn.card is None or turn.has_shown_compaction:
         return None
-    return left_out_by_input(turn.log, turn.response.id)
+    return find_left_out_by_input(turn.log, turn.response.id)
 
 
 def is_long_when_taken_over(turn: Turn) -> bool:
@@ -63,7 +63,7 @@ class CompactHistory:
         later = request_of(turn.record, self._writer.log)
         if max(prompt_tokens, request_tokens(later)) < limit:
             return
-        left_out = self._left_out(turn.card, request, prompt_tokens)
+        left_out = self._leave_out(turn.card, request, prompt_tokens)
         if left_out is not None:
             await self._put(request, left_out)
 
@@ -82,18 +82,18 @@ class CompactHistory:
             raise error
         self._has_overflowed = True
         try:
-            left_out = self._left_out(card, request, max(tokens, card.context_window_tokens))
+            left_out = self._leave_out(card, request, max(tokens, card.context_window_tokens))
         except ContextTooLong:
             raise error from None
         if left_out is None or self._tokens_without(left_out) >= tokens:
             raise error
         await self._put(request, left_out)
 
-    def _left_out(self, card: ModelCard, request: ExecutionRequest, prompt_tokens: int) -> Truncation | None:
+    def _leave_out(self, card: ModelCard, request: ExecutionRequest, prompt_tokens: int) -> Truncation | None:
         record = self._turn.record
         moved = sum(estimate_tokens(record.texts[block.digest]) for block in record.moved)
-        fixed = moved + fixed_tokens(request, keeps_context=record.keeps_context)
-        return left_out_of_running(self._writer.log, self._turn.response.id, PromptBudget(card, fixed, prompt_tokens))
+        fixed = moved + count_fixed_tokens(request, keeps_context=record.keeps_context)
+        return leave_out_of_running(self._writer.log, self._turn.response.id, PromptBudget(card, fixed, prompt_tokens))
 
     def _tokens_without(self, left_out: Truncation) -> int:
         log = self._writer.log

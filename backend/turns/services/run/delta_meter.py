@@ -1,10 +1,9 @@
 """Measuring how soon and how evenly the text of a turn comes, and the calls of its client's functions."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from backend.turns.ports.observer import TurnObserver
-from shared.models.events import ExecutionEvent, FunctionCallDelta, ReasoningDelta, TextDelta
+from shared.models.events import FunctionCallDelta, ReasoningDelta, TextDelta
 
 DELTAS = (TextDelta, ReasoningDelta, FunctionCallDelta)
 
@@ -22,9 +21,8 @@ class DeltaMeter:
         """Whether the first delta has come."""
         return self._newest_at is not None
 
-    def feed(self, batch: Sequence[ExecutionEvent], now: datetime) -> None:
-        """Count the deltas among events that have just come."""
-        count = sum(isinstance(event, DELTAS) for event in batch)
+    def feed(self, count: int, now: datetime) -> None:
+        """Count deltas that have just come together."""
         if not count:
             return
         if self._newest_at is None:

@@ -1,74 +1,124 @@
 """Reading the events of a turn's executions, one after another."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import cast
+from collections.abc import AsyncGenerator, Sequence
+from typing import TypeAlias, cast
 
-from backend.foundation.services.supervision import result_or_error
 from backend.turns.services.turn_ports import TurnPorts
-from shared.batch_buffer import BatchBuffer
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded
 from shared.models.events import ExecutionEvent
-from shared.models.execution import ExecutionRequest, remaining_seconds
-
-MAX_WAITING_EVENTS = 256
-"""With more events than this unwritten the reader waits; flow control then slows chat_shell and the provider, too."""
+from shared.models.execution import ExecutionRequest, count_seconds_left
 
 DEADLINE_GRACE_SECONDS = 2.0
 """chat_shell reports a passed deadline itself; this timeout is for a chat_shell that cannot."""
 
+Batch: TypeAlias = tuple[ExecutionEvent, ...]
 
-class ExecutionReader:
-    """Reads executions one after another; `is_stopped` says that no further one may begin.
 
-    `error` is what the newest one has ended with where it sent no last event, None where this process ended it.
+class ExecutionEvents:
+    """The events of one execution, as the task of the turn takes them: what it does not take slows chat_shell.
+
+    The request is sent once they are first taken, and they are waited for until `seconds` from now. `error` is what it
+    has ended with where it sent no last event, None where this process ended it.
     """
 
-    def __init__(self, ports: TurnPorts, group: asyncio.TaskGroup) -> None:
+    def __init__(self, stream: AsyncGenerator[Batch], seconds: float) -> None:
+        self.error: BallastError | None = None
+        self._stream = stream
+        self._has_begun = False
+        self._is_ended = False
+        self._is_over = False
+        self._taking: asyncio.Task[object] | None = None
+        self._is_interrupted = False
+        late = DeadlineExceeded("The turn took too long.")
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.end, late)
+
+    async def take(self) -> Sequence[ExecutionEvent]:
+        """Wait for events and return them; none at the end."""
+        while not self._is_over:
+            is_last = self._is_ended
+            found = await self._wait() if self._has_begun or not is_last else None
+            if isinstance(found, tuple):
+                self._has_begun = True
+                return found
+            if found is not None or is_last:
+                await self._close(found)
+        return ()
+
+    def end(self, error: BallastError | None = None) -> None:
+        """Wait for no further events; those that have arrived by then can still be taken."""
+        if not (self._is_ended or self._is_over):
+            self._is_ended, self.error = True, error
+            self._interrupt()
+
+    async def aclose(self) -> None:
+        """End it now."""
+        self.end()
+        if not self._is_over:
+            await self._close(None)
+
+    async def _wait(self) -> Batch | BallastError | None:
+        """Return events, or what the stream has ended with; None where it was ended before either came."""
+        self._taking = task = asyncio.current_task()
+        self._is_interrupted = False
+        hurry = asyncio.get_running_loop().call_soon(self._interrupt) if self._is_ended else None
+        try:
+            return await anext(self._stream)
+        except StopAsyncIteration:
+            return ChatShellUnavailable("The answer broke off.")
+        except BallastError as error:
+            return error
+        except asyncio.CancelledError:
+            if task is None or not self._is_interrupted or task.uncancel():
+                raise
+            return None
+        finally:
+            self._taking = None
+            if hurry is not None:
+                hurry.cancel()
+
+    def _interrupt(self) -> None:
+        """Wake who waits for events, as `asyncio.timeout` does."""
+        if self._taking is not None and not self._is_interrupted:
+            self._is_interrupted = self._taking.cancel()
+
+    async def _close(self, found: BallastError | None) -> None:
+        self._is_over = True
+        if not self._is_ended:
+            self.error = found
+        self._timer.cancel()
+        await self._stream.aclose()
+
+
+class ExecutionReader:
+    """Begins executions one after another; `is_stopped` says that no further one may begin."""
+
+    def __init__(self, ports: TurnPorts) -> None:
         self.is_stopped = False
-        self.error: BaseException | None = None
         self._ports = ports
-        self._group = group
-        self._task: asyncio.Task[None] | None = None
+        self._newest: ExecutionEvents | None = None
 
-    def start(self, request: ExecutionRequest) -> BatchBuffer[ExecutionEvent]:
-        """Send a request; return where its events arrive."""
-        inbox = BatchBuffer[ExecutionEvent](MAX_WAITING_EVENTS)
-        self.error = None
+    @property
+    def error(self) -> BallastError | None:
+        """What the newest one has ended with where it sent no last event, None where this process ended it."""
+        return self._newest.error if self._newest is not None else None
+
+    def start(self, request: ExecutionRequest) -> ExecutionEvents:
+        """Begin to run a request; return its events."""
+        stream = cast(AsyncGenerator[Batch], self._ports.chat_shell.execute(request))
+        left_seconds = count_seconds_left(request.deadline, self._ports.clock.now())
+        self._newest = ExecutionEvents(stream, left_seconds + DEADLINE_GRACE_SECONDS)
         if self.is_stopped:
-            inbox.close()
-        else:
-            self._task = self._group.create_task(self._follow(request, inbox))
-            # A task that is cancelled before its first step runs nothing of its coroutine, no `finally` either.
-            self._task.add_done_callback(lambda _: inbox.close())
-        return inbox
-
-    def end(self) -> None:
-        """End the execution that runs; events that have arrived by then can still be taken."""
-        if self._task is not None:
-            self._task.cancel()
+            self._newest.end()
+        return self._newest
 
     def stop(self) -> None:
         """End the execution that runs, and begin no further one."""
         self.is_stopped = True
-        self.end()
+        if self._newest is not None:
+            self._newest.end()
 
-    async def _follow(self, request: ExecutionRequest, inbox: BatchBuffer[ExecutionEvent]) -> None:
-        self.error = await result_or_error(self._read(request, inbox))
-
-    async def _read(self, request: ExecutionRequest, inbox: BatchBuffer[ExecutionEvent]) -> BallastError:
-        """Read chat_shell's events to the end of the stream; return the error to report if no last event came."""
-        left_seconds = remaining_seconds(request.deadline, self._ports.clock.now())
-        stream = cast(AsyncGenerator[tuple[ExecutionEvent, ...]], self._ports.chat_shell.execute(request))
-        try:
-            async with asyncio.timeout(left_seconds + DEADLINE_GRACE_SECONDS), aclosing(stream) as batches:
-                async for batch in batches:
-                    inbox.add(batch)
-                    if inbox.is_overfull:
-                        await inbox.room()
-            return ChatShellUnavailable("The answer broke off.")
-        except TimeoutError:
-            return DeadlineExceeded("The turn took too long.")
-        except BallastError as error:
-            return error
+    async def aclose(self) -> None:
+        """End the execution that runs now."""
+        if self._newest is not None:
+            await self._newest.aclose()

@@ -8,11 +8,10 @@ from backend.prompt.domain.execution_request import request_of
 from backend.prompt.domain.truncation import Truncation
 from backend.turns.domain.turn import Turn
 from backend.turns.services.run.compact_history import CompactHistory, due_at_start, is_long_when_taken_over
-from backend.turns.services.run.execution_reader import ExecutionReader
+from backend.turns.services.run.execution_reader import ExecutionEvents, ExecutionReader
 from backend.turns.services.run.steering import Steering
 from backend.turns.services.run.turn_writer import TurnWriter
 from backend.turns.services.turn_ports import TurnPorts
-from shared.batch_buffer import BatchBuffer
 from shared.errors import ContextTooLong, ModelContextOverflow
 from shared.models.events import ExecutionEvent, MessagesAdded
 from shared.models.execution import ExecutionRequest
@@ -37,14 +36,14 @@ class Executions:
         self._compact = CompactHistory(ports, turn, reader, writer)
         self._due: Truncation | None = None
         self._is_long = False
-        self._inbox: BatchBuffer[ExecutionEvent] | None = None
+        self._execution: ExecutionEvents | None = None
 
     def start(self) -> None:
         """Send the turn's first request, unless the conversation has to be compacted before."""
         self._due = due_at_start(self._turn)
         self._is_long = is_long_when_taken_over(self._turn)
         if self._due is None and not self._is_long:
-            self._inbox = self._reader.start(self._turn.request)
+            self._execution = self._reader.start(self._turn.request)
 
     async def run(self) -> None:
         """Write all that the turn brings forth, to its end."""
@@ -54,12 +53,12 @@ class Executions:
             await self._compact.at_start(self._due)
             request = self._go_on(request, turn.declared_reset)
         elif self._is_long:
-            request = await self._shortened(request)
-        while self._inbox is not None:
-            is_at_boundary = await self._write_execution(self._inbox)
+            request = await self._shorten(request)
+        while self._execution is not None:
+            is_at_boundary = await self._write_execution(self._execution)
             if reader.is_stopped or writer.is_cut or not await self._goes_on(is_at_boundary=is_at_boundary):
                 return
-            request = await self._shortened(request)
+            request = await self._shorten(request)
 
     async def _goes_on(self, *, is_at_boundary: bool) -> bool:
         """Let messages that wait enter the turn; return whether a further execution follows.
@@ -79,7 +78,7 @@ class Executions:
         """Whether a message may wait: it was announced, or may have been where that was heard no more."""
         return self._asked.is_set() or self._writer.entered_count > 0 or self._turn.begun is not None
 
-    async def _shortened(self, request: ExecutionRequest) -> ExecutionRequest:
+    async def _shorten(self, request: ExecutionRequest) -> ExecutionRequest:
         """Go on between two model calls, with less of the conversation where that is needed; or end the turn."""
         try:
             if self._writer.is_overflowed:
@@ -87,7 +86,7 @@ class Executions:
             else:
                 await self._compact.between_calls(request, self._writer.handed_back_tokens)
         except (ContextTooLong, ModelContextOverflow) as error:
-            self._inbox = None
+            self._execution = None
             self._writer.fail(error)
             return request
         return self._go_on(request, None)
@@ -98,20 +97,20 @@ class Executions:
         later = request_of(turn.record, log)
         is_new = later.epoch != request.epoch
         self._writer.go_on(later, EpochReason.COMPACTION if is_new else reset)
-        self._inbox = self._reader.start(later)
+        self._execution = self._reader.start(later)
         return later
 
-    async def _write_execution(self, inbox: BatchBuffer[ExecutionEvent]) -> bool:
+    async def _write_execution(self, execution: ExecutionEvents) -> bool:
         """Write the events of one execution; return whether it was ended here, at a boundary."""
-        reader, writer, is_ended = self._reader, self._writer, False
-        while batch := await inbox.take():
+        writer, is_ended = self._writer, False
+        while batch := await execution.take():
             if is_ended:
                 continue  # the model call behind the boundary is made again
             until = _boundary(batch) if self._asked.is_set() else None
             await writer.write(batch[:until])
             is_ended = until is not None
             if is_ended or writer.is_cut:
-                reader.end()
+                execution.end()
         if not is_ended:
             await writer.write_rest()
         return is_ended

@@ -1,6 +1,7 @@
 """The lease of this process on its turns: while it cannot be renewed, nothing of a turn is shown to clients."""
 
 import asyncio
+from collections.abc import Callable
 
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.ports.conversations import TurnStore
@@ -38,7 +39,7 @@ class TurnLease:
         self._renewed.set()
         self._renewed = asyncio.Event()
 
-    async def renewed(self) -> None:
+    async def wait_until_renewed(self) -> None:
         """Wait for the next renewal: only just behind one may a replica judge others."""
         await self._renewed.wait()
 
@@ -47,7 +48,12 @@ class TurnLease:
         """Whether this process may write its turns now."""
         return self.terms is None or asyncio.get_running_loop().time() < self._held_until
 
-    async def held(self) -> None:
+    def tenure(self) -> Callable[[], bool]:
+        """Return what says whether the lease was held all the time since this call: nobody has taken a turn over."""
+        lapses = self.lapses
+        return lambda: self.is_held and self.lapses == lapses
+
+    async def wait_until_held(self) -> None:
         """Wait until this process may write its turns."""
         while not self.is_held:
             await self._renewed.wait()

@@ -1,15 +1,15 @@
 """Running one turn from its first event to its stored end, whether or not a client listens."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import NamedTuple, cast
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from typing import NamedTuple, Self, cast
 
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_object import Ending, build_failure
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS
-from backend.turns.domain.queued_request import queued_signal, steer_signal
+from backend.turns.domain.queued_request import name_queued_signal, name_steer_signal
 from backend.turns.domain.turn import Turn
 from backend.turns.services.run.checkpoints import CheckpointWriter
 from backend.turns.services.run.execution_reader import ExecutionReader
@@ -64,7 +64,7 @@ async def _run(
             await ports.stored.turns.release(turn.response.hold)
     response = None
     if not isinstance(outcome, HandedOver) and not is_taken(outcome):
-        ending = outcome if isinstance(outcome, Ending) else ending_of_defect(ports, turn.response.id, outcome)
+        ending = outcome if isinstance(outcome, Ending) else end_with_defect(ports, turn.response.id, outcome)
         response = await writer.finish(ending)
     if response is None:
         ports.events.leave(turn.response.id)
@@ -77,39 +77,31 @@ async def _run(
 async def _converse(
     ports: TurnPorts, turn: Turn, writer: TurnWriter, turn_signals: TurnSignals, checkpoints: CheckpointWriter
 ) -> Ending | HandedOver:
-    async with asyncio.TaskGroup() as group:
-        reader = ExecutionReader(ports, group)
+    async with asyncio.TaskGroup() as group, aclosing(ExecutionReader(ports)) as reader:
         executions = Executions(ports, turn, reader, writer, turn_signals.boundary)
         # Nothing runs whose first event nobody can read: another process would take the turn over and run it again.
-        await group.create_task(writer.open())
+        await writer.open()
         executions.start()
-        turn_signals.opened.set()
-        await asyncio.sleep(0)  # the request is sent first
+        # behind the request in this loop's queue: chat_shell is at work while an answer begins
+        asyncio.get_running_loop().call_soon(turn_signals.opened.set)
         # in this task and before its watchers: the turn's ids stand on all their lines from here on
         _observe_start(ports, turn)
-        watchers = [
-            group.create_task(_heed_signals(ports, turn_signals, reader, writer)),
-            group.create_task(_cancel_when(turn_signals.interrupted, reader)),
-            group.create_task(_mark_shown_calls(ports, writer, checkpoints)),
-            group.create_task(_stop_when_taken(writer)),
-        ]
-        with checkpoints.following(writer):
-            await executions.run()
-        for watcher in watchers:
-            watcher.cancel()
+        with _Watchers(group) as watchers:
+            watchers.start(_heed_signals(ports, turn_signals, reader, writer, watchers))
+            with (
+                turn_signals.interrupted.calling(reader.stop),
+                writer.taken.calling(lambda: watchers.start(_stop_taken())),
+                _marking_shown_calls(ports, writer, checkpoints, watchers),
+                checkpoints.following(writer),
+            ):
+                await executions.run()
     if writer.ending is not None:
         return writer.ending
     if reader.error is not None and not reader.is_stopped:
-        return _ending_of_reader(reader.error, writer)
+        return build_failure(report_of(reader.error), writer.usage_before)
     if not turn_signals.interrupted.is_set():
         return Ending(status=ResponseStatus.CANCELLED, usage=writer.usage_before)
-    return HandedOver() if turn.is_stored and not writer.has_shown_of_call else writer.interrupted()
-
-
-def _ending_of_reader(outcome: BaseException, writer: TurnWriter) -> Ending:
-    if not isinstance(outcome, BallastError):
-        raise outcome
-    return build_failure(report_of(outcome), writer.usage_before)
+    return HandedOver() if turn.is_stored and not writer.has_shown_of_call else writer.build_interruption()
 
 
 def _observe_start(ports: TurnPorts, turn: Turn) -> None:
@@ -118,23 +110,41 @@ def _observe_start(ports: TurnPorts, turn: Turn) -> None:
         ports.observer.epoch_started(turn.request.conversation_id, turn.request.epoch, turn.epoch.reason)
 
 
+class _Watchers:
+    """Tasks beside a running turn, which end with it."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, work: Coroutine[object, None, None]) -> None:
+        self._tasks.append(self._group.create_task(work))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # the frames of these tasks hold this object: it lets go of them, so that none is left for the cycle collector
+        while self._tasks:
+            self._tasks.pop().cancel()
+
+
 async def _heed_signals(
-    ports: TurnPorts, turn_signals: TurnSignals, reader: ExecutionReader, writer: TurnWriter
+    ports: TurnPorts, turn_signals: TurnSignals, reader: ExecutionReader, writer: TurnWriter, watchers: _Watchers
 ) -> None:
     """Stop the turn, have it pause, or note that others wait for its end, as signals say.
 
     Events that have arrived by the time of a stop are still written.
     """
-    stop, queued = writer.response_id, queued_signal(writer.response_id)
-    awaited = [stop, queued, steer_signal(writer.response_id, writer.entered_count)]
-    async with asyncio.TaskGroup() as group:
-        while (heard := await signalled(ports, *awaited)) != stop:
-            turn_signals.waited_for.set()
-            awaited.remove(heard)
-            if heard != queued:
-                group.create_task(_pause_again_and_again(ports, writer, turn_signals.boundary))
-        turn_signals.waited_for.set()  # it may be for another turn that it stops
-        reader.stop()
+    stop, queued = writer.response_id, name_queued_signal(writer.response_id)
+    awaited = [stop, queued, name_steer_signal(writer.response_id, writer.entered_count)]
+    while (heard := await wait_for_signal(ports, *awaited)) != stop:
+        turn_signals.waited_for.set()
+        awaited.remove(heard)
+        if heard != queued:
+            watchers.start(_pause_again_and_again(ports, writer, turn_signals.boundary))
+    turn_signals.waited_for.set()  # it may be for another turn that it stops
+    reader.stop()
 
 
 async def _pause_again_and_again(ports: TurnPorts, writer: TurnWriter, boundary: asyncio.Event) -> None:
@@ -143,10 +153,10 @@ async def _pause_again_and_again(ports: TurnPorts, writer: TurnWriter, boundary:
         boundary.set()
         await writer.has_entered.wait()
         writer.has_entered.clear()
-        await signalled(ports, steer_signal(writer.response_id, writer.entered_count))
+        await wait_for_signal(ports, name_steer_signal(writer.response_id, writer.entered_count))
 
 
-async def signalled(ports: TurnPorts, *names: str) -> str:
+async def wait_for_signal(ports: TurnPorts, *names: str) -> str:
     """Return the first of these signals that arrives."""
     while True:
         try:
@@ -155,24 +165,31 @@ async def signalled(ports: TurnPorts, *names: str) -> str:
             await asyncio.sleep(SIGNAL_PAUSE_SECONDS)
 
 
-async def _cancel_when(interrupted: asyncio.Event, reader: ExecutionReader) -> None:
-    await interrupted.wait()
-    reader.stop()
-
-
-async def _stop_when_taken(writer: TurnWriter) -> None:
-    await writer.taken.wait()
+async def _stop_taken() -> None:
     raise TurnTaken("The turn has ended, or another process has taken it over.")
 
 
-async def _mark_shown_calls(ports: TurnPorts, writer: TurnWriter, checkpoints: CheckpointWriter) -> None:
+@contextmanager
+def _marking_shown_calls(
+    ports: TurnPorts, writer: TurnWriter, checkpoints: CheckpointWriter, watchers: _Watchers
+) -> Generator[None]:
     """Store soon that a model call must not run again, where the events die with this process."""
-    while ports.stored.lease.terms is None:
-        await writer.call_shown.wait()
-        writer.call_shown.clear()
-        await asyncio.sleep(MARK_SECONDS)
+    timers: list[asyncio.TimerHandle] = []
+
+    def mark() -> None:
         if not writer.is_call_stored:
-            await checkpoints.store(writer)
+            watchers.start(checkpoints.store(writer))
+
+    def mark_soon() -> None:
+        if ports.stored.lease.terms is None:
+            timers.append(asyncio.get_running_loop().call_later(MARK_SECONDS, mark))
+
+    with writer.call_shown.calling(mark_soon):
+        try:
+            yield
+        finally:
+            for timer in timers:
+                timer.cancel()
 
 
 def is_taken(outcome: object) -> bool:
@@ -183,7 +200,7 @@ def is_taken(outcome: object) -> bool:
     return isinstance(outcome, TurnTaken)
 
 
-def ending_of_defect(ports: TurnPorts, response_id: str, error: BaseException) -> Ending:
+def end_with_defect(ports: TurnPorts, response_id: str, error: BaseException) -> Ending:
     """Report an error that no model call ended with, and return the ending of its turn."""
     known = _first_known(error)
     if known is not None and _is_outage(error):

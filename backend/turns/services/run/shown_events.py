@@ -29,7 +29,7 @@ class ShownEvents:
         if not events:
             return
         if self._is_stored and not self._ports.stored.lease.is_held:
-            await self._ports.stored.lease.held()
+            await self._ports.stored.lease.wait_until_held()
         try:
             await self._ports.events.append(self._response_id, events)
         except Unavailable as error:
@@ -49,11 +49,11 @@ class ShownEvents:
         process has taken the turn over and runs it. A turn that is not stored is returned as it ended.
         """
         try:
-            stored = await _stored_end(self._ports, ended, pauses_seconds) if self._is_stored else ended.response
+            stored = await _store_end(self._ports, ended, pauses_seconds) if self._is_stored else ended.response
         except BallastError:
             await self._close()
             raise
-        if stored != ended.response:
+        if stored is not ended.response and stored != ended.response:
             self._ports.events.leave(self._response_id)
             return stored
         try:
@@ -71,11 +71,11 @@ class ShownEvents:
             await self._ports.events.close(self._response_id)
 
 
-async def _stored_end(ports: TurnPorts, ended: FinishedTurn, pauses_seconds: Sequence[float]) -> StoredResponse | None:
-    async def stored_end() -> StoredResponse | None:
+async def _store_end(ports: TurnPorts, ended: FinishedTurn, pauses_seconds: Sequence[float]) -> StoredResponse | None:
+    async def store_end() -> StoredResponse | None:
         if await ports.stored.turns.finish(ended):
             return ended.response
         stored = await ports.stored.turns.find(ended.response.id)
         return None if stored is not None and not stored.status.is_terminal else stored or ended.response
 
-    return await retry_while_unavailable(stored_end, pauses_seconds)
+    return await retry_while_unavailable(store_end, pauses_seconds)

@@ -3,7 +3,7 @@
 import asyncio
 
 from backend.conversations.domain.waiting_turns import WaitingTurn
-from backend.turns.domain.queued_request import QueuedRequest, asked_of
+from backend.turns.domain.queued_request import QueuedRequest, read_waiting
 from backend.turns.domain.turn import Turn
 from backend.turns.services.run.turn_writer import TurnWriter
 from backend.turns.services.turn_ports import TurnPorts
@@ -25,7 +25,7 @@ class Steering:
         A message that cannot be read now runs as a turn of its own later. So does one whose author has lost access to
         knowledge that the turn may hold: what the model still says would answer them with what they may not read.
         """
-        while self._turn.is_stored and (found := await self._found()):
+        while self._turn.is_stored and (found := await self._find()):
             messages = [message for _, asked in found for message in asked.messages]
             try:
                 await self._writer.enter(messages, [waiting for waiting, _ in found])
@@ -34,23 +34,23 @@ class Steering:
             return True
         return False
 
-    async def _found(self) -> list[tuple[WaitingTurn, QueuedRequest]]:
+    async def _find(self) -> list[tuple[WaitingTurn, QueuedRequest]]:
         try:
-            found = await self._waiting.steering(self._turn.response)
+            found = await self._waiting.find_steering(self._turn.response)
         except (Unavailable, CorruptRecord):
             return []
         entering: list[tuple[WaitingTurn, QueuedRequest]] = []
         for waiting in found:
-            asked = await self._asked(waiting)
+            asked = await self._read_waiting(waiting)
             if asked is not None:
                 entering.append((waiting, asked))
             await asyncio.sleep(0)  # others run between two of them
         return entering
 
-    async def _asked(self, waiting: WaitingTurn) -> QueuedRequest | None:
+    async def _read_waiting(self, waiting: WaitingTurn) -> QueuedRequest | None:
         """Return what is stored of a message that may enter; None where it may not."""
         try:
-            asked = asked_of(waiting)
+            asked = read_waiting(waiting)
             is_withheld = await self._withheld.concerns(asked.caller, self._turn.response)
         except (InternalError, Unavailable):
             return None

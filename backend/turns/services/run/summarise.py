@@ -6,9 +6,10 @@ from datetime import timedelta
 from typing import NamedTuple, Protocol
 
 from backend.conversations.domain.conversation_log import Entry
+from backend.foundation.services.supervision import result_or_error
 from backend.prompt.domain.truncation import Truncation, summary_limit_tokens
 from backend.prompt.domain.turn_calls import SummaryCall
-from backend.restricted.services.outgoing_texts import OutgoingTexts
+from backend.restricted.services.outgoing_scan import OutgoingTexts
 from backend.turns.domain.summary_request import (
     SummaryRequest,
     excerpts_of,
@@ -122,18 +123,14 @@ class Summarise:
         for excerpt in excerpts:
             asked = summary_request(request, self._record.log, excerpt, limit, summary.text)
             answer = await self._answer(asked._replace(request=until_at_most(asked.request, latest)))
-            summary = self._judged(answer, left_out, limit)
+            summary = self._judge(answer, left_out, limit)
             if summary.text is None:
                 return summary
-        return await self._checked(request, summary)
+        return await self._check(request, summary)
 
     async def _answer(self, asked: SummaryRequest) -> _Answer:
         answer = _Answer()
-        inbox = self._reader.start(asked.request)
-        while batch := await inbox.take():
-            for event in batch:
-                answer.feed(event)
-        error = self._reader.error
+        error = await result_or_error(self._read(asked.request, answer))
         if not answer.is_whole and isinstance(error, BallastError) and answer.failed_with is None:
             answer.failed_with = type(error).__name__
         elif error is not None and not isinstance(error, BallastError):
@@ -151,7 +148,14 @@ class Summarise:
             self._record.add_summary(call)
         return answer
 
-    def _judged(self, answer: _Answer, left_out: Truncation, limit_tokens: int) -> Summary:
+    async def _read(self, request: ExecutionRequest, answer: _Answer) -> BallastError | None:
+        execution = self._reader.start(request)
+        while batch := await execution.take():
+            for event in batch:
+                answer.feed(event)
+        return execution.error
+
+    def _judge(self, answer: _Answer, left_out: Truncation, limit_tokens: int) -> Summary:
         tokens = estimate_tokens(answer.text)
         if answer.failed_with == DeadlineExceeded.__name__:
             return Summary(None, CompactionOutcome.TIMED_OUT)
@@ -166,13 +170,13 @@ class Summarise:
             return Summary(None, CompactionOutcome.TOO_LONG)
         return Summary(answer.text, CompactionOutcome.SUMMARISED)
 
-    async def _checked(self, request: ExecutionRequest, summary: Summary) -> Summary:
+    async def _check(self, request: ExecutionRequest, summary: Summary) -> Summary:
         """Keep of a restricted turn's summary what its answers may show, too: prompts are shown to its user."""
         knowledge = request.knowledge
         if summary.text is None or knowledge.access_mode is AccessMode.FULL:
             return summary
         bases = tuple(base.id for base in knowledge.bases if base.access_mode is not AccessMode.FULL)
-        check = OutgoingTexts(self._ports.outgoing).passed
+        check = OutgoingTexts(self._ports.outgoing).let_pass
         try:
             passed = await check(
                 (summary.text,), user_id=request.user.id, user_words=knowledge.user_words, base_ids=bases

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import Entry, EntryKind
-from backend.conversations.domain.history_fingerprint import answer_seen, extended
-from backend.conversations.domain.model_calls import CallsMade
+from backend.conversations.domain.history_fingerprint import answer_seen, extend_chain
+from backend.conversations.domain.model_calls import CacheMiss, CallsMade
 from backend.conversations.domain.prompt_record import SentPrompt
 from backend.conversations.domain.responses import (
     Checkpoint,
@@ -16,10 +17,11 @@ from backend.conversations.domain.responses import (
     FinishedTurn,
     ItemBody,
     StoredResponse,
-    numbered_items,
+    number_items,
 )
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.domain.waiting_turns import WaitingTurn
+from backend.foundation.services.wakeups import CallingEvent
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import (
     Ending,
@@ -29,9 +31,10 @@ from backend.openai_api.domain.response_object import (
     build_interruption,
 )
 from backend.openai_api.domain.response_projection import ResponseProjection
-from backend.prompt.domain.execution_request import unlogged_messages
-from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt, SummaryCall
+from backend.prompt.domain.execution_request import find_unlogged
+from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt, SentCall, SummaryCall
 from backend.prompt.domain.turn_entries import with_entered
+from backend.restricted.domain.outgoing_events import round_usage
 from backend.restricted.services.outgoing_scan import OutgoingScan
 from backend.streams.services.retry_while_unavailable import FINISH_PAUSES_SECONDS, retry_while_unavailable
 from backend.turns.domain.turn import Turn
@@ -56,6 +59,7 @@ from shared.models.events import (
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.models.values import objects_in
+from shared.prompts.message_order import read_reminder
 
 
 class Settled(NamedTuple):
@@ -71,8 +75,8 @@ class TurnWriter:
     `log` is the log of the conversation as far as the turn has brought it. `is_handed_back` says that chat_shell waits
     for a further request of the turn, which `go_on` announces. `usage_before` is that of the requests before it.
 
-    `call_shown` is set when clients get the first of a model call; who waits for it clears it. `taken` is set once
-    another process has taken the turn over, `has_entered` when messages of turns that waited have entered.
+    `call_shown` is set whenever clients get the first of a model call. `taken` is set once another process has taken
+    the turn over, `has_entered` when messages of turns that waited have entered.
     """
 
     is_cut = False
@@ -88,16 +92,20 @@ class TurnWriter:
         if turn.begun is not None:
             self._projection.restore(turn.begun.shown, turn.begun.left_out)
         self.usage_before = turn.begun.usage if turn.begun is not None else Usage()
-        has_entries = bool(turn.request.added)
+        has_entries = any(read_reminder(message) is None for message in turn.request.added)
+        use = turn.response.preset_use if turn.request.reminder else None
+        agents = (use.agent,) if use is not None else ()
         self.log = list(turn.log)
-        self._log = TurnLog(turn.response.id, turn.request.epoch, len(turn.log), has_entries=has_entries)
+        self._log = TurnLog(
+            turn.response.id, turn.request.epoch, len(turn.log), has_entries=has_entries, reminded_of=agents
+        )
         first = self._prompt(turn.request, turn.declared_reset, turn.record.conversation.sent)
         self._calls = CallRecorder(first, turn.card, turn.begun.summaries if turn.begun is not None else 0)
         self._stored_length = len(turn.log)
         self._usage_of_execution = Usage()
         self._checkpointed_number = self._projection.last_number
         self._events = ShownEvents(ports, turn.response.id, self._projection.last_number, is_stored=turn.is_stored)
-        self._settled = Settled(self._projection.last_number, ())
+        self._settled = Settled(self._projection.last_number, tuple(self._projection.output()))
         self._lapses = self._lapses_checked = ports.stored.lease.lapses
         self._deltas = DeltaMeter(ports.observer, turn.response.created_at)
         self._not_measured: list[ExecutionEvent] = []
@@ -106,8 +114,8 @@ class TurnWriter:
         self.is_handed_back = False
         self.handed_back_tokens = 0
         self._is_too_long = False
-        self.call_shown = asyncio.Event()
-        self.taken = asyncio.Event()
+        self.call_shown = CallingEvent()
+        self.taken = CallingEvent()
         self.has_entered = asyncio.Event()
 
     async def open(self) -> None:
@@ -117,8 +125,11 @@ class TurnWriter:
             self._settled = Settled(self._events.newest, ())
 
     def _prompt(self, request: ExecutionRequest, reset: str | None, last: SentPrompt | None) -> FirstPrompt:
-        epoch, tail = self._turn.epoch, unlogged_messages(self._turn.record, self.log, request)
-        return FirstPrompt(request, len(self.log), reset, last, tail, epoch.placement, epoch.keeps_skills)
+        epoch, tail = self._turn.epoch, find_unlogged(self._turn.record, self.log, request)
+        before = self.log[self._turn.record.history_end - 1 : self._turn.record.history_end]
+        idle_seconds = sum((request.sent_at - entry.created_at).total_seconds() for entry in before)
+        placed = epoch.placement, epoch.keeps_skills
+        return FirstPrompt(request, len(self.log), reset, last, tail, *placed, idle_seconds)
 
     @property
     def response_id(self) -> str:
@@ -155,12 +166,13 @@ class TurnWriter:
                 self._end_execution(event)
         was_shown = self.has_shown_of_call
         await self._events.append(logged)
-        if self.has_shown_of_call and not was_shown:
+        if not was_shown and self.has_shown_of_call:
             self.call_shown.set()
         now, has_shown_delta = self._ports.clock.now(), self._deltas.has_begun
-        self._deltas.feed(batch, now)
-        self._not_measured.extend(event for event in batch if not isinstance(event, DELTAS))
-        if has_shown_delta:
+        others = [event for event in batch if not isinstance(event, DELTAS)]
+        self._deltas.feed(len(batch) - len(others), now)
+        self._not_measured += others
+        if has_shown_delta and self._not_measured:
             self._measure_calls()
         entries = self._log.complete_exchange(now)
         if entries:
@@ -194,7 +206,7 @@ class TurnWriter:
 
         In this order the turn may run again wherever this process ends: another one shows what clients miss.
         """
-        shown = self._projection.compacted()
+        shown = self._projection.show_compaction()
         settled = Settled(self._projection.last_number, tuple(self._projection.output()))
         await self._append_entries(entries, settled)
         await self._events.append(shown)
@@ -220,7 +232,7 @@ class TurnWriter:
         self._log = grown
         self.log.extend(entries)
         self.ending = None
-        self._entered += [each.entering(self._turn.response.id, len(settled.output)) for each in waiting]
+        self._entered += [each.enter(self._turn.response.id, len(settled.output)) for each in waiting]
         self.has_entered.set()
         self._ports.observer.turn_steered(self._turn.response, len(messages))
 
@@ -247,7 +259,7 @@ class TurnWriter:
         After the lease has lapsed it is stored once more: that shows whether another process has taken the turn over.
         """
         self._measure_calls()
-        calls = self._calls.unstored_calls(self._stored_length)
+        calls = self._calls.list_unstored_calls(self._stored_length)
         lapses = self._ports.stored.lease.lapses
         is_new = self._events.newest != self._checkpointed_number or self._lapses_checked != lapses
         if not self._turn.is_stored or not (is_new or calls.calls):
@@ -265,7 +277,7 @@ class TurnWriter:
         """Note that a checkpoint was refused."""
         self.taken.set()
 
-    def interrupted(self) -> Ending:
+    def build_interruption(self) -> Ending:
         """Return the ending of a turn that this process must stop."""
         return build_interruption(self.usage_before)
 
@@ -277,37 +289,37 @@ class TurnWriter:
         """
         now = self._ports.clock.now()
         body, last_events = self._projection.finish(ending, int(now.timestamp()))
-        return await self._events.finish(self._ended_turn(ending, body, now), last_events, self._finish_pauses_seconds)
+        return await self._events.finish(self._end_turn(ending, body, now), last_events, self._finish_pauses_seconds)
 
-    def _ended_turn(self, ending: Ending, body: ResponseBody, now: datetime) -> FinishedTurn:
+    def _end_turn(self, ending: Ending, body: ResponseBody, now: datetime) -> FinishedTurn:
         entries = self._log.end(now, is_success=ending.is_success)
         shown = with_entered(objects_in(body["output"]), self._entered)
-        items = numbered_items(shown, self._turn.next_sequence, self._turn.response.id)
+        items = number_items(shown, self._turn.next_sequence, self._turn.response.id)
         changes = {
             "status": ending.status,
             "body": body,
             "log_end": self._log.length,
             "items_end": self._turn.next_sequence + len(items),
             "last_event": self._projection.last_number,
-            "seen": self._seen(ending, body),
+            "seen": self._find_seen(ending, body),
         }
         response = self._turn.response.model_copy(update=changes)
         return FinishedTurn(response=response, entries=entries, items=items, calls=self._last_calls(entries))
 
-    def _seen(self, ending: Ending, body: ResponseBody) -> str | None:
+    def _find_seen(self, ending: Ending, body: ResponseBody) -> str | None:
         """Return what the client has seen at the end; None where its answer was cut, or is not that of the log."""
         if self._entered:
             return None
         answer = answer_seen(objects_in(body["output"])) if ending.is_whole else None
-        chain = extended(self._turn.seen, (answer,)) if answer is not None else None
+        chain = extend_chain(self._turn.seen, (answer,)) if answer is not None else None
         return chain.digest if chain is not None else None
 
     def _last_calls(self, entries: Sequence[Entry]) -> CallsMade:
         """Return the calls to store with the end; later requests do not extend the prompt of a void turn."""
         self._measure_calls()
-        made = self._calls.changed_calls()
+        made = self._calls.list_changed_calls()
         is_void = any(entry.kind is EntryKind.VOID for entry in entries)
-        return made.model_copy(update={"sent": None}) if is_void else made
+        return made._replace(sent=None) if is_void else made
 
     async def _append_entries(self, entries: Sequence[Entry], settled: Settled) -> None:
         self.log.extend(entries)
@@ -316,7 +328,7 @@ class TurnWriter:
 
     async def _store_entries(self, entries: Sequence[Entry], settled: Settled, steered_by: tuple[str, ...]) -> None:
         self._measure_calls()
-        calls = self._calls.changed_calls()
+        calls = self._calls.list_changed_calls()
         exchange = Exchange(
             entries=tuple(entries), output=settled.output, last_event=settled.number, calls=calls, steered_by=steered_by
         )
@@ -340,7 +352,9 @@ class TurnWriter:
         events, self._not_measured = self._not_measured, []
         for event in events:
             begun = self._calls.feed(event)
-            if begun is None:
+            if isinstance(begun, CacheMiss):
+                self._ports.observer.cache_missed(begun)
+            if not isinstance(begun, SentCall):
                 continue
             self._ports.observer.prompt_sent(begun.call.reuse.tokens, begun.new_tokens)
             if begun.drifted_at is not None:
@@ -356,7 +370,7 @@ class ScannedTurnWriter(TurnWriter):
 
     async def write(self, batch: Sequence[ExecutionEvent]) -> None:
         """Write the events that the scan lets through now."""
-        await self._write_passed(await self._scan.passed(batch))
+        await self._write_passed(await self._scan.let_pass(batch))
 
     async def write_rest(self) -> None:
         """Write the events that the scan still holds back, at the end of the stream."""
@@ -366,6 +380,10 @@ class ScannedTurnWriter(TurnWriter):
         """Write what a further request brings forth; what its user has written are their own words."""
         super().go_on(request, reset)
         self._scan.hear(request.knowledge.user_words)
+
+    def add_summary(self, made: SummaryCall) -> None:
+        """Count the call that made a summary, as those of a restricted turn are counted."""
+        super().add_summary(replace(made, usage=round_usage(made.usage), cost=None))
 
     async def _write_passed(self, passed: Sequence[ExecutionEvent]) -> None:
         await super().write(passed)

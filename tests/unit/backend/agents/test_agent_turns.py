@@ -190,7 +190,7 @@ async def test_a_chat_client_uses_an_agent_and_is_recognised() -> None:
             turn = parse_chat_request(orjson.dumps({"model": "helper", "messages": messages, "max_tokens": 50}))
             running = await house.services.start(ADA, turn.request, "req_1")
             assert isinstance(running, RunningTurn)
-            ended = await running.ended()
+            ended = await running.wait_until_ended()
             await house.registry.release(running)
             messages += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": "Once more"}]
             assert ended.body["model"] == "helper"

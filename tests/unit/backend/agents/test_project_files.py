@@ -21,8 +21,8 @@ from shared.models.events import (
 )
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from shared.prompts.documents import NumberedDocument, rendered_documents
-from shared.prompts.placed_texts import FILES_GONE, FILES_REPLACED
+from shared.prompts.documents import NumberedDocument, encode_documents
+from shared.prompts.message_order import FILES_GONE, FILES_REPLACED
 from shared.prompts.project_files import SHOWN, project_documents
 from tests.fakes.attached_files import FakeText
 from tests.fakes.chat_shell_scripted import USAGE
@@ -45,7 +45,7 @@ def projects_in(sent: ExecutionRequest) -> list[str]:
 def searched(number: int) -> list[Any]:
     """Script a turn whose search found one document, and its answer."""
     call = ToolCall(call_id="c1", name="knowledge_base_search", arguments="{}")
-    found = rendered_documents([NumberedDocument(number, "b.md", "doc_b", {}, "Text")])
+    found = encode_documents([NumberedDocument(number, "b.md", "doc_b", {}, "Text")])
     return [
         ModelCallStarted(call=1),
         ModelCallFinished(call=1, finish_reason=FinishReason.TOOL_CALLS, usage=USAGE),

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from backend.conversations.domain.conversation_log import ContextState
 from backend.conversations.domain.input_items import InputItem, InputItems
 from backend.knowledge.domain.context_texts import BaseText
-from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.kb_meta import render_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.prompt.domain.context_policy import ContextPlan, plan_context
 from shared.models.execution import DynamicBlock
@@ -36,7 +36,7 @@ def binding(base_id: str = "kb_1", role: MemberRole = MemberRole.READER, **chang
 
 def bases(*bindings: Binding) -> tuple[BaseText, ...]:
     """Render bindings."""
-    return rendered_bases(bindings)
+    return render_bases(bindings)
 
 
 def numbered(count: int, summary: str = SUMMARY) -> tuple[BaseText, ...]:

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import orjson
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, emptied_message
-from backend.conversations.domain.model_calls import ModelCall, PromptHeader, WithheldTurns, prompt_parts, shown_prompt
-from backend.conversations.domain.prompt_record import measured
+from backend.conversations.domain.conversation_log import Entry, EntryKind, empty_message
+from backend.conversations.domain.model_calls import ModelCall, PromptHeader, WithheldTurns, prompt_parts, show_prompt
+from backend.conversations.domain.prompt_record import measure_message
 from backend.conversations.domain.turn_log import TurnLog
 from backend.conversations.sql.codec import entry_parameters, to_entries
 from backend.restricted.domain.outgoing_events import texts_of, with_texts
@@ -37,7 +37,7 @@ def test_an_answer_without_any_is_stored_as_ever():
 
 
 def test_it_goes_with_the_text_that_is_withheld():
-    assert SEALED not in repr(emptied_message(SAID))
+    assert SEALED not in repr(empty_message(SAID))
 
 
 def test_nothing_of_a_restricted_turn_is_kept_that_cannot_be_scanned():
@@ -64,10 +64,10 @@ def test_prompts_count_it_and_show_nothing_of_it():
     header = PromptHeader(tools="", system_prompt="")
     call = ModelCall(call=1, epoch=0, epoch_reason=None, log_end=1, header=header)
 
-    shown = shown_prompt(
+    shown = show_prompt(
         call, prompt_parts(call, (entry(SAID),)), "resp_1", WithheldTurns(frozenset(), with_users=False)
     )
 
-    assert measured(SAID).digest != measured(plain).digest
-    assert measured(SAID).size_bytes > measured(plain).size_bytes
+    assert measure_message(SAID).digest != measure_message(plain).digest
+    assert measure_message(SAID).size_bytes > measure_message(plain).size_bytes
     assert SEALED not in orjson.dumps(shown).decode()

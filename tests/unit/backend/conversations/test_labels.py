@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.knowledge.domain.labels import Label, decode_labels, encode_labels, joined_labels, may_read
+from backend.knowledge.domain.labels import Label, decode_labels, encode_labels, join_labels, may_read
 from shared.models.execution import AccessMode
 
 FULL, RESTRICTED = AccessMode.FULL, AccessMode.RESTRICTED
@@ -13,14 +13,14 @@ labels = st.lists(st.builds(Label, st.sampled_from(["kb_a", "kb_b", "kb_c"]), st
 
 @given(labels)
 def test_labels_survive_their_text_and_name_each_base_once(given_labels: list[Label]) -> None:
-    joined = joined_labels(given_labels)
+    joined = join_labels(given_labels)
     assert decode_labels(encode_labels(joined)) == joined
     assert [label.base_id for label in joined] == sorted({label.base_id for label in given_labels})
-    assert joined == joined_labels(reversed(given_labels)) == joined_labels([*joined, *given_labels])
+    assert joined == join_labels(reversed(given_labels)) == join_labels([*joined, *given_labels])
 
 
 def test_text_of_a_base_asks_for_more_than_what_was_released_of_it() -> None:
-    assert joined_labels([Label("kb_a", RESTRICTED), Label("kb_a", FULL)]) == (Label("kb_a", FULL),)
+    assert join_labels([Label("kb_a", RESTRICTED), Label("kb_a", FULL)]) == (Label("kb_a", FULL),)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from backend.conversations.domain.conversation_log import (
     EntryKind,
     EpochReason,
     EpochState,
-    sent_entries,
+    select_sent,
     user_words,
 )
 from backend.conversations.domain.placed_blocks import BlockMark, PlacedBlocks, text_digest, words_digest
-from backend.prompt.domain.block_policy import BlockStatement, block_statements, stated_blocks
-from shared.prompts.placed_texts import FILES_GONE, FILES_REPLACED, INSTRUCTIONS_GONE, INSTRUCTIONS_REPLACED
+from backend.prompt.domain.block_policy import BlockStatement, block_statements, find_stated_blocks
+from shared.prompts.message_order import FILES_GONE, FILES_REPLACED, INSTRUCTIONS_GONE, INSTRUCTIONS_REPLACED
 from tests.unit.backend.conversations.logs import Said, answer, log_of, user, void
 
 FIRST = EpochState(reason=EpochReason.NEW_CONVERSATION)
@@ -73,23 +73,23 @@ def test_digests_tell_texts_apart_and_blank_ones_have_none() -> None:
 
 def test_a_void_turn_has_stated_nothing() -> None:
     log = stated(log_of([instructions(), user(), void()], [instructions("B"), user()], reset=FIRST), 0, 3)
-    assert stated_blocks(log, FIRST) == {CA: BlockMark(digest="d3")}
-    assert [entry.position for entry in sent_entries(log, FIRST)] == [3, 4]
+    assert find_stated_blocks(log, FIRST) == {CA: BlockMark(digest="d3")}
+    assert [entry.position for entry in select_sent(log, FIRST)] == [3, 4]
 
 
 def test_a_cut_keeps_the_newest_statement_before_it_and_all_behind() -> None:
     turns = [[instructions(text), user(), answer()] for text in ("A", "B", "C")]
     log = stated(log_of(*turns, reset=FIRST), 0, 3, 6)
     cut = FIRST.model_copy(update={"begins_at": 6})
-    assert [entry.position for entry in sent_entries(log, cut)] == [3, 6, 7, 8]
-    assert stated_blocks(log, cut) == {CA: BlockMark(digest="d6")}
+    assert [entry.position for entry in select_sent(log, cut)] == [3, 6, 7, 8]
+    assert find_stated_blocks(log, cut) == {CA: BlockMark(digest="d6")}
 
 
 def test_statements_before_a_declared_position_are_neither_sent_nor_count() -> None:
     log = stated(log_of([instructions(), user(), answer()], reset=FIRST), 0)
     anew = FIRST.model_copy(update={"blocks_from": 3})
-    assert [entry.position for entry in sent_entries(log, anew)] == [1, 2]
-    assert stated_blocks(log, anew) == {}
+    assert [entry.position for entry in select_sent(log, anew)] == [1, 2]
+    assert find_stated_blocks(log, anew) == {}
 
 
 def test_the_words_of_the_user_hold_neither_blocks_nor_files() -> None:

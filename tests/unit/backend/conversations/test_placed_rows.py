@@ -10,6 +10,7 @@ from shared.models.messages import UserMessage
 from tests.unit.backend.conversations.logs import T0
 
 KNOWN_KINDS = {"user", "dynamic_context", "assistant", "tool_result", "system", "notice", "void"}
+KNOWN_PLACED = KNOWN_KINDS | {"custom_instructions", "project_files", "file", "summary"}
 KNOWN_OF_RESET = {"reason", "begins_at", "says_from", "withheld", "access_mode", "template_version"}
 OF_USERS = sorted(set(EntryKind) - {EntryKind.ASSISTANT, EntryKind.TOOL_RESULT, EntryKind.SYSTEM, EntryKind.VOID})
 
@@ -21,10 +22,11 @@ def test_rows_hold_kinds_and_fields_that_the_release_before_reads(kind: EntryKin
     )
     message = UserMessage(content="Text")
     plain = Entry(position=0, epoch=0, turn_id="t", kind=kind, message=message, created_at=T0, reset=reset)
-    agents = (AgentRef(name="helper", id="agent_1"),) if kind is EntryKind.SUMMARY else ()
+    agents = (AgentRef(name="helper", id="agent_1"),) if kind in (EntryKind.SUMMARY, EntryKind.REMINDER) else ()
     entry = plain.model_copy(update={"block": _mark(kind), "summarised": agents})
     (row,) = entry_parameters("conv_1", [entry])
     assert row["kind"] in KNOWN_KINDS
+    assert row["placed"] is None or orjson.loads(str(row["placed"]))["kind"] in KNOWN_PLACED
     assert set(orjson.loads(str(row["reset"]))) == KNOWN_OF_RESET
     assert to_entries("conv_1", [row]) == (entry,)
 

@@ -6,14 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.conversations.domain.model_calls import ModelCall, PromptHeader
 from backend.conversations.domain.prompt_record import (
     NO_REUSE,
+    CacheTerms,
+    MissCause,
     Reuse,
     SentPrompt,
     Shortfall,
-    inherited,
-    measured,
-    measured_tools,
+    cause_of_miss,
+    inherit_prompt,
+    measure_message,
+    measure_tools,
     reuse_of,
     shortfall_of,
 )
@@ -33,13 +37,13 @@ PROMPT: tuple[Message, ...] = (
 
 
 def sent(messages: Sequence[Message], *, fixed: int | None = None, tools: Sequence[ToolDefinition] = ()) -> SentPrompt:
-    digests = tuple(measured(message).digest for message in messages)
+    digests = tuple(measure_message(message).digest for message in messages)
     count = len(digests) if fixed is None else fixed
-    return SentPrompt(epoch=0, tools=measured_tools(tools).digest, messages=digests, fixed=count)
+    return SentPrompt(epoch=0, tools=measure_tools(tools).digest, messages=digests, fixed=count)
 
 
 def reuse(last: SentPrompt | None, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> Reuse:
-    return reuse_of(last, measured_tools(tools), [measured(message) for message in messages])
+    return reuse_of(last, measure_tools(tools), [measure_message(message) for message in messages])
 
 
 def test_a_first_call_reuses_nothing() -> None:
@@ -104,10 +108,10 @@ def test_what_is_reused_is_the_longest_common_beginning(
 
 
 def test_a_branch_inherits_what_it_begins_with() -> None:
-    branch = inherited(sent(PROMPT), 1)
+    branch = inherit_prompt(sent(PROMPT), 1)
     assert branch.messages == sent(PROMPT).messages[:2]
     assert branch.fixed == 2
-    assert inherited(sent(PROMPT[1:]), 1).fixed == 1
+    assert inherit_prompt(sent(PROMPT[1:]), 1).fixed == 1
 
 
 @pytest.mark.parametrize(
@@ -125,4 +129,46 @@ def test_a_branch_inherits_what_it_begins_with() -> None:
     ],
 )
 def test_whose_doing_a_shortfall_is(found: Reuse, usage: Usage, verdict: Shortfall | None) -> None:
-    assert shortfall_of(found, 5_000, usage) == verdict
+    assert shortfall_of(found, cause_of_miss(found, 5_000, usage)) == verdict
+
+
+FIRM = Reuse(tokens=4_000)
+UNREAD, PARTLY = Usage(cached_tokens=0), Usage(cached_tokens=1_500)
+
+
+@pytest.mark.parametrize(
+    ("found", "usage", "terms", "cause"),
+    [
+        (FIRM, Usage(cached_tokens=3_968), CacheTerms(), None),
+        (FIRM, Usage(), CacheTerms(diagnosis="messages_changed"), None),
+        (Reuse(tokens=4_000, first_difference="tools"), UNREAD, CacheTerms(), MissCause.OURS),
+        (FIRM, UNREAD, CacheTerms(diagnosis="messages_changed"), MissCause.OURS),
+        (FIRM, UNREAD, CacheTerms(minimum_tokens=4_096), MissCause.BELOW_MINIMUM),
+        (FIRM, UNREAD, CacheTerms(minimum_tokens=4_096, diagnosis="unchanged"), MissCause.BELOW_MINIMUM),
+        (FIRM, UNREAD, CacheTerms(ttl_seconds=300, idle_seconds=300), MissCause.EVICTED),
+        (FIRM, UNREAD, CacheTerms(ttl_seconds=300, idle_seconds=300, diagnosis="unchanged"), MissCause.EVICTED),
+        (FIRM, PARTLY, CacheTerms(ttl_seconds=300, idle_seconds=9), MissCause.EVICTED),
+        (FIRM, UNREAD, CacheTerms(ttl_seconds=300, idle_seconds=299), MissCause.ROUTED_ELSEWHERE),
+        (FIRM, UNREAD, CacheTerms(ttl_seconds=300, diagnosis="cache_hit"), MissCause.ROUTED_ELSEWHERE),
+        (FIRM, UNREAD, CacheTerms(diagnosis="unavailable"), MissCause.ROUTED_ELSEWHERE),
+    ],
+)
+def test_why_a_cache_was_missed(found: Reuse, usage: Usage, terms: CacheTerms, cause: MissCause | None) -> None:
+    assert cause_of_miss(found, 5_000, usage, terms) == cause
+
+
+def test_what_no_cache_keeps_is_nobodys_shortfall_and_what_the_provider_finds_changed_is_a_miss_of_its() -> None:
+    assert shortfall_of(FIRM, MissCause.BELOW_MINIMUM) is None
+    assert shortfall_of(FIRM, MissCause.OURS) is Shortfall.PROVIDER_MISS
+
+
+@pytest.mark.parametrize("missed", [None, Shortfall.PROVIDER_MISS])
+def test_a_policy_that_moves_messages_is_named_whatever_the_provider_found(missed: Shortfall | None) -> None:
+    header = PromptHeader(tools="", system_prompt="")
+    call = ModelCall(call=1, epoch=0, epoch_reason=None, log_end=0, header=header, reuse=FIRM, shortfall=missed)
+    assert call.shown_shortfall is missed
+    assert call.model_copy(update={"rewritten_tokens": 5}).shown_shortfall is Shortfall.POLICY
+    moved = call.model_copy(
+        update={"rewritten_tokens": 5, "reuse": Reuse(first_difference="tools"), "shortfall": Shortfall.OURS}
+    )
+    assert moved.shown_shortfall is Shortfall.OURS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.conversations.domain.conversation_log import EntryKind, history, pending_calls
+from backend.conversations.domain.conversation_log import EntryKind, find_pending_calls, history
 from backend.conversations.services.conversations import CallerConversations, ItemQuery
 from backend.identity.domain import Caller, KeyRole
 from shared.errors import InvalidRequest, NotFound, TurnRunning
@@ -62,7 +62,7 @@ async def test_appending_goes_on_where_the_log_ends(conversations: CallerConvers
     added = await conversations.add_items(ADA, begun.id, parse_items([OUTPUT], "items"))
     assert [item.sequence for item in added] == [2]
     assert [entry.position for entry in state.entries[begun.id]] == [0, 1, 2]
-    assert pending_calls(history(state.entries[begun.id])) == ()
+    assert find_pending_calls(history(state.entries[begun.id])) == ()
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from backend.conversations.domain.conversation_log import EntryKind, EpochReason, EpochState, sent_entries
+from backend.conversations.domain.conversation_log import EntryKind, EpochReason, EpochState, select_sent
 from backend.prompt.domain.turn_calls import CallRecorder, FirstPrompt
 from shared.models.events import ModelCallStarted
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from shared.prompts.skills import READ_SKILL
 from tests.fakes.chat_shell_requests import full_request
 from tests.unit.backend.conversations.logs import Said, answer, log_of, result, user
@@ -21,7 +21,7 @@ def results(version: int, *turns: list[Said], elides_below: int = 0) -> list[obj
     reset = EpochState(
         reason=EpochReason.NEW_CONVERSATION, placement="classic", template_version=version, elides_below=elides_below
     )
-    sent = sent_entries(log_of(*turns, reset=reset), reset)
+    sent = select_sent(log_of(*turns, reset=reset), reset)
     return [entry.message.content for entry in sent if isinstance(entry.message, ToolMessage)]
 
 
@@ -49,7 +49,7 @@ def test_the_next_prompt_is_compared_up_to_the_newest_message_of_the_user_with_s
     fixed: int, *, keeps_skills: bool
 ) -> None:
     reset = EpochState(reason=EpochReason.NEW_CONVERSATION, placement="classic")
-    sent = sent_entries(log_of(READING, [user()], reset=reset), reset)
+    sent = select_sent(log_of(READING, [user()], reset=reset), reset)
     history = tuple(entry.message for entry in sent if entry.message is not None)
     request = full_request().model_copy(
         update={"history": history[:-1], "prompt": "Go on.", "kb_meta_prompt": "", "dynamic_blocks": (), "added": ()}
@@ -57,7 +57,7 @@ def test_the_next_prompt_is_compared_up_to_the_newest_message_of_the_user_with_s
     start = FirstPrompt(request, 6, epoch_reason=None, last=None, placement="classic", keeps_skills=keeps_skills)
     recorder = CallRecorder(start)
     recorder.feed(ModelCallStarted(call=1))
-    made = recorder.changed_calls().sent
+    made = recorder.list_changed_calls().sent
     assert made is not None
     # The system message stands first; the text of the skill is behind the question and the call.
     assert made.fixed == fixed

@@ -9,7 +9,7 @@ from backend.prompt.domain.epochs import CallerAccess, plan_epoch
 from shared.models.canonical import canonical_parts
 from shared.models.execution import AccessMode
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS, TEMPLATE_VERSION
-from shared.prompts.knowledge_tools import offered_tools
+from shared.prompts.knowledge_tools import list_offered_tools
 from shared.prompts.summary import COMPACTED
 from tests.unit.backend.conversations.logs import SETTINGS, answer, conversation, log_of, user
 
@@ -20,7 +20,7 @@ DIGESTS = {1: "414eb04685499837", 2: "5ab1a7cd670fd978"}
 
 
 def digest(version: int) -> str:
-    tools = [canonical_parts(offered_tools((), mode), ())[0] for mode in AccessMode]
+    tools = [canonical_parts(list_offered_tools((), mode), ())[0] for mode in AccessMode]
     texts = [KNOWLEDGE_SECTIONS[version].encode(), *tools, WITHHELD.encode(), COMPACTED.encode()]
     return sha256(b"\0".join(texts)).hexdigest()[:16]
 

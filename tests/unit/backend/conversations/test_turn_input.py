@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.conversations.domain.conversation_log import history, pending_calls
+from backend.conversations.domain.conversation_log import find_pending_calls, history
 from backend.conversations.domain.input_items import MAX_ITEMS, InputItem
 from backend.conversations.domain.item_bodies import input_bodies
 from backend.conversations.domain.turn_input import ParsedInput, read_given_history, read_items, read_string
-from backend.prompt.domain.turn_entries import EntryStamp, given_entries, placed
+from backend.prompt.domain.turn_entries import EntryStamp, build_given_entries, place_entries
 from shared.errors import InvalidRequest
 from shared.models.messages import (
     AssistantMessage,
@@ -97,7 +97,7 @@ def test_hundreds_of_calls_are_one_message_and_their_results_stand_in_its_order(
     assert isinstance(said, AssistantMessage)
     assert [made.call_id for made in said.tool_calls] == names
     stamp = EntryStamp(turn_id="resp_1", epoch=0, sent_at=datetime(2026, 1, 1, tzinfo=UTC), time_zone="UTC")
-    sent = history(placed(given_entries(found, stamp), 0, None))
+    sent = history(place_entries(build_given_entries(found, stamp), 0, None))
     assert [result.call_id for result in sent if isinstance(result, ToolMessage)] == names
 
 
@@ -180,7 +180,7 @@ def test_a_plain_text_does_not_answer_calls() -> None:
 
 def test_history_without_a_turn_may_leave_calls_open() -> None:
     found = read_given_history(items(USER, call("a")), ())
-    assert pending_calls(found.history) == ("a",)
+    assert find_pending_calls(found.history) == ("a",)
 
 
 def test_wrong_items_of_a_conversation_are_named_by_their_place() -> None:
@@ -195,7 +195,7 @@ def test_whatever_is_accepted_answers_every_call_in_its_place(raw: list[dict[str
         found = read(*raw)
     except InvalidRequest:
         return
-    assert pending_calls(found.history) == ()
+    assert find_pending_calls(found.history) == ()
     for before, message in zip(found.history, found.history[1:], strict=False):
         if isinstance(message, ToolMessage):
             assert isinstance(before, AssistantMessage | ToolMessage)

@@ -204,7 +204,7 @@ async def test_who_is_narrowed_while_their_turn_runs_follows_it_to_its_end_witho
     await house.knowledge.set_member("kb_a", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
     following = asyncio.create_task(api.get(f"/v1/responses/{running.response.id}?stream=true"))
     held.set()
-    await running.ended()
+    await running.wait_until_ended()
     followed = (await following).text
     assert SECRET_TEXT not in followed
     assert [line for line in followed.split("\n") if line.startswith("event: ")] == [

@@ -10,13 +10,12 @@ from backend.embeddings.domain import (
     TextKind,
     Vector,
     WritingSystem,
-    seen_from,
+    find_direction,
+    find_writing_system,
     to_vector,
     vector_numbers,
-    writing_system_of,
 )
-from backend.embeddings.services.centred_embedder import CentredEmbedder
-from backend.embeddings.services.reference_texts import REFERENCE_TEXTS
+from backend.embeddings.services.centred_embedder import REFERENCE_TEXTS, CentredEmbedder
 from shared.errors import Unavailable
 
 TOPICS = ("money", "钱", "dog", "狗")
@@ -45,7 +44,7 @@ class BiasedEmbedder:
 
 def _biased(text: str, kind: TextKind) -> Vector:
     numbers = [0.0] * 12
-    numbers[HAN if writing_system_of(text) is WritingSystem.HAN else LATIN] = 3.0
+    numbers[HAN if find_writing_system(text) is WritingSystem.HAN else LATIN] = 3.0
     numbers[KIND] = 3.0 if kind is TextKind.QUERY else 0.0
     about = next((place // 2 for place, word in enumerate(TOPICS) if word in text), 2 + sum(map(ord, text)) % 7)
     numbers[REST + about] = 1.0
@@ -107,17 +106,17 @@ async def test_the_texts_that_tell_the_middles_are_part_of_the_model() -> None:
     ],
 )
 def test_the_writing_system_is_that_of_most_words(text: str, system: WritingSystem) -> None:
-    assert writing_system_of(text) is system
+    assert find_writing_system(text) is system
 
 
 def test_a_vector_in_the_middle_stays_what_it_is() -> None:
     vector = to_vector([3.0, 4.0])
-    assert seen_from(vector_numbers(vector), vector) == vector
-    assert list(vector_numbers(seen_from([0.0, 0.8], vector))) == pytest.approx([1.0, 0.0], abs=1e-6)
+    assert find_direction(vector_numbers(vector), vector) == vector
+    assert list(vector_numbers(find_direction([0.0, 0.8], vector))) == pytest.approx([1.0, 0.0], abs=1e-6)
 
 
 def test_each_text_of_one_language_has_its_like_in_the_other() -> None:
     for by_system in REFERENCE_TEXTS.values():
         assert len({len(texts) for texts in by_system.values()}) == 1
         for system, texts in by_system.items():
-            assert {writing_system_of(text) for text in texts} == {system}
+            assert {find_writing_system(text) for text in texts} == {system}

@@ -27,7 +27,7 @@ class Watched:
         self.outcomes: list[CallOutcome] = []
         self.told: list[str] = []
 
-    def ended(self, outcome: CallOutcome) -> None:
+    def note_end(self, outcome: CallOutcome) -> None:
         self.outcomes.append(outcome)
 
     def went_away(self, error: BallastError | None) -> None:

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.extraction.domain.blocks import Block, Heading, Paragraph
-from backend.extraction.domain.chunking import MAX_CHUNK_TOKENS, MIN_CHUNK_TOKENS, Piece, cut_into_pieces
+from backend.extraction.domain.chunking import (
+    MAX_CHUNK_TOKENS,
+    MIN_CHUNK_TOKENS,
+    Heading,
+    Paragraph,
+    Piece,
+    cut_into_pieces,
+)
 from shared.tokens import estimate_tokens
 
 SENTENCE = "The river rises in spring and falls in autumn, as it has done for ages. "
@@ -40,14 +46,14 @@ def squeezed(text: str) -> str:
 
 
 @given(blocks)
-def test_all_text_is_in_the_pieces_and_all_headings_above_them(document: list[Block]) -> None:
+def test_all_text_is_in_the_pieces_and_all_headings_above_them(document: list[Heading | Paragraph]) -> None:
     pieces = cut_into_pieces(document)
     headings, texts = _divided(document)
     assert squeezed("".join(piece.text for piece in pieces)) == squeezed("".join(texts))
     assert {name for piece in pieces for name in piece.heading_path} == {" ".join(text.split()) for text in headings}
 
 
-def _divided(document: list[Block]) -> tuple[list[str], list[str]]:
+def _divided(document: list[Heading | Paragraph]) -> tuple[list[str], list[str]]:
     """Tell headings over something from the rest: paragraphs, endless headings, headings over nothing."""
     filled = [block for block in document if block.text.strip()]
     headings: list[str] = []
@@ -62,7 +68,7 @@ def _divided(document: list[Block]) -> tuple[list[str], list[str]]:
 
 
 @given(blocks)
-def test_no_piece_is_empty_or_too_large(document: list[Block]) -> None:
+def test_no_piece_is_empty_or_too_large(document: list[Heading | Paragraph]) -> None:
     for piece in cut_into_pieces(document):
         assert piece.text.strip()
         assert estimate_tokens(piece.text) <= MAX_CHUNK_TOKENS

@@ -7,16 +7,19 @@ import orjson
 import pytest
 from pydantic import ValidationError
 from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DecodedStreamObject, NameObject
+from reportlab.pdfgen.canvas import Canvas
 
-from backend.extraction.domain.blocks import Block, Heading, Paragraph
+from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, cut_into_pieces
 from backend.extraction.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT
 from backend.extraction.formats.archives import MAX_UNPACKED_BYTES
 from backend.extraction.formats.chosen import read_blocks
-from backend.extraction.formats.docx import read_docx
+from backend.extraction.formats.docx.document import read_docx
 from backend.extraction.formats.frames import ANSWER
-from backend.extraction.formats.pdf import read_pdf
+from backend.extraction.formats.pdf.document import read_pdf
 from backend.search.domain.chunks import CHUNKS_AT_ONCE
 from shared.errors import InvalidRequest, PayloadTooLarge
+from shared.models.values import Place
 from tests.unit.backend.extraction.made_files import pdf_of, zip_of
 
 
@@ -83,7 +86,7 @@ Under
         Paragraph(text="- a\n- b"),
         Paragraph(text="```python\n# no heading\n```"),
         Heading(level=2, text="Under"),
-        Paragraph(text="| a | b |\n|---|---|\n| 1 | 2 |"),
+        Paragraph(text="a: 1\nb: 2"),
         Paragraph(text="> # quoted"),
         Paragraph(text='\n[ref]: http://example.com "A definition"\n'),
     ]
@@ -110,12 +113,33 @@ async def test_html_gives_what_a_reader_sees() -> None:
         Paragraph(text="second"),
         Paragraph(text="inner"),
         Paragraph(text="tail"),
-        Paragraph(text="Class | Price"),
-        Paragraph(text="First | 90"),
+        Paragraph(text="Class: First\nPrice: 90"),
         Paragraph(text="a\n  b"),
         Heading(level=2, text="火车"),
         Paragraph(text="提前订票"),
     ]
+
+
+async def test_a_table_of_a_page_is_read_by_its_columns_and_one_that_lays_it_out_is_not() -> None:
+    head = "<thead><tr><th>Grade<th colspan=2>Limit</tr><tr><th><th>low<th>high</tr></thead>"
+    rows = "<tr><td rowspan=2>S355</td><td>1</td><td>2<br>bar</td></tr><tr><td>340</td><td>4</td></tr>"
+    assert texts(await read(f"<p>a</p><table>{head}{rows}</table>b", HTML)) == [
+        "a",
+        "Grade: S355\nLimit low: 1\nLimit high: 2 bar",
+        "Grade: S355\nLimit low: 340\nLimit high: 4",
+        "b",
+    ]
+    layout = "<table><tr><td><h2>News</h2></td><td><table><tr><td>x</td></tr></table></td></tr></table>"
+    assert "".join(texts(await read(layout, HTML))).replace("|", "").split() == ["News", "x"]
+    wide = "<table>" + "<tr>" + "<td colspan=1000>x</td>" * 1000 + "</tr>" * 2 + "<tr><td>y<td>z</tr></table>"
+    assert await read(wide, HTML)
+    with pytest.raises(PayloadTooLarge, match="cells"):
+        await read("<table>" + ("<tr>" + "<td colspan=1000>x</td>" * 1000 + "</tr>") * 3 + "</table>", HTML)
+
+
+async def test_what_a_page_hides_is_left_out_and_noted() -> None:
+    page = '<p>Seen</p><div style="display: NONE">Ignore all</div><p hidden>Old <b hidden>price</b></p><i hidden></i>'
+    assert await read(page, HTML) == [Paragraph(text="Seen"), Note(text="Hidden texts that were left out: 3.")]
 
 
 async def test_a_page_without_a_first_heading_is_under_its_title() -> None:
@@ -141,7 +165,7 @@ async def test_docx_gives_headings_paragraphs_and_tables_in_order() -> None:
         Heading(level=1, text="Travel"),
         Heading(level=2, text="Trains"),
         Paragraph(text="Book early. 早点订票。"),
-        Paragraph(text="Class | Price\nFirst | 90"),
+        Paragraph(text="Class: First\nPrice: 90"),
         Paragraph(text="The end."),
     ]
 
@@ -162,6 +186,55 @@ async def test_nul_is_no_text() -> None:
         await read("a\x00b", TEXT)
 
 
+async def test_a_passage_of_a_pdf_knows_its_pages() -> None:
+    long = tuple("It is a long story about a river that rises in spring." for _ in range(30))
+    blocks = await read(pdf_of(long, ("Second page.",), long), PDF)
+    pieces = cut_into_pieces([block for block in blocks if not isinstance(block, Note)])
+    assert [str(piece.place) for piece in pieces] == ["p. 1", "pp. 1-3", "p. 3"]
+    assert pieces[1].place == Place(page=1, last_page=3)
+
+
+async def test_words_that_a_line_parts_are_joined_and_pages_without_text_noted() -> None:
+    body = pdf_of(("keep all ship-", "ments cool on the X-", "Ray"), (), ("End.",))
+    assert [block.text.strip() for block in read_pdf(body) if block.text.strip()] == [
+        "keep all shipments cool on the X- Ray",
+        "Page 2 of 3 has no text.",
+        "End.",
+    ]
+
+
+async def test_a_page_that_is_damaged_costs_itself_alone() -> None:
+    writer = PdfWriter(PdfReader(BytesIO(pdf_of(("One.",), ("Two.",)))))
+    stream = DecodedStreamObject()
+    stream.set_data(b"x")
+    stream[NameObject("/Filter")] = NameObject("/JBIG2Decode")
+    writer.pages[0][NameObject("/Contents")] = stream
+    file = BytesIO()
+    writer.write(file)
+    found = [block for block in read_pdf(file.getvalue()) if block.text.strip()]
+    assert [type(block) for block in found] == [Note, Paragraph]
+    assert found[1].text.strip() == "Two."
+
+
+async def test_the_values_of_a_form_are_text() -> None:
+    file = BytesIO()
+    canvas = Canvas(file)
+    canvas.drawString(72, 720, "Name:")
+    canvas.acroForm.textfield(  # pyright: ignore[reportUnknownMemberType]  (the library has no types)
+        name="applicant", value="Ottilie Brandt", x=72, y=600
+    )
+    canvas.save()
+    assert "applicant: Ottilie Brandt" in [block.text for block in read_pdf(file.getvalue())]
+
+
+async def test_a_pdf_that_only_its_owner_may_change_is_read() -> None:
+    writer = PdfWriter(PdfReader(BytesIO(pdf_of(("open to read",)))))
+    writer.encrypt("", "owner", algorithm="RC4-128")
+    file = BytesIO()
+    writer.write(file)
+    assert [text.strip() for text in texts(await read(file.getvalue(), PDF))] == ["open to read"]
+
+
 async def test_an_encrypted_pdf_is_refused() -> None:
     writer = PdfWriter(PdfReader(BytesIO(pdf_of(("secret",)))))
     writer.encrypt("password", algorithm="RC4-128")
@@ -178,7 +251,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_unopened() -> None:
 
 async def test_a_child_says_no_more_pieces_at_once_than_the_index_takes() -> None:
     def said(count: int) -> bytes:
-        return orjson.dumps({"kind": "batch", "pieces": [[[], "wine", 1]] * count})
+        return orjson.dumps({"kind": "batch", "pieces": [[[], "wine", 1, None]] * count})
 
     assert ANSWER.validate_json(said(CHUNKS_AT_ONCE))
     with pytest.raises(ValidationError):

@@ -12,6 +12,7 @@ from backend.extraction.domain.media_types import (
     MARKDOWN,
     PDF,
     PPTX,
+    RTF,
     TEXT,
     XLSX,
     media_type_of,
@@ -47,7 +48,7 @@ def test_the_header_decides_and_then_the_ending(header: str | None, name: str, m
 
 @pytest.mark.parametrize(
     ("header", "name"),
-    [("image/png", "a.txt"), (None, "a"), (None, "md"), (None, "a.exe"), ("text/plain; charset=gbk", "a.txt")],
+    [("image/png", "a.txt"), (None, "a"), (None, "md"), (None, "a.exe")],
 )
 def test_anything_else_is_not_read(header: str | None, name: str) -> None:
     with pytest.raises(UnsupportedValue) as caught:
@@ -64,6 +65,7 @@ def test_anything_else_is_not_read(header: str | None, name: str) -> None:
         (b"PK\x03\x04" + b"x" * 99 + b"ppt/presentation.xml", PPTX),
         (b"\xef\xbb\xbf \n<!DOCTYPE html><p>x", HTML),
         (b"Received: from a by b\r\n", EMAIL),
+        (b"{\\rtf1 x}", RTF),
     ],
 )
 def test_without_header_and_ending_the_first_bytes_decide(body: bytes, media_type: str) -> None:
@@ -71,8 +73,20 @@ def test_without_header_and_ending_the_first_bytes_decide(body: bytes, media_typ
     assert media_type_of(None, "a.md", body) == MARKDOWN
 
 
-def test_an_unnamed_archive_or_picture_is_not_read() -> None:
-    for body in (b"PK\x03\x04 some other archive", b"\x89PNG\r\n", b"plain words"):
+@pytest.mark.parametrize("name", ["a.py", "Makefile", "a.yaml", "notes.2026"])
+def test_what_is_text_is_read_whatever_its_name(name: str) -> None:
+    for body in (b"limit: 30 volts", "Отдел".encode("cp1251"), "limit".encode("utf-16")):
+        assert media_type_of("application/octet-stream", name, body) == TEXT
+        assert media_type_of("application/x-yaml", name, body) == TEXT
+    for body in (b"\x00\x01\x02\x03", b""):
+        with pytest.raises(UnsupportedValue):
+            media_type_of(None, name, body)
+    with pytest.raises(UnsupportedValue):
+        media_type_of("image/png", name, b"limit")
+
+
+def test_an_unnamed_picture_is_not_read() -> None:
+    for body in (b"\x89PNG\r\n\x1a\n\x00\x00", b""):
         with pytest.raises(UnsupportedValue, match="Cannot read the type of 'upload'"):
             media_type_of(None, "upload", body)
 

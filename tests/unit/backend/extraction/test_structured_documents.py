@@ -11,8 +11,8 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 from pptx.util import Inches
 
-from backend.extraction.domain.blocks import Block, Heading, Paragraph
-from backend.extraction.domain.media_types import CSV, EMAIL, JSON, JSON_LINES, PPTX, XLSX
+from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, cut_into_pieces
+from backend.extraction.domain.media_types import CSV, EMAIL, JSON, JSON_LINES, PPTX, RTF, XLSX
 from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.json_values import RECORD_CHARACTERS
 from shared.errors import InvalidRequest
@@ -20,8 +20,14 @@ from tests.unit.backend.extraction.made_files import encrypted_office, sheet_of,
 
 
 def read(body: bytes | str, media_type: str) -> list[Block]:
+    """Return the blocks that have text, wherever they stand."""
+    blocks = [block for block in placed(body, media_type) if block.text.strip()]
+    return [block.model_copy(update=dict.fromkeys({"place", "row"} & block.model_fields_set)) for block in blocks]
+
+
+def placed(body: bytes | str, media_type: str) -> list[Heading | Paragraph]:
     raw = body.encode() if isinstance(body, str) else body
-    return [block for block in read_blocks(raw, media_type) if block.text.strip()]
+    return [block for block in read_blocks(raw, media_type) if not isinstance(block, Note)]
 
 
 def texts(body: bytes | str, media_type: str) -> list[str]:
@@ -55,9 +61,47 @@ def test_a_row_of_a_sheet_is_read_with_the_names_of_its_columns() -> None:
     ]
 
 
+def places(body: bytes | str, media_type: str) -> list[tuple[str, str]]:
+    return [(piece.text, str(piece.place)) for piece in cut_into_pieces(placed(body, media_type))]
+
+
+def test_a_passage_of_a_sheet_knows_its_sheet_and_rows() -> None:
+    def fill(book: openpyxl.Workbook, sheet: Worksheet) -> None:
+        sheet.title = "Q1"
+        for row in (["Report"], [], ["Name", "Price"], ["Ann", 1], [], ["Bob", 2]):
+            sheet.append(row)
+        book.create_sheet("Q2")["B3"] = "alone"
+
+    (first, at_first), (second, at_second) = places(xlsx_of(fill), XLSX)
+    assert (first.split("\n")[0], at_first) == ("Report", "Q1, rows 1-6")
+    assert (second, at_second) == ("alone", "Q2, row 3")
+
+
+def test_a_passage_of_a_csv_knows_its_rows() -> None:
+    long = [f"{number},{'word ' * 150}" for number in range(4)]
+    found = places("\n".join(("id,said", *long[:2], "", *long[2:])), CSV)
+    assert [(text.split("\n")[0], at) for text, at in found] == [("id: 0", "rows 2-3"), ("id: 2", "rows 5-6")]
+
+
+def test_a_passage_of_a_presentation_knows_its_slide() -> None:
+    shown = pptx.Presentation()
+    for title in ("One", "Two"):
+        slide = shown.slides.add_slide(shown.slide_layouts[6])
+        slide.shapes.add_textbox(*[Inches(1)] * 4).text_frame.text = f"about {title}"
+    shown.save(saved := BytesIO())
+    assert places(saved.getvalue(), PPTX) == [("about One", "slide 1"), ("about Two", "slide 2")]
+
+
+def test_rtf_is_read_without_its_marks() -> None:
+    body = rb"{\rtf1\ansi\ansicpg1251 \'ce\'f2\'e4\'e5\'eb\par{\pict 0102}{\*\bkmkstart x}\u26085?\par}"
+    assert texts(body, RTF) == ["Отдел", "日"]
+    with pytest.raises(InvalidRequest, match="is no RTF"):
+        read("plain", RTF)
+
+
 def test_a_formula_is_read_as_the_value_it_had() -> None:
     row = '<row r="1"><c r="A1"><f>6*7</f><v>42</v></c><c r="B1"><f>1/0</f></c></row>'
-    assert texts(sheet_of(row, 1), XLSX) == ["Sheet", "42"]
+    assert texts(sheet_of(row, 1), XLSX) == ["Sheet", "42 | =1/0"]
 
 
 def test_a_sheet_that_claims_to_be_huge_is_read_as_it_is() -> None:

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Scope
 
-from backend.foundation.http.bodies import SMALL_BODY_BYTES, BodyLimit, held_body
+from backend.foundation.http.bodies import SMALL_BODY_BYTES, BodyLimit, find_held_body
 from shared.errors import Unauthenticated
 from shared.shares import SharedBudget
 
@@ -42,12 +42,12 @@ class ServedApi:
 
     async def keep(self, request: Request) -> Response:
         await request.body()
-        self.kept.append(held_body(request).keep())
+        self.kept.append(find_held_body(request).keep())
         return PlainTextResponse("kept")
 
     async def own(self, request: Request) -> Response:
         await request.body()
-        held_body(request).own("ann")
+        find_held_body(request).own("ann")
         return await self.keep(request)
 
     async def post(

@@ -1,6 +1,8 @@
 """Work in the background outlives whatever happens to it."""
 
 import asyncio
+from contextlib import suppress
+from typing import cast
 
 import pytest
 from prometheus_client import REGISTRY
@@ -111,6 +113,38 @@ async def test_a_cancellation_that_nobody_asked_for_is_an_error_like_others() ->
         raise asyncio.CancelledError
 
     assert isinstance(await result_or_error(torn()), asyncio.CancelledError)
+
+
+async def test_a_cancellation_goes_on_once_the_work_has_ended_whatever_it_makes_of_it() -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def deaf() -> str:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.sleep(0)
+        ended.set()
+        return "done"
+
+    task = asyncio.create_task(result_or_error(deaf()))
+    await begun.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert ended.is_set()
+    assert task.cancelled()
+
+
+async def test_a_library_that_cancels_its_task_and_takes_nothing_back_ends_no_caller() -> None:
+    """Libraries with scopes of their own may leave such a request behind where connecting fails."""
+
+    async def leave_a_request() -> None:
+        cast("asyncio.Task[object]", asyncio.current_task()).cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        raise Unavailable("away")
+
+    assert await Supervisor(RecordingFailures(), lambda: 1.0).attempt("embedding", leave_a_request) is False
+    assert isinstance(await result_or_error(leave_a_request()), Unavailable)
 
 
 async def test_failures_are_counted_by_task_and_logged(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from backend.foundation.services.wakeups import Wakeups
+from backend.foundation.services.wakeups import CallingEvent, Wakeups
 
 AGES_SECONDS = 600.0
 
@@ -59,3 +59,14 @@ async def test_behind_a_change_no_time_runs_out():
     assert await change
     assert not await wakeups.wait_within(0.0)  # the loop has looked at all timers that were due before
     assert failed == []
+
+
+async def test_an_event_calls_functions_while_their_block_runs_and_at_once_where_it_is_set():
+    event, called = CallingEvent(), list[str]()
+    with event.calling(lambda: called.append("first")):
+        event.set()
+        with event.calling(lambda: called.append("second")):
+            event.set()
+    event.set()
+    assert called == ["first", "second", "first", "second"]
+    await event.wait()

@@ -120,7 +120,7 @@ async def test_what_cannot_be_rotated_is_refused(admin: httpx2.AsyncClient, app:
     new = (await admin.post(f"/v1/api_keys/{replaced['id']}/rotate")).json()
     expired = await issued(admin, expires_at=int(house.clock.now().timestamp()) + 1)
     house.clock.advance(2)
-    keys = KeyAdministration(FakeApiKeyStore(house.state), house.clock)
+    keys = KeyAdministration(FakeApiKeyStore(house.state), house.clock, house.state.known_keys)
     await keys.set_admin_key("chosen by the operator")
     (configured,) = [key for key in house.state.api_keys.values() if key.user_id == "admin"]
     for key_id, words in (
@@ -153,8 +153,8 @@ class CountingStore(FakeApiKeyStore):
 async def test_uses_are_written_later_and_together() -> None:
     house = FakeHouse()
     store = CountingStore(house.state)
-    authenticate = Authenticate(store, house.clock)
-    key, secret = await KeyAdministration(store, house.clock).issue("ada", KeyRole.USER)
+    authenticate = Authenticate(store, house.clock, house.state.known_keys)
+    key, secret = await KeyAdministration(store, house.clock, house.state.known_keys).issue("ada", KeyRole.USER)
     for _ in range(5):
         await authenticate.user(secret, None)
         house.clock.advance(1)
@@ -181,7 +181,9 @@ async def test_a_use_during_the_write_is_not_lost() -> None:
                 noted.note("key_a", house.clock.now())
 
     noted, later = KeyUses(UsingStore(house.state)), house.clock.now() + timedelta(seconds=60)
-    key, _ = await KeyAdministration(FakeApiKeyStore(house.state), house.clock).issue("ada", KeyRole.USER)
+    key, _ = await KeyAdministration(FakeApiKeyStore(house.state), house.clock, house.state.known_keys).issue(
+        "ada", KeyRole.USER
+    )
     house.state.api_keys = {"key_a": key.model_copy(update={"id": "key_a"})}
     noted.note("key_a", house.clock.now())
     await noted.write()

@@ -1,12 +1,13 @@
 """Keys that nobody knows: they share a few places, so that they keep nobody else waiting."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from secrets import token_hex
 
 import pytest
 
 from backend.identity.domain import ApiKey, KeyRole
-from backend.identity.services import STRANGERS_AT_ONCE, Authenticate, KeyAdministration
+from backend.identity.services import KNOWN_SECONDS, STRANGERS_AT_ONCE, Authenticate, KeyAdministration, KnownKeys
 from shared.errors import Unauthenticated, Unavailable
 from tests.fakes.store_api_keys import FakeApiKeyStore
 from tests.fakes.store_state import StoreState
@@ -38,10 +39,16 @@ class SlowStore(FakeApiKeyStore):
 class Replica:
     """What authenticates in one process."""
 
-    def __init__(self, state: StoreState, wait_as_stranger_seconds: float = 60) -> None:
+    def __init__(
+        self,
+        state: StoreState,
+        wait_as_stranger_seconds: float = 60,
+        announce: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self.store = SlowStore(state)
-        self.keys = KeyAdministration(self.store, state.clock)
-        self.authenticate = Authenticate(self.store, state.clock, None, wait_as_stranger_seconds)
+        self.known = KnownKeys(state.clock, announce)
+        self.keys = KeyAdministration(self.store, state.clock, self.known)
+        self.authenticate = Authenticate(self.store, state.clock, self.known, None, wait_as_stranger_seconds)
 
     async def user_of(self, secret: str) -> str:
         return (await self.authenticate.identify(secret)).user_id
@@ -102,14 +109,42 @@ async def test_a_key_is_valid_on_every_replica_as_soon_as_it_is_made_though_it_w
     assert [await each.user_of(secret) for each in (there, here)] == ["ada", "ada"]
 
 
-async def test_a_key_that_was_valid_is_refused_as_soon_as_it_is_revoked() -> None:
+async def test_a_key_that_was_valid_is_refused_as_soon_as_it_is_revoked_where_replicas_are_told() -> None:
+    state = StoreState()
+    here = Replica(state)
+
+    async def announce() -> None:
+        here.known.forget()
+
+    there = Replica(state, announce=announce)
+    here.store.go.set()
+    key, secret = await there.keys.issue("ada", KeyRole.USER)
+    assert await here.user_of(secret) == "ada"
+    await there.keys.revoke(key.id)
+    await here.refused(secret)
+
+
+@pytest.mark.parametrize("seconds", [KNOWN_SECONDS, -1], ids=["later", "by a clock that was set back"])
+async def test_a_process_that_is_not_told_refuses_a_revoked_key_within_seconds(seconds: float) -> None:
     state = StoreState()
     here, there = Replica(state), Replica(state)
     here.store.go.set()
     key, secret = await there.keys.issue("ada", KeyRole.USER)
     assert await here.user_of(secret) == "ada"
     await there.keys.revoke(key.id)
+    assert await here.user_of(secret) == "ada"
+    state.clock.advance(seconds)
     await here.refused(secret)
+
+
+async def test_a_key_that_is_revoked_while_it_is_read_is_read_again() -> None:
+    replica = Replica(StoreState())
+    replica.store.go.set()
+    key, secret = await replica.keys.issue("ada", KeyRole.USER)
+    changes = replica.known.changes
+    await replica.keys.revoke(key.id)
+    replica.known.note(key.key_hash, key, changes)
+    await replica.refused(secret)
 
 
 async def test_a_key_that_was_revoked_is_looked_up_in_the_places_of_unknown_ones() -> None:

@@ -20,13 +20,15 @@ from hypothesis import strategies as st
 
 from backend.identity.domain import TOKEN_FORM, ClaimNames, KeyRole, TokenTrust, caller_of_claims
 from backend.identity.services import Authenticate
-from backend.identity.tokens.key_set import MAX_KEYS, KeySet
-from backend.identity.tokens.provider_keys import (
+from backend.identity.tokens.verifier import (
     KEPT_SECONDS,
+    MAX_KEYS,
+    MAX_TOKEN_CHARS,
     RETRY_SECONDS,
+    JwtVerifier,
+    KeySet,
     ProviderKeys,
 )
-from backend.identity.tokens.verifier import MAX_TOKEN_CHARS, JwtVerifier
 from shared.errors import BallastError, InvalidRequest, PermissionDenied, Unauthenticated, Unavailable
 from tests.fakes.clock import FakeClock
 from tests.fakes.http_api import FakeHouse, client_of
@@ -59,7 +61,9 @@ class Lodge:
         self.keys = ProviderKeys(self.provider.fetch, self.clock)
         caller_of_token = JwtVerifier(self.keys, trust).caller
         self.house = FakeHouse(caller_of_token=caller_of_token)
-        self.authenticate = Authenticate(FakeApiKeyStore(self.house.state), self.house.clock, caller_of_token)
+        self.authenticate = Authenticate(
+            FakeApiKeyStore(self.house.state), self.house.clock, self.house.state.known_keys, caller_of_token
+        )
 
     def token(self, **claims: Any) -> str:
         return self.provider.token(**{"org": "acme", **claims})

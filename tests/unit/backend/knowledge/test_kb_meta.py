@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.knowledge.domain.context_texts import full_set
-from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.kb_meta import render_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 
 T0 = datetime(2026, 11, 22, tzinfo=UTC)
@@ -51,7 +51,7 @@ bindings = st.lists(
 
 def described(bound: Sequence[Binding]) -> str:
     """Describe the bases as the first turn of an epoch does."""
-    return full_set(rendered_bases(bound))
+    return full_set(render_bases(bound))
 
 
 def test_no_base_no_text() -> None:

@@ -7,7 +7,9 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from backend.knowledge.domain.safe_description import NEUTRAL_NAME
+from backend.knowledge.domain.description_rules import NEUTRAL_NAME
+from backend.knowledge.http.knowledge_shapes import GRADE_NOT_CHOSEN
+from shared.models.safe_summary import RestrictedGrade
 from tests.unit.backend.conftest import BASES, MANUAL, Members
 
 
@@ -123,6 +125,16 @@ async def test_the_chunks_of_a_document_come_in_its_order(members: Members) -> N
     assert error_of(await members.owner.get(address)) == (400, "document")
 
 
+async def test_a_document_says_what_was_guessed_of_it_and_takes_the_told_encoding(members: Members) -> None:
+    address, body = f"{members.base}/documents/a.txt", ("Отдел разработки получает бюджет. " * 9).encode("cp1251")
+    guessed = (await members.owner.put(address, content=body)).json()
+    assert guessed["notes"] == ["The encoding is not declared: the text was read as CP1251."]
+    listed = (await members.owner.get(f"{members.base}/documents")).json()["data"]
+    assert [each["notes"] for each in listed if each["name"] == "a.txt"] == [guessed["notes"]]
+    told = {"Content-Type": "text/plain; charset=windows-1251"}
+    assert (await members.owner.put(address, content=body, headers=told)).json()["notes"] == []
+
+
 async def test_who_is_no_member_finds_nothing(members: Members) -> None:
     await members.put("a.md", MANUAL)
     for client in (members.stranger, members.foreigner):
@@ -187,7 +199,7 @@ async def test_a_role_lets_and_does_not_let(
         ({"name": " "}, "name"),
         ({"name": 5}, "name"),
         ({"name": "a", "routing_hint": "x" * 201}, "routing_hint"),
-        ({"name": "a", "routing_keywords": ["k"] * 6}, "routing_keywords"),
+        ({"name": "a", "routing_keywords": ["k"] * 25}, "routing_keywords"),
         ({"name": "a", "routing_keywords": ["k" * 49]}, "routing_keywords[0]"),
         ({"name": "a", "topics": ["t", ""]}, "topics[1]"),
         ({"name": "a", "colour": "red"}, "colour"),
@@ -229,6 +241,45 @@ async def test_only_owners_allow_the_translation_of_what_restricted_members_are_
 async def test_a_base_may_be_created_with_translation_allowed(members: Members) -> None:
     created = await members.owner.post(BASES, json={"name": "a", "restricted_translation": True})
     assert (created.status_code, created.json()["restricted_translation"]) == (201, True)
+
+
+async def test_only_owners_choose_the_grade_of_what_restricted_members_are_given(members: Members) -> None:
+    field = "restricted_grade"
+    assert (await members.owner.get(members.base)).json()[field] == "open"
+    for wrong in ("loose", None, True):
+        assert error_of(await members.owner.patch(members.base, json={field: wrong})) == (400, field)
+        assert error_of(await members.owner.post(BASES, json={"name": "a", field: wrong})) == (400, field)
+    assert (await members.editor.patch(members.base, json={field: "strict"})).status_code == 403
+    changed = (await members.owner.patch(members.base, json={field: "strict"})).json()
+    assert (changed[field], changed["version"]) == ("strict", 1)
+    kept = (await members.owner.patch(members.base, json={"summary": "New"})).json()
+    assert (kept[field], kept["version"]) == ("strict", 1)
+    assert field not in (await members.restricted.get(members.base)).json()
+
+
+async def test_a_new_base_has_the_grade_that_it_asks_for_or_else_the_operators(members: Members) -> None:
+    members.house.grade = RestrictedGrade.STRICT
+    members.rebuild()
+    asked = {"name": "a"}, {"name": "b", "restricted_grade": "open"}
+    made = [(await members.owner.post(BASES, json=body)).json() for body in asked]
+    assert [(base["restricted_grade"], base["grade_notice"]) for base in made] == [("strict", None), ("open", None)]
+
+
+async def test_the_owners_of_a_base_from_before_the_grades_are_told_that_it_is_open(members: Members) -> None:
+    stored = members.house.knowledge
+    (binding,) = await stored.bindings("default", "olga", [members.base_id])
+    await stored.update_base(binding.base.model_copy(update={"restricted_grade": None}))
+    told = (await members.owner.get(members.base)).json()
+    assert (told["restricted_grade"], told["grade_notice"]) == ("open", GRADE_NOT_CHOSEN)
+    assert (await members.editor.get(members.base)).json()["grade_notice"] is None
+    chosen = (await members.owner.patch(members.base, json={"restricted_grade": "open"})).json()
+    assert (chosen["restricted_grade"], chosen["grade_notice"]) == ("open", None)
+
+
+async def test_restricted_members_are_shown_all_keywords(members: Members) -> None:
+    words = ["help", "room", "team", "plan", "work", "time"]
+    assert (await members.owner.patch(members.base, json={"routing_keywords": words})).status_code == 200
+    assert (await members.restricted.get(members.base)).json()["routing_keywords"] == words
 
 
 async def test_bases_are_paged_newest_first(members: Members) -> None:
@@ -300,7 +351,7 @@ async def test_documents_are_paged_by_name(members: Members) -> None:
         ("a.txt", "text/plain", b"", "body"),
         ("a.pdf", "application/pdf", b"no pdf", "body"),
         ("a.png", "image/png", b"x", "Content-Type"),
-        ("a", "application/octet-stream", b"x", "Content-Type"),
+        ("a", "application/octet-stream", b"\x00\x01\x02\x03" * 40, "Content-Type"),
         ("%0A", "text/plain", b"x", "name"),
         ("x" * 513, "text/plain", b"x", "name"),
         ("%20a", "text/plain", b"x", "name"),
@@ -372,3 +423,24 @@ async def test_a_deleted_base_is_gone_for_all(members: Members) -> None:
     assert (await members.owner.delete(members.base)).json()["object"] == "knowledge_base.deleted"
     for client in (members.owner, members.reader, members.restricted):
         assert (await client.get(members.base)).status_code == 404
+
+
+async def test_when_its_file_was_changed_is_an_attribute_of_a_document(members: Members) -> None:
+    address = f"{members.base}/documents/a.md"
+    for date, body in (("Mon, 21 Sep 2026 14:13:20 GMT", "One."), ("no date", "Two."), ("", "Three.")):
+        await members.owner.put(address, content=body, headers={"last-modified": date, "content-type": "text/markdown"})
+        document = await members.house.knowledge.find_document(members.base_id, "a.md")
+        assert document is not None
+        assert document.attributes == {"modified_at": 1_790_000_000}
+
+
+async def test_a_passage_says_where_it_stands(members: Members) -> None:
+    await members.put("a.csv", "name,price\ntrain,90\n", "text/csv")
+    await members.put("b.md", MANUAL)
+    found = (await members.reader.post(f"{members.base}/search", json={"query": "train hotels"})).json()["data"]
+    assert {hit["document"]: hit["place"] for hit in found} == {
+        "a.csv": {"rows": [2, 2]},
+        "b.md": {"heading": ["Travel", "Hotels"]},
+    }
+    (chunk,) = (await members.reader.get(f"{members.base}/chunks", params={"document": "a.csv"})).json()["data"]
+    assert chunk["place"] == {"rows": [2, 2]}

@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 from backend.knowledge.domain import description_rules
+from backend.knowledge.domain.description_rules import NEUTRAL_NAME, LeftOut
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
-from backend.knowledge.domain.safe_description import NEUTRAL_NAME, LeftOut
 from backend.knowledge.services.safe_descriptions import MAX_COMPARED_CHUNKS, SafeDescriptions
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
@@ -56,7 +56,7 @@ def described(hint: str, *keywords: str, version: int = 1) -> KnowledgeBase:
 
 async def shown(knowledge: FakeKnowledge, base: KnowledgeBase, role: MemberRole) -> KnowledgeBase:
     descriptions = SafeDescriptions(knowledge, knowledge, RecordingObserver())
-    (binding,) = await descriptions.shown([Binding(base=base, role=role)])
+    (binding,) = await descriptions.show([Binding(base=base, role=role)])
     return binding.base
 
 
@@ -102,10 +102,10 @@ async def test_a_verdict_is_found_once_for_a_version() -> None:
     knowledge, observer = await filled(), RecordingObserver()
     descriptions = SafeDescriptions(knowledge, knowledge, observer)
     bindings = [Binding(base=described(PASSAGE, "night"), role=MemberRole.RESTRICTED_ANALYST)]
-    first = await descriptions.shown(bindings)
-    assert await descriptions.shown(bindings) == first
+    first = await descriptions.show(bindings)
+    assert await descriptions.show(bindings) == first
     assert (knowledge.looked_up, observer.left_out) == (1, [("kb_a", 1)])
-    await descriptions.shown([Binding(base=described(PASSAGE, version=2), role=MemberRole.RESTRICTED_ANALYST)])
+    await descriptions.show([Binding(base=described(PASSAGE, version=2), role=MemberRole.RESTRICTED_ANALYST)])
     assert knowledge.looked_up == 2
 
 
@@ -226,7 +226,7 @@ async def test_nothing_is_shown_or_kept_while_the_database_is_away() -> None:
     descriptions = SafeDescriptions(knowledge, knowledge, RecordingObserver())
     for _ in range(2):
         with pytest.raises(Unavailable):
-            await descriptions.shown([Binding(base=described(HINT), role=MemberRole.RESTRICTED_ANALYST)])
+            await descriptions.show([Binding(base=described(HINT), role=MemberRole.RESTRICTED_ANALYST)])
 
 
 class BoundedKnowledge(FakeKnowledge):

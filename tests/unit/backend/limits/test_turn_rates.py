@@ -95,7 +95,7 @@ async def test_without_limits_no_header_speaks_of_them() -> None:
 
 
 async def admin_key(api: ServedApi) -> str:
-    keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock)
+    keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock, api.turns.state.known_keys)
     return (await keys.issue("root", KeyRole.ADMIN))[1]
 
 
@@ -133,7 +133,7 @@ async def test_a_turn_holds_its_place_until_it_ends_and_its_tokens_count_then() 
         with pytest.raises(TooManyRequests, match="1 turns running"):
             await house.start()
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         await rates.write()
         with pytest.raises(TooManyRequests, match="tokens a minute"):
             await house.start()
@@ -210,9 +210,9 @@ async def test_a_turn_that_waits_is_counted_once() -> None:
         running = await house.start()
         queued = await house.queue(conversation=running.response.conversation_id)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         await house.services.waiting.look()
-        ended = await house.services.responses.ended(queued)
+        ended = await house.services.responses.wait_until_ended(queued)
         assert ended.status.is_terminal
         assert (await rates.headers(ADA))["x-ratelimit-remaining-requests"] == "0"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
-from backend.openai_api.domain.response_events import LoggedEvent, created_event, terminal_event
+from backend.openai_api.domain.response_events import LoggedEvent, build_created_event, terminal_event
 from backend.openai_api.domain.response_object import Ending, build_ending, build_failure, build_interruption
 from shared.models.events import (
     CitationAdded,
@@ -26,6 +26,7 @@ from shared.models.events import (
     TextDelta,
     Usage,
 )
+from shared.models.values import Place
 from tests.examples import examples
 from tests.unit.backend.openai_api.projecting import ADDRESSES, chunks_of, endings, joined, steps, whole
 from tests.unit.backend.turns.samples import USAGE, projection
@@ -80,15 +81,15 @@ def test_what_the_events_do_not_bring_the_end_does(
     events, body = play(script, ending)
     kept = data.draw(st.integers(1, len(events)))
     end = terminal_event(ending.status, body, events[-1].sequence_number, with_results=False)
-    cut = [created_event(body), *events[1:kept]]
+    cut = [build_created_event(body), *events[1:kept]]
     cut = cut if cut[-1].type == end.type else [*cut, end]
     (all_of_it, made), (shortened, cut_short) = chunks_of(events), chunks_of(cut)
     assert joined(shortened) == joined(all_of_it)
     assert (made.failure is None) == (cut_short.failure is None)
 
 
-def cited(index: int, file_id: str = "doc_1") -> CitationAdded:
-    return CitationAdded(number=1, file_id=file_id, filename="a.md", index=index)
+def cited(index: int, file_id: str = "doc_1", place: Place | None = None) -> CitationAdded:
+    return CitationAdded(number=1, file_id=file_id, filename="a.md", index=index, place=place)
 
 
 def test_what_was_said_around_a_search_is_one_text_with_citations_in_it() -> None:
@@ -119,6 +120,13 @@ def test_what_was_said_around_a_search_is_one_text_with_citations_in_it() -> Non
     assert noted["choices"][0]["delta"] == {"content": "", "annotations": message["annotations"]}
     assert last["choices"][0] == {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "stop"}
     assert usage["choices"] == []
+
+
+def test_the_title_of_a_citation_says_where_the_passage_stands() -> None:
+    place = Place(page=7)
+    _, body = play([ModelCallStarted(call=1), TextDelta(text="T [1]"), cited(2, place=place)], DONE)
+    (note,) = whole(body)["choices"][0]["message"]["annotations"]
+    assert (note["url_citation"]["title"], note["url_citation"]["place"]) == ("a.md, p. 7", {"page": 7})
 
 
 def test_calls_come_with_their_places() -> None:

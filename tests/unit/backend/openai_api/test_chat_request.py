@@ -341,7 +341,7 @@ async def test_the_house_is_sent_the_messages_in_their_order() -> None:
         ]
         running = await house.services.start(ADA, asked(messages=messages, seed=3, stop="x").request, "req_1")
         assert isinstance(running, RunningTurn)
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         [sent] = house.sent
         assert [message.role for message in sent.history] == ["user", "assistant", "tool"]
         assert sent.prompt is None

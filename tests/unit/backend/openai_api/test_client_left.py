@@ -7,7 +7,7 @@ import pytest
 
 from backend.conversations.domain.responses import FinishedTurn
 from backend.identity.domain import Caller, KeyRole
-from backend.openai_api.domain.client_left import is_unstored_of, unstored_id
+from backend.openai_api.domain.client_left import create_unstored_id, is_unstored_of
 from backend.turns.http.event_stream import DONE
 from shared.models.events import TextDelta
 from tests.fakes.chat_shell_scripted import answer
@@ -147,7 +147,7 @@ async def test_a_turn_that_is_not_stored_is_cancelled_by_its_id_by_its_user_alon
 
 
 def test_only_who_has_the_secret_can_tell_whose_an_id_is() -> None:
-    made = unstored_id("secret", ADA)
+    made = create_unstored_id("secret", ADA)
     assert is_unstored_of("secret", ADA, made)
     elsewhere = ADA.model_copy(update={"tenant": "other"})
     for secret, caller in (("other", ADA), ("secret", EVE), ("secret", elsewhere)):

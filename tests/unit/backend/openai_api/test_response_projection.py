@@ -3,9 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
+
 from backend.conversations.domain.responses import ResponseStatus
-from backend.openai_api.domain.response_events import LoggedEvent
-from backend.openai_api.domain.response_object import Ending, ResponseBody, build_ending, build_failure, created_body
+from backend.openai_api.domain.response_events import LoggedEvent, encode_event
+from backend.openai_api.domain.response_object import (
+    Ending,
+    ResponseBody,
+    build_created_body,
+    build_ending,
+    build_failure,
+)
 from backend.openai_api.domain.response_projection import ResponseProjection
 from backend.openai_api.domain.shown_output import ShownOutput
 from shared.models.events import (
@@ -27,6 +35,7 @@ from shared.models.events import (
     TextDelta,
     Usage,
 )
+from shared.models.values import Place
 from tests.fakes.json_paths import at
 from tests.fakes.openai_types import check_event, check_response
 from tests.unit.backend.turns.samples import USAGE, decoded, projection
@@ -65,7 +74,7 @@ def test_what_was_left_out_stands_beside_the_callers_metadata() -> None:
     said = {"mine": "1", "ballast_left_out": f"a; {'b' * 509}"}
     assert body["metadata"] == said
     assert events[-1]["response"]["metadata"] == said
-    assert events[0]["response"]["metadata"] == created_body(body)["metadata"] == {"mine": "1"}
+    assert events[0]["response"]["metadata"] == build_created_body(body)["metadata"] == {"mine": "1"}
 
 
 def test_metadata_without_a_place_stay_the_callers() -> None:
@@ -99,6 +108,17 @@ def test_a_plain_answer_is_announced_from_the_outside_in() -> None:
     assert events[-1]["response"] == body
     assert at(body, "usage")["total_tokens"] == 18
     assert at(body, "usage")["input_tokens_details"] == {"cached_tokens": 4, "cache_write_tokens": 0}
+
+
+def test_a_further_delta_is_encoded_like_the_first() -> None:
+    made = projection()
+    *_, first = made.feed(TextDelta(text="The"))
+    for text in (' "sea"\n', "\u4e09 \\ \x00", " "):
+        (event,) = made.feed(TextDelta(text=text))
+        body = orjson.loads(event.body)
+        assert body == orjson.loads(first.body) | {"delta": text, "sequence_number": event.sequence_number}
+        assert event == encode_event(body) and list(body) == list(orjson.loads(first.body))
+    assert event.sequence_number == first.sequence_number + 3
 
 
 def test_unknown_usage_is_not_shown_as_zero() -> None:
@@ -166,6 +186,18 @@ def test_citations_are_annotations_at_their_place() -> None:
     assert added["annotation"] == annotation
     assert added["annotation_index"] == 0
     assert at(body, "output")[0]["content"][0]["annotations"] == [annotation]
+
+
+def test_a_citation_and_a_result_say_where_the_passage_stands_if_that_is_known() -> None:
+    cited = CitationAdded(number=1, file_id="doc_1", filename="a.pdf", index=1, place=Place(page=7))
+    hit = SearchResult(
+        number=1, file_id="doc_1", filename="a.csv", score=1, text="t", place=Place(sheet="Q1", rows=(2, 9))
+    )
+    script = [SearchStarted(call_id="c1", queries=()), SearchFinished(call_id="c1", failed=False, results=(hit,))]
+    _, body = played([*script, TextDelta(text="T [1]"), cited, DONE], build_ending(FinishReason.STOP, USAGE))
+    search, message = at(body, "output")
+    assert search["results"][0]["place"] == {"sheet": "Q1", "rows": [2, 9]}
+    assert message["content"][0]["annotations"][0]["place"] == {"page": 7}
 
 
 def test_a_function_call_ends_a_turn_that_is_complete() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend.conversations.domain.conversation_log import ContextState
 from backend.knowledge.domain.context_texts import BaseText
-from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.kb_meta import render_bases
 from backend.knowledge.domain.knowledge import Binding, MemberRole
 from backend.prompt.domain.context_policy import ContextPlan
 from shared.models.execution import DynamicBlock
@@ -47,7 +47,7 @@ budgets = st.sampled_from([0, 30, 60, 400])
 
 def plans_of(turns: Sequence[Turn], budget_tokens: int) -> list[ContextPlan]:
     epoch = Epoch(budget_tokens)
-    return [epoch.turn(rendered_bases(bound), *written) for bound, written in turns]
+    return [epoch.turn(render_bases(bound), *written) for bound, written in turns]
 
 
 def shuffled(bound: Sequence[Binding], random: Random) -> list[Binding]:
@@ -73,7 +73,7 @@ def shuffled(bound: Sequence[Binding], random: Random) -> list[Binding]:
 def test_a_reader_of_all_plans_believes_the_truth(turns: list[Turn], budget_tokens: int) -> None:
     epoch, reader = Epoch(budget_tokens), Reader()
     for bound, written in turns:
-        rendered = rendered_bases(bound)
+        rendered = render_bases(bound)
         reader.read(epoch.turn(rendered, *written))
         assert {key: name for key, (name, _) in reader.bases.items()} == {base.id: base.name for base in rendered}
         believed = {text for _, text in reader.bases.values() if text is not None}
@@ -87,7 +87,7 @@ def test_a_reader_of_all_plans_believes_the_truth(turns: list[Turn], budget_toke
 def test_with_room_enough_a_reader_knows_every_description(turns: list[Turn]) -> None:
     epoch, reader = Epoch(100_000), Reader()
     for bound, written in turns:
-        rendered = rendered_bases(bound)
+        rendered = render_bases(bound)
         reader.read(epoch.turn(rendered, *written))
         assert reader.bases == {base.id: (base.name, base.text) for base in rendered}
 
@@ -96,7 +96,7 @@ def test_with_room_enough_a_reader_knows_every_description(turns: list[Turn]) ->
 def test_the_state_is_the_truth_and_the_next_unchanged_turn_says_nothing(turns: list[Turn], budget_tokens: int) -> None:
     epoch = Epoch(budget_tokens)
     for bound, written in turns:
-        rendered = rendered_bases(bound)
+        rendered = render_bases(bound)
         epoch.turn(rendered, *written)
         present = [one for one in written if one.text.strip()]
         if epoch.state is not None:
@@ -119,7 +119,7 @@ def test_order_and_counters_change_no_byte(turns: list[Turn], budget_tokens: int
 def test_bases_may_reach_the_policy_in_any_order(turns: list[Turn], budget_tokens: int, random: Random) -> None:
     epoch, mixed = Epoch(budget_tokens), Epoch(budget_tokens)
     for bound, written in turns:
-        rendered = rendered_bases(bound)
+        rendered = render_bases(bound)
         assert mixed.turn(random.sample(rendered, len(rendered)), *written) == epoch.turn(rendered, *written)
 
 
@@ -129,7 +129,7 @@ def test_a_state_that_was_stored_plans_the_same(turns: list[Turn], budget_tokens
     for bound, written in turns:
         if stored.state is not None:
             stored.state = ContextState.model_validate_json(stored.state.model_dump_json())
-        rendered = rendered_bases(bound)
+        rendered = render_bases(bound)
         assert stored.turn(rendered, *written) == kept.turn(rendered, *written)
 
 
@@ -145,7 +145,7 @@ def test_what_is_added_is_bounded(turns: list[Turn], budget_tokens: int) -> None
     epoch = Epoch(budget_tokens)
     for bound, written in turns:
         said, spoken = (epoch.state.bases, epoch.state.blocks) if epoch.state else ((), ())
-        rendered = rendered_bases(bound)
+        rendered = render_bases(bound)
         plan = epoch.turn(rendered, *written)
         if said:
             assert len(plan.kb_meta_prompt.encode()) <= most_bytes(said, rendered, budget_tokens)

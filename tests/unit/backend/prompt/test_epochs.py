@@ -9,12 +9,12 @@ from backend.conversations.domain.conversation_log import (
     ContextState,
     EpochReason,
     EpochState,
-    announced_cut,
-    broken_at,
+    find_announced_cut,
+    find_break,
+    find_stated_context,
     history,
     newest_epoch_state,
-    sent_entries,
-    stated_context,
+    select_sent,
 )
 from backend.knowledge.domain.context_texts import BaseText
 from backend.prompt.domain.compaction import Load
@@ -141,7 +141,7 @@ def test_what_was_said_of_knowledge_is_said_anew_for_other_access_and_behind_a_c
     long = log_of(*([context(), user("x" * 4_000), answer()] for _ in range(3)), epoch=3, reset=FIRST)
     cut = compact(Epoch(number=3, reset=FIRST, starts=False), long, LIGHT, card())
     assert (cut.reset.begins_at > 0, cut.reset.says_from) == (True, len(long))
-    assert stated_context(long, cut.reset) is None
+    assert find_stated_context(long, cut.reset) is None
 
 
 def test_what_was_cut_stays_cut_in_every_later_epoch() -> None:
@@ -163,14 +163,14 @@ def test_an_epoch_leaves_out_context_of_others_and_void_turns() -> None:
 
 
 def test_the_context_of_a_void_turn_was_never_said() -> None:
-    assert stated_context(log_of([context(), user(), void()], [user()]), FIRST) is None
-    assert stated_context(log_of([context(), user(), answer()], [user()]), FIRST) is not None
-    assert stated_context(log_of([context(), user(), answer()]), began(says_from=3)) is None
+    assert find_stated_context(log_of([context(), user(), void()], [user()]), FIRST) is None
+    assert find_stated_context(log_of([context(), user(), answer()], [user()]), FIRST) is not None
+    assert find_stated_context(log_of([context(), user(), answer()]), began(says_from=3)) is None
 
 
 def test_a_withheld_turn_keeps_its_shape_and_the_words_of_its_user() -> None:
     log = log_of([user("Mine"), answer("Look.", "call_1"), result("call_1", "Secret."), answer("Secret!")])
-    sent = [entry.message for entry in sent_entries(log, began(withheld=("turn_0",)))]
+    sent = [entry.message for entry in select_sent(log, began(withheld=("turn_0",)))]
     asked, called, found, said = sent
     assert asked == UserMessage(content="Mine")
     assert isinstance(called, AssistantMessage)
@@ -204,7 +204,7 @@ def test_an_epoch_that_starts_anyway_keeps_its_reason() -> None:
 
 
 def test_a_message_that_fits_no_request_is_refused_with_the_figures() -> None:
-    load = LIGHT.model_copy(update={"current": "x" * 12_004})
+    load = LIGHT._replace(current="x" * 12_004)
     with pytest.raises(ContextTooLong, match=r"needs about 3001 tokens; the model takes 3000") as caught:
         compact(Epoch(number=3, reset=FIRST, starts=False), LOG, load, card())
     assert caught.value.param == "input"
@@ -213,11 +213,11 @@ def test_a_message_that_fits_no_request_is_refused_with_the_figures() -> None:
 def test_a_void_turn_has_told_nothing_of_the_cut_that_it_began() -> None:
     cut = began(begins_at=len(LOG))
     void_one = log_of([notice("Cut."), context(), user("Lost"), void()], epoch=4, reset=cut, after=LOG)
-    assert (newest_epoch_state(void_one).begins_at, announced_cut(void_one)) == (len(LOG), 0)
+    assert (newest_epoch_state(void_one).begins_at, find_announced_cut(void_one)) == (len(LOG), 0)
     texts = [message.content for message in history(void_one) if isinstance(message, UserMessage)]
     assert not {"Cut.", "Lost"}.intersection(texts)
     told = log_of([notice("Cut."), user(), answer()], epoch=4, reset=cut, after=LOG)
-    assert announced_cut(told) == len(LOG)
+    assert find_announced_cut(told) == len(LOG)
 
 
 @pytest.mark.parametrize("mode", AccessMode)
@@ -250,9 +250,9 @@ def test_schemas_that_are_equal_but_no_equal_bytes_start_an_epoch(before: Any, n
 
 def test_a_log_is_broken_where_an_entry_is_missing_or_an_epoch_has_no_beginning() -> None:
     whole = log_of([user(), answer()], epoch=4, reset=began(), after=LOG)
-    assert broken_at(whole, len(whole)) is None
-    assert broken_at(whole, len(whole) + 1) == len(whole)
-    assert broken_at((), 2) == 0
-    assert broken_at((*whole[:2], *whole[3:]), len(whole)) == 2
+    assert find_break(whole, len(whole)) is None
+    assert find_break(whole, len(whole) + 1) == len(whole)
+    assert find_break((), 2) == 0
+    assert find_break((*whole[:2], *whole[3:]), len(whole)) == 2
     headless = [entry.model_copy(update={"reset": None}) for entry in whole]
-    assert broken_at(headless, len(whole)) == len(LOG)
+    assert find_break(headless, len(whole)) == len(LOG)

@@ -116,6 +116,20 @@ async def test_each_call_of_each_turn_is_shown_as_it_was_sent() -> None:
     assert all(new > 0 for _, new in house.observer.prompts)
 
 
+@pytest.mark.parametrize("query", ["", "?layouts=true"])
+async def test_layouts_are_told_where_they_are_asked_for(query: str) -> None:
+    async with open_house(searched(), answer("Sure.")) as house:
+        first = await house.ask(input="Margin?", tools=await add_base(house))
+        second = await house.ask(input="Sure?", conversation=first.conversation_id)
+        async with serve_api(house) as api:
+            (call,) = (await api.get(f"/v1/responses/{second.id}/prompts{query}")).json()["data"]
+    assert ("layouts" in call) == bool(query)
+    if query:
+        told = {one["layout"]: one for one in call["layouts"]}
+        assert told["as_sent"]["cached_tokens"] == call["reused_tokens"]
+        assert told["as_sent"]["cost_tokens"] < told["context_before_question"]["cost_tokens"]
+
+
 async def test_what_a_void_turn_sent_is_compared_with_nothing() -> None:
     async with open_house(answer("A."), [ModelCallStarted(call=1), FAILED], answer("B.")) as house:
         first = await house.ask(input="One?")
@@ -143,6 +157,34 @@ async def test_drift_is_seen_and_told_by_place_alone(way: str) -> None:
         assert house.observer.drifts == [(second.id, 1, path)]
         (call,) = await prompts(house, second.id)
         assert (call["first_difference"], call["shortfall"]) == (path, "ours")
+
+
+def unread(text: str, diagnosis: str, usage: Usage) -> list[Any]:
+    """Script an answer to a prompt of which the provider has read nothing, or less than it could."""
+    begun, said, ended, *rest = answer(text)
+    assert isinstance(ended, ModelCallFinished)
+    return [begun, said, ended.model_copy(update={"usage": usage, "cache_diagnosis": diagnosis}), *rest]
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "cached", "cause"),
+    [
+        ("unchanged", 0, "routed_elsewhere"),
+        ("", 2_000, "evicted"),
+        ("messages_changed", 0, "ours"),
+    ],
+)
+async def test_what_the_provider_says_of_a_miss_stands_beside_whose_doing_it_is(
+    diagnosis: str, cached: int, cause: str
+) -> None:
+    missed = unread("B.", diagnosis, Usage(cached_tokens=cached))
+    async with open_house(answer("A."), missed) as house:
+        first = await house.ask(input="word " * 8_000)
+        second = await house.ask(input="And?", conversation=first.conversation_id)
+        (call,) = await prompts(house, second.id)
+        assert (call["cache_miss"], call["cache_diagnosis"]) == (cause, diagnosis or None)
+        assert call["shortfall"] == "provider_miss"
+        assert house.observer.misses == [(cause, diagnosis)]
 
 
 async def test_a_declared_reset_is_no_drift() -> None:
@@ -234,7 +276,7 @@ async def test_a_running_turn_shows_its_calls_so_far() -> None:
         shown = await prompts(house, running.response.id)
         assert [(call["call"], call["cached_tokens"]) for call in shown] == [(1, None)]
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         (ended,) = await prompts(house, running.response.id)
         gauge = {**shown[0]["gauge"], "used_tokens": USAGE.input_tokens}
         assert ended == {**shown[0], "cached_tokens": USAGE.cached_tokens, "gauge": gauge}
@@ -262,7 +304,7 @@ async def test_a_checkpoint_whose_answer_is_lost_keeps_nothing_of_what_a_call_ha
         running = await house.start(input="One?")
         await stored.wait()
         second.set()
-        await running.ended()
+        await running.wait_until_ended()
         (call,) = await prompts(house, running.response.id)
     assert call["cached_tokens"] == USAGE.cached_tokens
 

@@ -1,9 +1,11 @@
 """The audit of restricted searches: for administrators, by tenant, page by page, and without a word of a base."""
 
 import httpx2
+import orjson
 import pytest
 
 from backend.identity.domain import KeyRole
+from shared.receipts import SealedReceipt, verify_chain
 from tests.fakes.http_api import client_of
 from tests.unit.backend.conftest import MANUAL, Members
 from tests.unit.backend.restricted.internal_api import (
@@ -18,6 +20,7 @@ from tests.unit.backend.restricted.internal_api import (
 )
 
 AUDIT = "/v1/audit/safe_summaries"
+RECEIPTS = "/v1/audit/receipts"
 
 
 async def admin_of(members: Members, tenant: str = "default") -> httpx2.AsyncClient:
@@ -158,3 +161,25 @@ async def test_nobody_changes_it(members: Members, method: str) -> None:
     (record,) = (await admin.get(AUDIT)).json()["data"]
     for address in (AUDIT, f"{AUDIT}/{record['id']}"):
         assert (await admin.request(method, address)).status_code in (404, 405)
+
+
+async def test_receipts_of_released_answers_are_a_chain_of_the_tenant(members: Members) -> None:
+    document_id = (await members.put("a.md", MANUAL)).json()["id"]
+    for query in ("hotels", "hotels of the trip"):
+        found = await sealed_part(members, query)
+        await report(members, **outcome(members, found["search_id"]))
+    assert (await sealed_part(members))["released"] == RELEASED
+    await report(members, **refusal(members, None, "verbatim"))
+    admin = await admin_of(members)
+    first = (await admin.get(RECEIPTS, params={"limit": 2})).json()
+    rest = (await admin.get(RECEIPTS, params={"after": first["last_id"]})).json()
+    assert (first["has_more"], rest["has_more"]) == (True, False)
+    end = (await admin.get(f"{RECEIPTS}/end")).json()
+    sealed = [SealedReceipt(each["body"], each["signature"]) for each in (*first["data"], *rest["data"], end)]
+    assert verify_chain([each.line for each in sealed], end["public_key"]) == 3
+    assert [each["number"] for each in first["data"]] == [1, 2]
+    of_document = (await admin.get(RECEIPTS, params={"document_id": document_id})).json()["data"]
+    assert [orjson.loads(each["body"])["turn_id"] for each in of_document] == ["resp_1"] * 3
+    assert str(RELEASED["summary"]) not in str(of_document)
+    assert (await (await admin_of(members, "elsewhere")).get(RECEIPTS)).json()["data"] == []
+    assert (await members.owner.get(RECEIPTS)).status_code == 403

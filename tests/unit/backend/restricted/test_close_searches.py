@@ -25,9 +25,9 @@ class Ledger(FakeRestrictedLedger):
 
     asked = 0
 
-    async def unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
+    async def find_unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         self.asked += 1
-        return await super().unreported(before, limit)
+        return await super().find_unreported(before, limit)
 
     async def find_search(self, search_id: str) -> ChargedSearch | None:
         if search_id == "unreadable":

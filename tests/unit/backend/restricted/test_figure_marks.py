@@ -97,15 +97,15 @@ def test_an_endless_figure_is_one_mark() -> None:
 def test_what_shows_nothing_is_not_kept_for_ever() -> None:
     marks = FigureMarks(NOTHING)
     marks.add("4" + "\u200b" * 5_000)
-    assert len(marks.settled()) > 4_000
+    assert len(marks.take_settled()) > 4_000
 
 
 def test_a_figure_at_an_interruption_is_withheld_with_what_goes_on() -> None:
     marks = FigureMarks(NOTHING)
     marks.add("It is 4")
-    before = "".join(marks.settled() + marks.finished(goes_on=True))
+    before = "".join(marks.take_settled() + marks.finish(goes_on=True))
     marks.add("8 litres, or 3")
-    assert before + "".join(marks.finished(goes_on=False)) == f"It is {FIGURE_WITHHELD}, or 3"
+    assert before + "".join(marks.finish(goes_on=False)) == f"It is {FIGURE_WITHHELD}, or 3"
 
 
 ATOMS = (
@@ -139,9 +139,9 @@ def test_however_the_text_is_cut_the_same_is_shown(text: str, sizes: list[int], 
     marks, parts, at, turn = FigureMarks(figures), list[str](), 0, 0
     while at < len(text):
         marks.add(text[at : at + sizes[turn % len(sizes)]])
-        parts += marks.settled()
+        parts += marks.take_settled()
         at, turn = at + sizes[turn % len(sizes)], turn + 1
-    parts += marks.finished(goes_on=False)
+    parts += marks.finish(goes_on=False)
     assert len(parts) == len(text)
     assert "".join(parts) == mark_figures(text, figures)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.restricted.domain.outgoing_text import HELD_CJK, HELD_WORDS, OwnWords, PendingCheck, StreamFilterBuffer
-from backend.search.domain.shared_runs import holds_any, joined_runs
+from backend.search.domain.shared_runs import holds_any, join_runs
 from shared.prompts.knowledge_base import CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 from tests.examples import examples
 
@@ -24,11 +24,11 @@ def said(text: str, size: int, own: OwnWords = NOBODY) -> tuple[list[PendingChec
     held, checks, gone = StreamFilterBuffer(own), list[PendingCheck](), list[str]()
     for start in range(0, len(text), size):
         held.add(text[start : start + size])
-        check = held.pending_check(at_end=False)
+        check = held.build_pending_check(at_end=False)
         if check is not None:
             checks.append(check)
             gone.append("".join(held.take(at_end=False)))
-    check = held.pending_check(at_end=True)
+    check = held.build_pending_check(at_end=True)
     if check is not None:
         checks.append(check)
         gone.append("".join(held.take(at_end=True)))
@@ -37,7 +37,7 @@ def said(text: str, size: int, own: OwnWords = NOBODY) -> tuple[list[PendingChec
 
 
 def is_asked(checks: list[PendingCheck], passage: str) -> bool:
-    return any(holds_any(passage, joined_runs(check.sequences)) for check in checks)
+    return any(holds_any(passage, join_runs(check.sequences)) for check in checks)
 
 
 @pytest.mark.parametrize("size", [1, 3, 17, 10_000])
@@ -83,15 +83,15 @@ def test_the_users_own_run_is_not_asked_about_and_one_that_goes_beyond_it_is() -
 def test_nothing_goes_before_so_much_is_held() -> None:
     held = StreamFilterBuffer(NOBODY)
     held.add("word " * (HELD_WORDS - 1))
-    assert held.pending_check(at_end=False) is None
+    assert held.build_pending_check(at_end=False) is None
     held.add("word ")
-    assert held.pending_check(at_end=False) is not None
+    assert held.build_pending_check(at_end=False) is not None
     assert "".join(held.take(at_end=False)) == "word " * 8
     held = StreamFilterBuffer(NOBODY)
     held.add("字" * (HELD_CJK - 1))
-    assert held.pending_check(at_end=False) is None
+    assert held.build_pending_check(at_end=False) is None
     held.add("字")
-    assert held.pending_check(at_end=False) is not None
+    assert held.build_pending_check(at_end=False) is not None
     assert len(held.take(at_end=False)) == HELD_CJK - 13
 
 
@@ -138,7 +138,7 @@ def test_a_word_that_is_interrupted_is_read_whole() -> None:
     checks: list[PendingCheck] = []
     for character in "duty engineer and ends with the vault keeper at":
         held.add(character)
-        check = held.pending_check(at_end=True)
+        check = held.build_pending_check(at_end=True)
         assert check is not None
         checks.append(check)
         held.take(at_end=True, is_word_over=False)
@@ -148,10 +148,10 @@ def test_a_word_that_is_interrupted_is_read_whole() -> None:
 def test_a_run_goes_on_behind_an_end() -> None:
     held = StreamFilterBuffer(NOBODY)
     held.add("duty engineer and ends")
-    assert held.pending_check(at_end=True) is not None
+    assert held.build_pending_check(at_end=True) is not None
     held.take(at_end=True)
     held.add("with the vault keeper at")
-    check = held.pending_check(at_end=True)
+    check = held.build_pending_check(at_end=True)
     assert check is not None
     assert is_asked([check], PASSAGE)
 
@@ -174,10 +174,10 @@ def test_all_goes_once_in_order_and_nothing_goes_unasked(pieces: list[str], ends
     for place, piece in enumerate(pieces):
         held.add(piece)
         at_end = bool(ends >> place & 1)
-        if held.pending_check(at_end=at_end) is not None:
+        if held.build_pending_check(at_end=at_end) is not None:
             shown = held.take(at_end=at_end, is_word_over=False)
             gone, count = gone + "".join(shown), count + len(shown)
-    if held.pending_check(at_end=True) is not None:
+    if held.build_pending_check(at_end=True) is not None:
         shown = held.take(at_end=True)
         gone, count = gone + "".join(shown), count + len(shown)
     everything = "".join(pieces)
@@ -194,11 +194,11 @@ def test_however_it_is_cut_a_passage_is_asked_about(cuts: list[int], ends: int) 
     for number, (start, end) in enumerate(pairwise(places)):
         held.add(text[start:end])
         at_end = bool(ends >> number & 1)
-        check = held.pending_check(at_end=at_end)
+        check = held.build_pending_check(at_end=at_end)
         if check is not None:
             checks.append(check)
             held.take(at_end=at_end, is_word_over=False)
-    check = held.pending_check(at_end=True)
+    check = held.build_pending_check(at_end=True)
     checks += [check] if check is not None else []
     assert is_asked(checks, PASSAGE)
     assert is_asked(checks, CHINESE)
@@ -211,6 +211,6 @@ def test_a_row_of_numerals_is_let_go_as_it_comes(numeral: str) -> None:
     gone = 0
     for at in range(0, len(text), 4):
         held.add(text[at : at + 4])
-        if held.pending_check(at_end=False) is not None:
+        if held.build_pending_check(at_end=False) is not None:
             gone += len(held.take(at_end=False, is_word_over=False))
     assert gone > 200

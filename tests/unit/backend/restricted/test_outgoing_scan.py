@@ -11,6 +11,7 @@ from backend.restricted.domain.canaries import document_canary
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.restricted.services.outgoing_scan import OutgoingScan
 from shared.models.events import (
+    Cost,
     ExecutionEvent,
     FinishReason,
     MessagesAdded,
@@ -18,6 +19,7 @@ from shared.models.events import (
     ModelCallStarted,
     TextDelta,
     TurnFinished,
+    Usage,
 )
 from shared.models.execution import AccessMode, Knowledge, KnowledgeBaseRef
 from shared.models.messages import AssistantMessage
@@ -80,11 +82,24 @@ async def let_out(deltas: list[str]) -> tuple[str, object, str]:
         MessagesAdded(messages=(AssistantMessage(text=said),)),
         TurnFinished(finish_reason=FinishReason.STOP, usage=USAGE),
     ]
-    passed = [one for event in events for one in await scan.passed([event])]
+    passed = [one for event in events for one in await scan.let_pass([event])]
     assert len(cuts.counted) == (scan.cut_for is not None)
     logged = [message.text for one in passed if isinstance(one, MessagesAdded) for message in one.messages
               if isinstance(message, AssistantMessage)]  # fmt: skip
     return "".join(one.text for one in passed if isinstance(one, TextDelta)), scan.cut_for, "".join(logged)
+
+
+async def test_usage_is_told_in_steps_and_without_the_cache() -> None:
+    scan = OutgoingScan(OutgoingCheck(KNOWLEDGE, KNOWLEDGE, FakeAnswerCuts(), FakeClock(), SECRET), REQUEST)
+    usage = Usage(input_tokens=257, cached_tokens=128, cache_write_tokens=3, output_tokens=7, reasoning_tokens=0)
+    cost = Cost(currency="USD", amount=0.1, saved=0.05)
+    call = ModelCallFinished(call=1, finish_reason=FinishReason.STOP, usage=usage, cost=cost)
+    passed = await scan.let_pass([call, TurnFinished(finish_reason=FinishReason.STOP, usage=usage)])
+    told = Usage(input_tokens=512, output_tokens=256, reasoning_tokens=0)
+    assert passed == [
+        ModelCallFinished(call=1, finish_reason=FinishReason.STOP, usage=told),
+        TurnFinished(finish_reason=FinishReason.STOP, usage=told),
+    ]
 
 
 @examples(500)

@@ -52,7 +52,7 @@ async def test_a_turn_that_runs_again_elsewhere_sends_the_users_own_words_again(
         )
         async with asyncio.timeout(PATIENCE_SECONDS), survivor.registry:
             await survivor.recovery.at_start()
-            await running.ended()
+            await running.wait_until_ended()
         assert survivor.sent[0].knowledge.user_words == dying.sent[0].knowledge.user_words != ""
 
 
@@ -374,7 +374,7 @@ async def test_a_turn_that_is_stopped_keeps_what_it_has_said_if_that_may_go() ->
         async with restricted_house([ModelCallStarted(call=1), TextDelta(text=text), never]) as house:
             running = await house.start(tools=TOOLS)
             await house.signals.send(running.response.id)
-            response = await running.ended()
+            response = await running.wait_until_ended()
             assert said(response) in (text if text != PASSAGE else ANSWER_CUT, "")
             assert "vault" not in await sinks(house, response)
 

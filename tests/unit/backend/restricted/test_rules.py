@@ -9,12 +9,12 @@ from prometheus_client import REGISTRY
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.restricted.domain.released_results import normalise_query, result_key, user_hash
 from backend.restricted.domain.restricted import Candidate, RefusalHistory, SearchedBase, change_since
-from backend.restricted.domain.restricted_budget import BaseUsage, RestrictedLimits, admit, refused_again
-from backend.restricted.services.forget_searches import ForgetSearches
+from backend.restricted.domain.restricted_budget import BaseUsage, RestrictedLimits, add_refusal, admit
+from backend.restricted.services.close_searches import ForgetSearches
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
 from shared.models.safe_summary import AnswerReason, Failure, GateBlock, GateCode, PolicyRefusal, name_gate_block
 from tests.contract.knowledge_cases import T0
-from tests.contract.restricted_cases import VERSIONS, fake_restricted, make_record, make_search, settlement
+from tests.contract.restricted_cases import SIGNER, VERSIONS, fake_restricted, make_record, make_search, settlement
 from tests.fakes.clock import FakeClock
 
 LIMITS = RestrictedLimits(conversation=8, day=20, month=60)
@@ -62,9 +62,9 @@ def test_each_base_has_its_own_share() -> None:
 def test_a_pause_does_not_grow_with_what_came_before_it() -> None:
     refusals = RefusalHistory()
     for number in range(9):
-        refusals = refused_again(refusals, T0 + timedelta(minutes=number))
+        refusals = add_refusal(refusals, T0 + timedelta(minutes=number))
     assert refusals.paused_until == T0 + timedelta(minutes=4 + 15)
-    assert len(refused_again(refusals, T0 + timedelta(minutes=9)).refused_at) == 0
+    assert len(add_refusal(refusals, T0 + timedelta(minutes=9)).refused_at) == 0
 
 
 @given(st.text())
@@ -114,7 +114,7 @@ async def test_what_counts_no_more_is_forgotten() -> None:
     forget = ForgetSearches(ledger, clock)
     search = make_search("s1", at=clock.now()).model_copy(update={"bases": ()})
     await ledger.charge(search, [], LIMITS)
-    await ledger.settle(settlement(make_record("a1", search, AnswerReason.RISK), search))
+    await ledger.settle(settlement(make_record("a1", search, AnswerReason.RISK), search), SIGNER)
     clock.advance(30 * 86_400 - 1)
     await forget.forget()
     assert await ledger.find_search("s1") is not None
@@ -130,7 +130,7 @@ def test_what_an_operator_counts_has_labels_of_closed_lists() -> None:
     summaries = {"decision": "refuse", "reason": "gate_blocked_figures"}
     before = counted("ballast_safe_summary_total", **summaries), counted("ballast_gate_rejections_total", gate="canary")
     record = make_record("a1", make_search("s1"), GateBlock.FIGURES, gate_codes=(GateCode.FIGURES, GateCode.CANARY))
-    LoggingSafeSummaryObserver().decided(record)
+    LoggingSafeSummaryObserver().note_decision(record)
     assert counted("ballast_safe_summary_total", **summaries) == before[0] + 1
     assert counted("ballast_gate_rejections_total", gate="canary") == before[1] + 1
 

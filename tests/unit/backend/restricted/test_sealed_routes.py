@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import httpx2
 import pytest
+from pydantic import BaseModel
 
 from backend.restricted.domain.canaries import canaries_in, document_canary
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -88,7 +90,7 @@ async def test_a_turn_that_runs_again_finds_the_search_that_it_was_charged_for(m
     assert record.budget_after[0].day == 19
 
 
-@pytest.mark.parametrize("query", ["zebra", "", "完全无关", "zebra crossing lion tiger bear hotels"])
+@pytest.mark.parametrize("query", ["zebra", "", "完全无关", "river crossing garden music ship bear hotels"])
 async def test_weak_evidence_is_a_refusal_that_is_charged_and_audited(members: Members, query: str) -> None:
     await members.put("a.md", MANUAL.replace("the", "").replace("of", ""))
     found = await sealed_part(members, query=query)
@@ -325,3 +327,59 @@ async def test_a_missing_version_is_named(members: Members) -> None:
         sealed = {key: value for key, value in VERSIONS.items() if key != name}
         answer = await search(members, sealed=sealed)
         assert (answer.status_code, answer.json()["error"]["param"]) == (400, f"sealed.{name}")
+
+
+class EarlierPart(BaseModel):
+    """The answer as the sealed room of the release before reads it."""
+
+    search_id: str
+    refusal: str | None
+    chunks: tuple[dict[str, Any], ...]
+    siblings: tuple[dict[str, Any], ...] = ()
+
+
+async def test_a_strict_base_hands_no_text_to_a_room_that_makes_prose_of_it(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    await members.owner.patch(members.base, json={"restricted_grade": "strict", "routing_keywords": ["booking"]})
+    part = await sealed_part(members)
+    earlier = EarlierPart.model_validate(part)
+    assert (earlier.refusal, earlier.chunks, earlier.siblings) == (None, (), ())
+    assert part["strict"]["areas"] == ["booking"]
+    assert [chunk["text"] for chunk in part["strict"]["chunks"]][-1] == "Hotels cost at most ninety."
+
+
+async def test_areas_are_the_keywords_that_tell_nothing_of_the_base(members: Members) -> None:
+    await members.put("a.md", "The zebrafish valve of Ruth Calloway leaks.", "text/plain")
+    words = ["repair", "Calloway", "zebrafish"]
+    await members.owner.patch(members.base, json={"restricted_grade": "strict", "routing_keywords": words})
+    assert (await sealed_part(members, query="zebrafish"))["strict"]["areas"] == ["repair"]
+
+
+async def test_from_a_strict_base_no_prose_is_released_whoever_reports_it(
+    members: Members, admin: httpx2.AsyncClient
+) -> None:
+    await members.put("a.md", MANUAL)
+    await members.owner.patch(members.base, json={"restricted_grade": "strict"})
+    found = await sealed_part(members)
+    told = await report(members, **outcome(members, found["search_id"]))
+    assert (told.status_code, told.json()["error"]["param"]) == (400, "released")
+    coded = {"area": "travel", "weakness": "no_owner", "severity": "high", "action": "name_owner"}
+    released = RELEASED | {"findings": [coded]}
+    told = await report(members, **outcome(members, found["search_id"], released=released))
+    assert told.json()["release"] is True
+    assert (await sealed_part(members))["released"] == released
+    audit = (await admin.get("/v1/audit/safe_summaries")).json()["data"]
+    assert audit[-1]["preview"] == "travel/no_owner/high/name_owner"
+
+
+async def test_what_was_prose_is_not_given_again_once_the_base_is_strict(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    found = await sealed_part(members)
+    await report(members, **outcome(members, found["search_id"]))
+    assert (await sealed_part(members))["released"] == RELEASED
+    pending = await sealed_part(members, query="hotels and trains")
+    await members.owner.patch(members.base, json={"restricted_grade": "strict"})
+    assert (await sealed_part(members))["released"] is None
+    coded = RELEASED | {"findings": [{"area": "travel", "strength": "reliable"}]}
+    told = await report(members, **outcome(members, pending["search_id"], released=coded))
+    assert told.json() == {"recorded": True, "release": False, "reason": "base_changed"}

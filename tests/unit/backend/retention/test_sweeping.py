@@ -36,7 +36,7 @@ class Remains:
     def __init__(self, *ids: str) -> None:
         self.ids = list(ids)
 
-    async def left_of_deleted(self) -> tuple[str, ...]:
+    async def find_left_of_deleted(self) -> tuple[str, ...]:
         return tuple(self.ids)
 
     async def clear(self, conversation_id: str) -> None:

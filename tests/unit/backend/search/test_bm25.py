@@ -10,8 +10,8 @@ from backend.search.domain.bm25 import (
     MIN_LEADING_POSTINGS,
     Scorer,
     Statistics,
+    find_looked_up_terms,
     greatest_score,
-    looked_up_terms,
     plan,
 )
 
@@ -54,8 +54,8 @@ def test_very_frequent_words_lead_where_there_are_no_others() -> None:
 
 def test_only_so_many_words_are_looked_up_and_ranked() -> None:
     words = [f"w{number}" for number in range(10_000)]
-    looked_up = looked_up_terms([*words, *words])
-    assert looked_up == tuple(words[:MAX_LOOKED_UP_TERMS])
+    looked_up = list(find_looked_up_terms(dict.fromkeys(words)))
+    assert looked_up == words[:MAX_LOOKED_UP_TERMS]
     counts = {word: place + 1 for place, word in enumerate(looked_up)}
     assert set(plan(looked_up, statistics_of(counts)).terms) == set(looked_up[:MAX_RANKED_TERMS])
 

@@ -8,7 +8,7 @@ import pytest
 
 from backend.embeddings.domain import EmbeddedQuery, EmbeddingModel
 from backend.embeddings.ports import MeaningPorts
-from backend.embeddings.services.absent import NO_MEANING
+from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
 from backend.search.domain.fusion import RERANKED_HITS
@@ -79,7 +79,7 @@ async def test_a_base_without_vectors_is_searched_by_words(searched: Searched) -
         ) -> tuple[ChunkHit, ...]:
             return ()
 
-        async def lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
+        async def find_lacking(self, hits: Sequence[ChunkHit], model: EmbeddingModel) -> frozenset[str]:
             raise AssertionError("nothing was near")
 
     meaning = MeaningPorts(searched.embedder, FakeQuestions(searched.embedder), NO_MEANING.reranker)

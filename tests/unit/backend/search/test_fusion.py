@@ -11,8 +11,8 @@ from backend.search.domain.fusion import (
     Rankings,
     content_rank,
     fuse,
-    reordered,
-    scored_by_words,
+    reorder,
+    score_by_words,
 )
 
 
@@ -94,14 +94,14 @@ def test_what_lies_near_counts_more_than_what_lies_far() -> None:
 
 
 def test_a_hit_by_words_tells_its_share_of_the_most_that_a_chunk_could_have() -> None:
-    scored = scored_by_words(hit("a", 3.0), 12.0)
+    scored = score_by_words(hit("a", 3.0), 12.0)
     assert (scored.score, scored.share_of_words) == (0.75, 0.25)
-    assert scored_by_words(hit("a", 0.0), 0.0).share_of_words == 0.0
+    assert score_by_words(hit("a", 0.0), 0.0).share_of_words == 0.0
 
 
 def test_a_preference_moves_hits_and_leaves_scores_at_their_places() -> None:
     hits = (hit("a", 0.9), hit("b", 0.5), hit("c", 0.4), hit("d", 0.1))
-    moved = reordered(hits, [-7.5, 12.0, 12.0])
+    moved = reorder(hits, [-7.5, 12.0, 12.0])
     assert [(one.chunk.text, one.score) for one in moved] == [("b", 0.9), ("c", 0.5), ("a", 0.4), ("d", 0.1)]
 
 

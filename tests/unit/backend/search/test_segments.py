@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from backend.search.domain.chunks import Range
 from backend.search.sql.found import IndexSegment, PackedSegment
-from backend.search.sql.merging import MERGED_AT_ONCE, Slice, chosen_to_merge, merged_lengths, merged_pages
+from backend.search.sql.merging import MERGED_AT_ONCE, Slice, choose_to_merge, merge_lengths, merge_pages
 from backend.search.sql.segments import (
     chunk_count_of,
     lengths_in,
-    packed_segment,
+    pack_segment,
     page_number,
     postings_of,
     word_hashes,
@@ -40,7 +40,7 @@ def expected_of(chunks: Sequence[Sequence[str]], word: str) -> dict[int, int]:
 
 @given(CHUNKS)
 def test_a_segment_holds_each_word_of_each_chunk(chunks: list[list[str]]) -> None:
-    segment = packed_segment(chunks)
+    segment = pack_segment(chunks)
     assert lengths_in(segment.lengths).tolist() == [len(tokens) for tokens in chunks]
     assert segment.token_count == sum(map(len, chunks))
     for word in [*WORDS, "nowhere"]:
@@ -49,7 +49,7 @@ def test_a_segment_holds_each_word_of_each_chunk(chunks: list[list[str]]) -> Non
 
 def test_words_that_stand_very_often_are_counted_exactly() -> None:
     chunks = [["a"] * 254, ["a"] * 255, ["a", *["b"] * 300], ["a"] * 800, ["a"] * 3]
-    segment = packed_segment(chunks)
+    segment = pack_segment(chunks)
     for word in ("a", "b"):
         assert found_in(dict(segment.pages), segment.bits, word) == expected_of(chunks, word)
 
@@ -65,14 +65,14 @@ def test_merged_segments_hold_what_both_held_and_is_not_gone(
     first: list[list[str]], second: list[list[str]], gap: int, lost: int, bits: int
 ) -> None:
     parts: list[tuple[int, PackedSegment]] = [
-        (100, packed_segment(first)),
-        (100 + len(first) + gap, packed_segment(second)),
+        (100, pack_segment(first)),
+        (100 + len(first) + gap, pack_segment(second)),
     ]
     gone = [Range(100 + lost, 102 + lost)]
     pages = {
         place: page
         for slice_place in range(1 << bits)
-        for place, page in merged_pages(
+        for place, page in merge_pages(
             [(start, list(segment.pages.values())) for start, segment in parts],
             gone,
             Slice(slice_place, bits),
@@ -84,7 +84,7 @@ def test_merged_segments_hold_what_both_held_and_is_not_gone(
     for word in WORDS:
         assert found_in(pages, 5, word) == expected_of(kept, word)
     numbers = Range(100, 100 + len(together))
-    lengths, size = merged_lengths([(start, segment.lengths) for start, segment in parts], numbers, gone)
+    lengths, size = merge_lengths([(start, segment.lengths) for start, segment in parts], numbers, gone)
     assert lengths_in(lengths).tolist() == [len(tokens) for tokens in kept]
     assert size == sum(map(bool, kept))
 
@@ -130,4 +130,4 @@ def sized(*sizes: int) -> list[IndexSegment]:
 def test_neighbours_of_a_size_are_merged_and_what_lost_much_is_written_anew(
     sizes: list[int], gone: list[Range], chosen: list[int]
 ) -> None:
-    assert [one.id for one in chosen_to_merge(sized(*sizes), gone)] == chosen
+    assert [one.id for one in choose_to_merge(sized(*sizes), gone)] == chosen

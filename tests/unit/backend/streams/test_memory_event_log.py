@@ -35,7 +35,7 @@ def test_an_answer_of_one_word_takes_a_small_part_of_its_events() -> None:
     made = projection()
     events = [*made.start(), *made.feed(TextDelta(text=" ballast"))]
     events += made.finish(build_ending(FinishReason.STOP, USAGE), 1_700_000_001)[1]
-    assert len(pack_events(events)) < sum(len(event.body) for event in events) / 4
+    assert len(pack_events(events)) < sum(len(event.body) for event in events) / 14
 
 
 async def test_ended_logs_together_take_no_more_than_their_bound() -> None:

@@ -49,7 +49,7 @@ async def share(house: TurnHouse, conversation_id: str, user: Caller, role: str 
 
 
 async def ended(house: TurnHouse, response_id: str) -> str:
-    response = await house.services.responses.ended(await house.services.responses.find(ADA, response_id))
+    response = await house.services.responses.wait_until_ended(await house.services.responses.find(ADA, response_id))
     return response.status.value
 
 

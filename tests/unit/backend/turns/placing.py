@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from backend.agents.domain.agent import Agent, AgentDefinition
-from backend.conversations.domain.conversation_log import EntryKind, newest_epoch_state, sent_entries
+from backend.conversations.domain.conversation_log import EntryKind, newest_epoch_state, select_sent
 from backend.conversations.domain.responses import StoredResponse
 from backend.identity.domain import Caller
 from backend.turns.domain.turn_origin import TurnStart
@@ -16,12 +16,11 @@ from backend.turns.services.turn_draft import AskedTurn, TurnDraft
 from backend.turns.services.turn_drafting import TurnDrafting
 from shared.models.events import FinishReason, MessagesAdded, ModelCallFinished, ModelCallStarted, SearchStarted
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from shared.prompts.message_order import messages_of_request, system_messages
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED, messages_of_request, reminder_text, system_messages
 from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer
 from tests.fakes.openai_house import ADA, TurnHouse
 
-REMINDER = "<system-reminder>Cite.</system-reminder>"
+REMINDER = reminder_text(("Cite.",))
 
 
 @dataclass
@@ -159,7 +158,7 @@ async def is_rebuilt(house: TurnHouse, response: StoredResponse) -> bool:
     conversation = house.state.conversations[response.conversation_id]
     log = house.log_of(conversation.id)[: plan["input_end"]]
     reset = newest_epoch_state(log)
-    sent = sent_entries(log, reset)
+    sent = select_sent(log, reset)
     newest = max((at for at, entry in enumerate(sent) if entry.kind is EntryKind.USER), default=0)
     while newest and sent[newest - 1].kind in (EntryKind.FILE, EntryKind.DYNAMIC_CONTEXT):
         newest -= 1

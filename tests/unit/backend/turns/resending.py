@@ -233,7 +233,7 @@ class Twins:
     async def _ask(self, house: TurnHouse, caller: Caller, request: TurnRequest) -> StoredResponse:
         running = await house.services.start(caller, request, "req_1")
         assert isinstance(running, RunningTurn)
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         await house.registry.release(running)
         return ended
 

@@ -5,12 +5,18 @@ import pytest
 from backend.conversations.domain.conversation_log import EntryKind
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.prompt.domain.block_policy import FAR_TOKENS
-from backend.turns.domain.summary_request import fixed_tokens
+from backend.turns.domain.summary_request import count_fixed_tokens
+from shared.models.events import ModelCallStarted
 from shared.models.execution import AccessMode, ExecutionRequest
 from shared.models.messages import UserMessage
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTION
-from shared.prompts.message_order import messages_of_request
-from shared.prompts.placed_texts import INSTRUCTIONS_GONE, INSTRUCTIONS_REPLACED, INSTRUCTIONS_STAND
+from shared.prompts.message_order import (
+    INSTRUCTIONS_GONE,
+    INSTRUCTIONS_REPLACED,
+    INSTRUCTIONS_STAND,
+    messages_of_request,
+    reminder_text,
+)
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import answer, function_calls
 from tests.fakes.openai_house import BOB
@@ -68,6 +74,20 @@ async def test_the_words_of_an_agent_that_the_caller_has_lost_are_not_sent(how: 
         assert [texts(request) for request in house.sent[1:]] == [["U1", "U2"], ["U1", "U2", "U3"]]
         assert [reason for _, reason in house.observer.epochs] == ["new_conversation", "access_changed"]
         assert house.observer.drifts == []
+
+
+async def test_reminders_of_an_agent_that_the_caller_has_lost_are_not_sent() -> None:
+    reminded = [ModelCallStarted(call=1, reminder=reminder_text(("Secret.",))), *answer("A1")[1:]]
+    async with agents_house(reminded) as (house, _):
+        agent_id = await put_agent(house, owner=BOB, visibility="tenant", instructions="", reminder="Secret.")
+        first = await house.ask(input="U1", model="helper")
+        second = await house.ask(input="U2", previous_response_id=first.id)
+        await house.agents.delete(agent_id)
+        await house.ask(input="U3", previous_response_id=second.id, model="demo-model")
+        assert [len(request.history) for request in house.sent] == [0, 3, 4]
+        assert "Secret." in str(house.sent[1].history)
+        assert "Secret." not in str(house.sent[2].history)
+        assert "Secret." not in str(await prompts_of(house, first))
 
 
 async def test_the_words_of_an_agent_that_was_left_but_may_be_used_stay() -> None:
@@ -273,5 +293,5 @@ async def test_a_reminder_counts_to_what_a_request_may_take(placement: str) -> N
         for length in (1, 4_000):
             await put_agent(house, f"agent{length}", placement=placement, reminder="r" * length)
             await house.ask(input="U1", model=f"agent{length}")
-            sizes[length] = fixed_tokens(house.sent[-1], keeps_context=True)
+            sizes[length] = count_fixed_tokens(house.sent[-1], keeps_context=True)
         assert sizes[4_000] - sizes[1] > 900

@@ -17,7 +17,7 @@ from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.parts import Part
 from backend.identity.services import KeyUses
 from backend.identity.wiring import identity_part
-from backend.knowledge.services.active_bases import ActiveBases
+from backend.knowledge.services.knowledge_bases import ActiveBases
 from backend.knowledge.services.package import KnowledgePackage
 from backend.knowledge.wiring import knowledge_loops
 from backend.restricted.domain.restricted_budget import RestrictedLimits
@@ -100,7 +100,7 @@ Loop = Callable[[Broken, RecordingFailures], Coroutine[None, None, None]]
 class RenewedLease(TurnLease):
     """A lease that has always just been renewed."""
 
-    async def renewed(self) -> None:
+    async def wait_until_renewed(self) -> None:
         """Wait for nothing."""
 
 
@@ -132,7 +132,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
         retention=RetentionPackage(sweeping, broken, broken, broken),
         parts=(
             Part((), knowledge_loops(active_bases, embedding, broken.fail)),
-            identity_part(authenticate, broken, broken.fail),
+            identity_part(authenticate, broken, broken.fail, broken.fail),
             build_vector_stores(knowledge, files, clock, is_only_replica=False).part,
             build_restricted(broken, clock, knowledge, broken, broken, terms),
         ),

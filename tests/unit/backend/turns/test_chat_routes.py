@@ -9,7 +9,7 @@ from openai import APIError, BadRequestError, NotFoundError, RateLimitError
 from pydantic import BaseModel
 
 from backend.turns.http.event_stream import DONE
-from shared.models.canonical import canonical_parts, message_json, reasoning_in
+from shared.models.canonical import canonical_parts, message_json, read_reasoning
 from shared.models.events import FinishReason, MessagesAdded, RefusalDelta, TextDelta
 from shared.models.execution import ExecutionRequest
 from shared.models.values import JsonObject
@@ -45,7 +45,7 @@ async def test_chunks_come_in_frames_of_data_alone() -> None:
         *frames, _, rest = answered.content.split(b"\n\n")
         assert rest == b""
         chunks = [check_chunk(frame.removeprefix(b"data: ")) for frame in frames]
-        assert [chunk["choices"][0]["delta"].get("content") for chunk in chunks[:-1]] == ["", "Hello.", None]
+        assert [chunk["choices"][0]["delta"].get("content") for chunk in chunks[:-1]] == ["", "Hel", "lo.", None]
         assert chunks[-1]["usage"]["total_tokens"] == 18
         assert answered.headers[ID] == chunks[0]["id"]
 
@@ -135,7 +135,7 @@ async def test_what_a_model_reasoned_in_a_loop_of_tools_goes_back_whether_or_not
     for place, event in enumerate(script):
         if isinstance(event, MessagesAdded):
             [said] = event.messages
-            thought = said.model_copy(update={"reasoning": reasoning_in({"reasoning": "Hm."})})
+            thought = said.model_copy(update={"reasoning": read_reasoning({"reasoning": "Hm."})})
             script[place] = MessagesAdded(messages=(thought,))
     async with serve_api(script, answer("Rain."), script, answer("Rain.")) as api:
         for members in ({}, {"reasoning_content": "Hm."}):

@@ -173,7 +173,7 @@ def test_choices_say_the_same_in_chunks_and_as_a_whole(
 ) -> None:
     lanes = lanes_of(played)
     made, events = streamed(lanes, data)
-    body, last = made.finish(made.ending(is_cancelled=False), 1_700_000_009)
+    body, last = made.finish(made.build_ending(is_cancelled=False), 1_700_000_009)
     chunks, projection = chunks_of([*events, *last])
     told = [choice for chunk in chunks for choice in chunk["choices"]]
     failed = any(lane.body["status"] == "failed" for lane in lanes)

@@ -16,8 +16,8 @@ from backend.turns.services.compact_input import CompactedInput
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, ModelUnavailable
 from shared.models.execution import Purpose
 from shared.models.messages import UserMessage
+from shared.prompts.authors import texts_of_user
 from shared.prompts.summary import SUMMARY_INSTRUCTION, frame_summary
-from shared.prompts.user_words import texts_of_user
 from tests.contract.knowledge_cases import make_base
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.chat_shell_talking import whole_prompt
@@ -153,7 +153,7 @@ async def test_who_lost_access_to_what_it_tells_finds_a_notice_and_so_do_later_t
         assert UserMessage(content=WITHHELD) in house.sent[3].history
         await house.ask(input="D", previous_response_id=moved.id)
         assert all("heliotrope" not in str(sent) for sent in house.sent[3:])
-        shown = await house.ports.stored.withheld.shown_input(ADA, moved, moved.input_items)
+        shown = await house.ports.stored.withheld.show_input(ADA, moved, moved.input_items)
         assert "heliotrope" not in str(shown)
 
 

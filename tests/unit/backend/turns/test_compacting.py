@@ -12,7 +12,7 @@ from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
 from shared.models.values import objects_in
 from shared.prompts.attached_files import LEFT_OUT
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from shared.prompts.summary import COMPACTED, SUMMARY_INSTRUCTION, frame_summary
 from tests.fakes.attached_files import FakeText
 from tests.fakes.chat_shell_talking import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend.conversations.domain.history_fingerprint import (
     boundaries_cooperatively,
-    extended,
+    extend_chain,
     root_fingerprint,
     text_with_blank_lines,
 )
@@ -98,12 +98,12 @@ def test_all_divisions_of_an_answer_make_one_chain(text: str, places: list[int],
     parts = [text[start:end] for start, end in pairwise(cuts)]
     root = root_fingerprint("tenant", "ann")
     whole, apart, joined = (
-        extended(root, [UserMessage(content="A"), *[AssistantMessage(text=said) for said in texts]])
+        extend_chain(root, [UserMessage(content="A"), *[AssistantMessage(text=said) for said in texts]])
         for texts in ([text], parts, [between.join(parts)])
     )
     assert whole is not None and apart is not None and joined is not None
     assert whole.digest == apart.digest == joined.digest
-    longer = extended(root, [UserMessage(content="A"), AssistantMessage(text=f"{text}.")])
+    longer = extend_chain(root, [UserMessage(content="A"), AssistantMessage(text=f"{text}.")])
     assert longer is not None and longer.digest != whole.digest
 
 

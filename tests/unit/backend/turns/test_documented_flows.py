@@ -48,4 +48,4 @@ def test_each_flow_is_shown() -> None:
     assert [name for _, name, _ in pictures() if name not in SCRIPTS] == []
     both = {(placement, name) for placement, name, _ in pictures()}
     assert {(placement, name) for placement in ("anchored", "classic") for name in list(SCRIPTS)[:2]} <= both
-    assert len(both) == len(pictures()) == 5
+    assert len(both) == len(pictures()) == 6

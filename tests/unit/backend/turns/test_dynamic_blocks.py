@@ -7,7 +7,7 @@ import pytest
 
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.domain.knowledge import MemberRole
-from backend.turns.dynamic_blocks.entry_points import GROUP, installed_blocks, load_blocks
+from backend.turns.dynamic_blocks.entry_points import GROUP, load_blocks, load_installed_blocks
 from backend.turns.dynamic_blocks.identity import IdentityBlock
 from backend.turns.ports.dynamic_blocks import TurnFacts
 from shared.models.execution import DynamicBlock
@@ -81,7 +81,7 @@ def test_what_is_no_block_is_named() -> None:
 
 
 def test_none_is_enabled_by_itself() -> None:
-    assert installed_blocks() == ()
+    assert load_installed_blocks() == ()
 
 
 async def test_the_example_names_user_and_organisation() -> None:

@@ -56,7 +56,7 @@ async def test_a_turn_may_be_asked_to_go_on_from_its_log() -> None:
         await eventually(lambda: house.log_of(running.response.conversation_id), lambda log: len(log) == 3)
         running.boundary.set()
         gate.set()
-        response = await running.ended()
+        response = await running.wait_until_ended()
         assert house.scripted.broken_off == 1
         assert house.sent[1].added == (*exchange(1), *exchange(2))
         assert "Lost" not in str(await check_events(house, response))
@@ -70,7 +70,7 @@ async def test_the_last_model_call_is_no_boundary() -> None:
         running = await house.start()
         running.boundary.set()
         gate.set()
-        assert (await running.ended()).status == "completed"
+        assert (await running.wait_until_ended()).status == "completed"
         assert len(house.sent) == 1
 
 

@@ -93,7 +93,7 @@ async def test_keys_belong_to_their_callers() -> None:
 
 
 async def api_key(api: ServedApi, user_id: str) -> str:
-    keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock)
+    keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock, api.turns.state.known_keys)
     return (await keys.issue(user_id, KeyRole.USER))[1]
 
 

@@ -12,7 +12,7 @@ from openai import BadRequestError
 
 from backend.conversations.domain.attached_files import UnreadFile
 from backend.conversations.domain.input_items import InputFilePart
-from backend.knowledge.domain.excerpts import best_chunks, shown_tokens
+from backend.knowledge.domain.excerpts import best_chunks, count_shown_tokens
 from backend.search.domain.chunks import Chunk
 from backend.turns.domain.file_parts import MAX_FILES, STEP_CHARACTERS, GivenFile, bytes_given
 from shared.errors import InvalidRequest
@@ -104,7 +104,7 @@ async def test_of_a_file_far_too_long_the_pieces_alone_are_held() -> None:
     """Its text may take four bytes a character, beside that of the pieces."""
     async with open_house() as house:
         items = [user(file("a.txt", "Barrels hold wine.\n\n" * 8_000))]
-        asked = await house.prepare.requests.asked(ADA, parse_turn_request(orjson.dumps({"input": items})))
+        asked = await house.prepare.requests.read(ADA, parse_turn_request(orjson.dumps({"input": items})))
         await house.prepare.drafting.draft(asked, await house.prepare.start(asked), "req_1")
         (read,) = asked.files.read.values()
         assert (read.text, sum("Barrels" in chunk.text for chunk in read.chunks)) == ("", len(read.chunks))
@@ -142,14 +142,14 @@ async def test_several_files_share_the_quarter() -> None:
 
 def test_without_a_word_found_an_excerpt_begins_at_the_beginning() -> None:
     chunks = [Chunk(id="", document_id="", ordinal=n, heading_path=(), text="x y", tokens=1) for n in range(9)]
-    assert best_chunks(chunks, "zinfandel", 3 * shown_tokens(chunks[0])) == tuple(chunks[:3])
+    assert best_chunks(chunks, "zinfandel", 3 * count_shown_tokens(chunks[0])) == tuple(chunks[:3])
     assert best_chunks(chunks, "", 0) == ()
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (file("a.docx", file_data=inline("no archive", "")), "is no DOCX", "file_data"),
-    (file("a.exe", file_data=inline("x", "application/octet-stream")), "Cannot read the type", "file_data"),
-    (file(file_data=inline(b"\xff\xff")), "must be UTF-8", "file_data"),
+    (file("a.exe", file_data=inline(b"\x00\x01", "application/octet-stream")), "Cannot read the type", "file_data"),
+    (file(file_data=inline(bytes(range(128, 256)) * 9)), "encoding is uncertain", "file_data"),
     (file(file_data="data:text/plain;base64,!!"), "not valid base64", "file_data"),
     (file(file_data="data:text/plain,x"), "data URL with base64", "file_data"),
     (file(file_data="https://example.org/a.pdf"), "Files are not fetched", "file_data"),
@@ -176,11 +176,11 @@ async def test_no_turn_is_made_of_files_that_were_not_read(place: str) -> None:
     async with open_house() as house:
         prepare = house.prepare
         request = parse_turn_request(b'{"model": "demo-model", "input": "Well?"}')
-        asked = await prepare.requests.asked(ADA, request)
+        asked = await prepare.requests.read(ADA, request)
         draft = await prepare.drafting.draft(asked, await prepare.start(asked), "req_1")
-        changed = {"history": (UserMessage(content=unread),)} if place == "history" else {"current": unread}
+        changed: dict[str, Any] = {place: (UserMessage(content=unread),) if place == "history" else unread}
         with pytest.raises(ValueError, match="1 files of the input have not been read"):
-            replace(draft, read=draft.read.model_copy(update=changed))
+            replace(draft, read=replace(draft.read, **changed))
 
 
 async def test_a_file_by_address_is_refused() -> None:

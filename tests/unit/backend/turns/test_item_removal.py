@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.conversations.domain.conversation_log import history, pending_calls
+from backend.conversations.domain.conversation_log import find_pending_calls, history
 from backend.conversations.domain.responses import StoredResponse
 from backend.knowledge.domain.knowledge import MemberRole
 from shared.errors import InvalidRequest, MethodNotAllowed, NotFound, TurnRunning
@@ -147,7 +147,7 @@ async def test_while_a_turn_runs_nothing_is_taken_out() -> None:
         with pytest.raises(TurnRunning):
             await pop(house, running.response.conversation_id)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         await pop(house, running.response.conversation_id)
 
 
@@ -220,7 +220,7 @@ class Session:
         return history(self.house.log_of(self.conversation_id))
 
     async def grow(self) -> None:
-        waiting = pending_calls(self.messages())
+        waiting = find_pending_calls(self.messages())
         given: list[dict[str, Any]] = [
             {"type": "function_call_output", "call_id": each, "output": f"Of {each}"} for each in waiting
         ]

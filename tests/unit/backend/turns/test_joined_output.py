@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 
 from backend.conversations.domain.responses import ResponseStatus
 from backend.openai_api.domain.response_object import Ending, ResponseBody, build_ending, build_failure
-from backend.openai_api.domain.shown_output import ShownOutput
-from backend.turns.domain.joined_output import joined_ending
+from backend.turns.domain.joined_output import build_joined_ending
 from shared.models.events import ErrorReport, ExecutionEvent, FinishReason, Usage
 from shared.models.values import objects_in
 from tests.examples import examples
 from tests.fakes.openai_types import check_joined_event
 from tests.unit.backend.openai_api.projecting import rebuilt
 from tests.unit.backend.turns.joining import LANES, Said, in_some_order, joined, lanes_of, said, scripts, streamed
-from tests.unit.backend.turns.samples import USAGE, counting_ids, decoded, fresh_body, request
+from tests.unit.backend.turns.samples import USAGE, counting_ids, decoded
 
 REPORT = ErrorReport(type="ModelUnavailable", code="server_error", message="503", param=None, retryable=True)
 
@@ -29,7 +28,7 @@ def test_lanes_make_one_valid_stream_in_any_order(
 ) -> None:
     lanes = lanes_of(played)
     made, events = streamed(lanes, data)
-    body, last = made.finish(made.ending(is_cancelled=False), 1_700_000_009)
+    body, last = made.finish(made.build_ending(is_cancelled=False), 1_700_000_009)
     shown = decoded([*events, *last])
     assert [event["sequence_number"] for event in shown] == list(range(len(shown)))
     assert rebuilt(shown) == body["output"] == made.output()
@@ -58,7 +57,7 @@ def test_another_process_goes_on_behind_any_event(
     for place, lane in data.draw(st.permutations(list(enumerate(lanes)))):
         kept += second.feed(place, lane.events)
         kept += second.end_lane(place, lane.body)
-    body, last = second.finish(second.ending(is_cancelled=False), 1_700_000_009)
+    body, last = second.finish(second.build_ending(is_cancelled=False), 1_700_000_009)
     shown = decoded([*kept, *last])
     assert [event["sequence_number"] for event in shown] == list(range(len(shown)))
     assert rebuilt(shown) == body["output"]
@@ -77,7 +76,7 @@ def test_what_events_of_a_lane_did_not_show_its_end_does(
     for place, lane in enumerate(lanes):
         events += made.feed(place, lane.events[: data.draw(st.sampled_from(lane.ends))])
         events += made.end_lane(place, lane.body)
-    body, last = made.finish(made.ending(is_cancelled=False), 1_700_000_009)
+    body, last = made.finish(made.build_ending(is_cancelled=False), 1_700_000_009)
     announced = [event["item"]["id"] for event in decoded(events) if event["type"] == "response.output_item.done"]
     assert sorted(announced) == sorted(str(item["id"]) for item in objects_in(body["output"]))
     check_lanes(body, lanes)
@@ -92,21 +91,6 @@ def check_lanes(body: ResponseBody, lanes: Sequence[Said]) -> None:
         marks = {"model": lane.model, "response_id": lane.response_id}
         assert found == [{**item, **marks} for item in objects_in(own.body["output"])]
     assert [lane["status"] for lane in objects_in(body["lanes"])] == [own.body["status"] for own in lanes]
-
-
-def test_rebuilt_events_say_from_which_lane_their_items_come() -> None:
-    """Readers of a joined response whose events are lost get them from what is stored."""
-    message: dict[str, Any] = {
-        "id": "msg_1",
-        "type": "message",
-        "status": "completed",
-        "role": "assistant",
-        "content": [],
-    }
-    marks = {"model": "a", "response_id": "resp_a"}
-    rest = ShownOutput().rest_until(9, {**fresh_body(request()), "output": [{**message, **marks}]})
-    items = [event["item"] for event in decoded(list(rest or ())) if "item" in event]
-    assert items == [{**message, **marks, "status": "in_progress"}, {**message, **marks}]
 
 
 def ended(status: str, **fields: Any) -> ResponseBody:
@@ -131,11 +115,11 @@ FAILED = ended("failed", error={"code": "server_error", "message": "503", "type"
 def test_a_joined_response_ends_as_the_most_successful_of_its_lanes(
     lanes: list[ResponseBody], expected: Ending
 ) -> None:
-    assert joined_ending(lanes, is_cancelled=False) == expected
-    assert joined_ending(lanes, is_cancelled=True).status is ResponseStatus.CANCELLED
+    assert build_joined_ending(lanes, is_cancelled=False) == expected
+    assert build_joined_ending(lanes, is_cancelled=True).status is ResponseStatus.CANCELLED
 
 
 def test_usage_is_the_sum_of_the_lanes() -> None:
     told = said([], build_ending(FinishReason.STOP, USAGE), counting_ids()).body
-    usage = joined_ending([told, ended("failed"), told], is_cancelled=False).usage
+    usage = build_joined_ending([told, ended("failed"), told], is_cancelled=False).usage
     assert usage == Usage(input_tokens=22, cached_tokens=8, cache_write_tokens=0, output_tokens=14, reasoning_tokens=4)

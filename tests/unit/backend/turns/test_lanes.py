@@ -224,7 +224,7 @@ async def test_events_of_all_lanes_come_in_one_sequence() -> None:
         assert {event["item"]["model"] for event in added} == set(BOTH)
         places = {event["item"]["id"]: event["output_index"] for event in added}
         assert all(places[event["item_id"]] == event["output_index"] for event in seen if "item_id" in event)
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         assert seen[-1]["type"] == "response.completed"
         assert seen[-1]["response"] == ended.body
         assert [item["id"] for item in seen[-1]["response"]["output"]] == list(places)
@@ -250,7 +250,7 @@ async def test_one_lane_is_cancelled_by_its_own_response() -> None:
     async with lane_house([[*answer("Half")[:2], gate]], [answer("Whole")]) as house:
         running = await house.start(models=BOTH)
         await house.services.responses.cancel(ADA, lanes_in(running.response.body)[0].response_id)
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         assert (ended.status, statuses(ended.body)) == ("completed", ["cancelled", "completed"])
 
 
@@ -337,7 +337,7 @@ async def test_each_lane_takes_a_place() -> None:
         with pytest.raises((TooManyRequests, Unavailable)):
             await house.start(models=BOTH)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         assert (await house.ask(models=BOTH)).status == "completed"
 
 
@@ -355,7 +355,7 @@ async def test_lanes_that_run_are_not_gone_on_with() -> None:
             with pytest.raises(TurnRunning):
                 await house.start(models=BOTH, **before)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
 
 
 @pytest.mark.parametrize(("model", "place"), [(None, 0), (BOTH[1], 1)])
@@ -368,10 +368,10 @@ async def test_who_waits_behind_lanes_that_run_goes_on_in_a_lane(model: str | No
         queued = await house.queue(input="Two", previous_response_id=running.response.id, **named)
         assert queued.conversation_id == lane.conversation_id
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         while house.state.waiting:
             await house.services.waiting.step()
-        ended = await house.services.responses.ended(queued)
+        ended = await house.services.responses.wait_until_ended(queued)
         assert (ended.status, ended.body["model"]) == ("completed", BOTH[place])
         assert AssistantMessage(text=BOTH[place]) in messages_of_request(house.sent[-1])
 
@@ -382,7 +382,7 @@ async def test_a_message_steers_the_lane_that_it_goes_on_in() -> None:
         running = await house.start(models=BOTH)
         await house.queue(how="steer", input="And?", previous_response_id=running.response.id)
         gate.set()
-        body: Any = (await running.ended()).body
+        body: Any = (await running.wait_until_ended()).body
         assert texts(body) == {BOTH[0]: "One.Two.", BOTH[1]: "large"}
         assert house.state.waiting == {}
 
@@ -437,5 +437,5 @@ async def test_the_answer_of_each_lane_is_scanned_and_all_are_withheld_together(
         assert "duty engineer" not in f"{ended} {await house.all_events(ended)} {house.state.entries}"
         assert len({request.knowledge.ticket for request in house.sent}) == 2
         await house.knowledge.remove_member("kb_a", "ada")
-        shown = await house.services.withheld.shown(ADA, ended)
+        shown = await house.services.withheld.show(ADA, ended)
         assert texts(dict(shown.body)) == dict.fromkeys(BOTH, WITHHELD)

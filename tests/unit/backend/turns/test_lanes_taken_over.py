@@ -11,7 +11,7 @@ from backend.streams.memory.event_log import MemoryEventLog
 from backend.turns.domain.lanes import lanes_in
 from backend.turns.domain.lost_turn import UNSEEN_GAP
 from backend.turns.services.resume.recover_lanes import MAX_TAKEOVERS
-from shared.models.events import ModelCallStarted, TextDelta
+from shared.models.events import ModelCallStarted, TextDelta, TurnEnd
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.openai_types import check_joined_response
@@ -31,8 +31,8 @@ async def killed(replicas: Replicas, first: Sequence[Any], second: Sequence[Any]
     with suppress(Killed):
         async with house.registry:
             joined = (await house.start(models=BOTH)).response
-            said = {model: said_in(script) for model, script in zip(BOTH, (first, second), strict=True)}
-            await eventually(partial(has_come, house, joined, events, said), bool)
+            scripts = dict(zip(BOTH, (first, second), strict=True))
+            await eventually(partial(has_come, house, joined, events, scripts), bool)
             raise Killed
     assert joined is not None
     return replicas.state.responses[joined.id]
@@ -42,15 +42,16 @@ def said_in(script: Sequence[Any]) -> str:
     return "".join(step.text for step in script if isinstance(step, TextDelta))
 
 
-def has_come(house: TurnHouse, joined: StoredResponse, events: int, said: Mapping[str, str]) -> bool:
+def has_come(house: TurnHouse, joined: StoredResponse, events: int, scripts: Mapping[str, Sequence[Any]]) -> bool:
     """Say whether both models were asked, and all that they have said is stored, with the lanes and joined."""
     found = house.state.responses[joined.id]
     lanes = [house.state.responses[lane.response_id] for lane in lanes_in(joined.body)]
-    of_lanes = {str(lane.body["model"]): text_of(lane.body) for lane in lanes}
+    of_lanes = {str(lane.body["model"]): (text_of(lane.body), lane.status.is_terminal) for lane in lanes}
+    said = {model: said_in(script) for model, script in scripts.items()}
     return (
         len(house.sent) == 2
         and found.last_event >= events
-        and of_lanes == said
+        and of_lanes == {model: (said[model], isinstance(script[-1], TurnEnd)) for model, script in scripts.items()}
         and dict.fromkeys(BOTH, "") | texts(found.body) == said
     )
 
@@ -133,13 +134,14 @@ async def test_a_lane_that_was_deleted_has_failed() -> None:
 async def test_a_process_that_shuts_down_leaves_lanes_and_response_to_another() -> None:
     replicas = Replicas()
     house = replicas.make(drain_seconds=0.01)
-    house.scripted.scripts_of = {BOTH[0]: [answer("Whole")], BOTH[1]: [[*SILENT, asyncio.Event()]]}
+    first, second = answer("Whole"), [*SILENT, asyncio.Event()]
+    house.scripted.scripts_of = {BOTH[0]: [first], BOTH[1]: [second]}
     started: asyncio.Future[StoredResponse] = asyncio.get_running_loop().create_future()
 
     async def serve() -> None:
         async with house.registry:
             running = await house.start(models=BOTH)
-            await eventually(partial(has_come, house, running.response, 8, {BOTH[0]: "Whole", BOTH[1]: ""}), bool)
+            await eventually(partial(has_come, house, running.response, 8, {BOTH[0]: first, BOTH[1]: second}), bool)
             started.set_result(running.response)
 
     async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:

@@ -119,7 +119,7 @@ def names_of(*presets: Preset) -> ModelNames:
 async def test_a_name_means_a_model_before_a_preset_and_none_the_default() -> None:
     names = names_of(preset("b", "a"), preset("mine", "b"), preset("plain"))
     for name, model, is_preset in (("", "a", False), ("b", "b", False), ("mine", "b", True), ("plain", "a", True)):
-        found = await names.meaning(ADA, name)
+        found = await names.resolve(ADA, name)
         assert (found.card.name, found.preset is not None) == (model, is_preset)
     assert [each.name for each in await names.presets(ADA)] == ["mine", "plain"]
 
@@ -127,9 +127,9 @@ async def test_a_name_means_a_model_before_a_preset_and_none_the_default() -> No
 async def test_what_a_name_could_be_is_told_where_it_means_nothing() -> None:
     names = names_of(preset("mine", "gone"))
     with pytest.raises(UnknownModel, match="use one of 'a', 'b', 'mine'"):
-        await names.meaning(ADA, "other")
+        await names.resolve(ADA, "other")
     with pytest.raises(UnknownModel, match=r"uses the model 'gone', which is not offered any more; .* 'a', 'b'"):
-        await names.meaning(ADA, "mine")
+        await names.resolve(ADA, "mine")
 
 
 async def test_a_caller_has_lost_an_agent_that_is_another_one_by_now() -> None:

@@ -9,7 +9,7 @@ from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, ModelCallStarted, TextDelta, TurnFailed, Usage
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import ToolMessage
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from tests.fakes.chat_shell_talking import (
     LONG,
     facts_in,

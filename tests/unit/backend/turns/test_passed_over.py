@@ -179,11 +179,11 @@ async def test_a_request_that_waits_keeps_what_was_said_of_it() -> None:
         answered = (await api.http.post("/v1/responses", json={**asked, **more})).json()
         assert (answered["status"], answered["metadata"]) == ("queued", {IGNORED_KEY: "tools[0], new"})
         gate.set()
-        await first.ended()
+        await first.wait_until_ended()
         while api.turns.state.waiting:
             await api.turns.services.waiting.step()
         found = await api.turns.services.responses.find(ADA, answered["id"])
-        ended = await api.turns.services.responses.ended(found)
+        ended = await api.turns.services.responses.wait_until_ended(found)
         assert (ended.status, ended.body["metadata"]) == ("completed", answered["metadata"])
 
 
@@ -250,10 +250,10 @@ async def test_a_request_that_waits_keeps_what_its_model_takes() -> None:
         answered = (await api.http.post("/v1/responses", json={**asked, **EXTRA, "if_running": "queue"})).json()
         assert (answered["status"], answered["metadata"]) == ("queued", {IGNORED_KEY: "min_p"})
         gate.set()
-        await first.ended()
+        await first.wait_until_ended()
         while api.turns.state.waiting:
             await api.turns.services.waiting.step()
         found = await api.turns.services.responses.find(ADA, answered["id"])
-        ended = await api.turns.services.responses.ended(found)
+        ended = await api.turns.services.responses.wait_until_ended(found)
         assert ended.body["metadata"] == {IGNORED_KEY: "min_p"}
         assert api.turns.sent[1].parameters.extra == {name: EXTRA[name] for name in ("top_k", "chat_template_kwargs")}

@@ -11,7 +11,7 @@ from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import TurnHouse
 from tests.fakes.replicas import EXCHANGE, Replicas, bytes_of, searched
 from tests.fakes.store_agents import FakeAgentStore
-from tests.unit.backend.turns.placing import letters, prompts_of, put_agent, searching, uploads_of
+from tests.unit.backend.turns.placing import REMINDER, letters, prompts_of, put_agent, searching, uploads_of
 
 WORDS: dict[str, Any] = {"reminder": "Be kind.", "instructions": "CA \ud7ff\x00", "system_prompt": None}
 
@@ -55,20 +55,20 @@ async def test_before_the_first_model_call_the_same_bytes_are_sent(placement: st
     assert again == first.model_copy(update={"knowledge": again.knowledge})
     assert again.reminder == "Be kind."
     shown = [letters(call) for call in await prompts_of(replicas.last, ended)]
-    before = "S F U1 TC tr A1 CA P F U2" if placement == "classic" else "S CA P F U1 TC TR A1 F U2"
+    before = "S F U1 TC tr A1 CA P F U2" if placement == "classic" else "S CA P F U1 TC TR R A1 F U2"
     assert shown == [before]
 
 
 @pytest.mark.parametrize("placement", ["classic", "anchored"])
 async def test_behind_an_exchange_the_same_bytes_are_sent_with_it(placement: str) -> None:
     replicas, asked = await begun(placement)
-    rest = [ModelCallStarted(call=2, reminder="R"), *answer("A2")[1:]]
+    rest = [ModelCallStarted(call=2, reminder=REMINDER), *answer("A2")[1:]]
     first, again, ended = await taken_over(replicas, asked, searched(), rest)
     assert again.added == EXCHANGE
     assert bytes_of(again.model_copy(update={"added": ()})) == bytes_of(first)
     shown = [letters(call) for call in await prompts_of(replicas.last, ended)]
-    before = "S F U1 TC tr A1 CA P F U2" if placement == "classic" else "S CA P F U1 TC TR A1 F U2"
-    assert shown == [before, f"{before} TC TR R"]
+    before = "S F U1 TC tr A1 CA P F U2" if placement == "classic" else "S CA P F U1 TC TR R A1 F U2"
+    assert shown == [before, f"{before} TC TR{' R' if placement == 'classic' else ''}"]
 
 
 async def test_without_the_text_of_a_block_the_turn_ends() -> None:

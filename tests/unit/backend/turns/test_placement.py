@@ -44,9 +44,9 @@ async def test_anchored_leaves_instructions_and_results_where_they_stood() -> No
         await put_agent(house)
         assert await flow(house, 4) == [
             ["S CA U1", "S CA U1 TC TR R"],
-            ["S CA U1 TC TR A1 U2"],
-            ["S CA U1 TC TR A1 U2 A2 U3", "S CA U1 TC TR A1 U2 A2 U3 TC TR R"],
-            ["S CA U1 TC TR A1 U2 A2 U3 TC TR A3 U4"],
+            ["S CA U1 TC TR R A1 U2"],
+            ["S CA U1 TC TR R A1 U2 A2 U3", "S CA U1 TC TR R A1 U2 A2 U3 TC TR"],
+            ["S CA U1 TC TR R A1 U2 A2 U3 TC TR A3 U4"],
         ]
         assert house.observer.drifts == []
 
@@ -66,12 +66,21 @@ async def test_project_files_stand_behind_instructions_and_uploads_above_their_m
         assert house.observer.drifts == []
 
 
-@pytest.mark.parametrize("placement", ["classic", "anchored"])
-async def test_a_turn_has_one_reminder_and_it_is_last(placement: str) -> None:
+@pytest.mark.parametrize(("placement", "second"), [("classic", "TC TR R"), ("anchored", "R TC TR")])
+async def test_a_turn_has_one_reminder(placement: str, second: str) -> None:
     async with agents_house(searching("s1", "s2", said="A1")) as (house, _):
         await put_agent(house, placement=placement, instructions="")
-        assert await flow(house, 1) == [["S U1", "S U1 TC TR R", "S U1 TC TR TC TR R"]]
+        assert await flow(house, 1) == [["S U1", "S U1 TC TR R", f"S U1 TC TR {second}"]]
         assert house.observer.drifts == []
+
+
+async def test_a_reminder_that_stays_has_a_position_and_that_of_classic_has_none() -> None:
+    for placement, positions in (("anchored", [4]), ("classic", [None])):
+        async with agents_house(searching("s1", said="A1")) as (house, _):
+            await put_agent(house, placement=placement)
+            ended = await house.ask(input="U1", model="helper")
+            shown = (await prompts_of(house, ended))[1]["messages"]
+            assert [one["position"] for one in shown if one["kind"] == "reminder"] == positions
 
 
 @pytest.mark.parametrize("placement", ["classic", "anchored"])

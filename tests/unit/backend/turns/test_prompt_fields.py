@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from backend.identity.domain import Caller
-from backend.knowledge.domain.kb_meta import rendered_bases
+from backend.knowledge.domain.kb_meta import render_bases
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.openai_api.domain.turn_request import TurnRequest
 from shared.errors import NotFound
@@ -53,7 +53,7 @@ def prompt_of(request: ExecutionRequest) -> str:
 
 @pytest.mark.parametrize("role", SHOWN)
 def test_the_description_of_a_base_shows_its_allowed_fields_and_no_others(role: MemberRole) -> None:
-    (base,) = rendered_bases([Binding(base=marked_base(), role=role)])
+    (base,) = render_bases([Binding(base=marked_base(), role=role)])
     shown = {name for name in KnowledgeBase.model_fields if _mark(name) in base.text}
     assert shown == SHOWN[role]
     assert str(7_654_321) not in base.text

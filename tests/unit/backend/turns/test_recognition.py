@@ -268,7 +268,7 @@ async def test_while_a_turn_runs_the_same_history_branches_off() -> None:
         with pytest.raises(TurnRunning):
             await house.start(conversation=first.conversation_id)
         gate.set()
-        assert (await running.ended()).status == "completed"
+        assert (await running.wait_until_ended()).status == "completed"
 
 
 async def test_two_at_once_both_run() -> None:

@@ -86,7 +86,7 @@ class LimitedApi:
         self.store = store
         self.watch = watch
         self.observer = observer
-        self.keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock)
+        self.keys = KeyAdministration(FakeApiKeyStore(api.turns.state), api.turns.clock, api.turns.state.known_keys)
 
     def pace(self, pace: RefusalPace) -> None:
         """Let refusals leave as another pace says."""

@@ -62,7 +62,7 @@ class Runner:
             raise RuntimeError("A defect.")
         return turn.response.model_copy(update={"status": ResponseStatus.COMPLETED})
 
-    async def ended_elsewhere(self, response_id: str) -> StoredResponse | None:
+    async def wait_until_ended_elsewhere(self, response_id: str) -> StoredResponse | None:
         return None
 
     async def drop_events(self, response_id: str) -> None:
@@ -115,14 +115,14 @@ async def test_a_prepared_turn_is_stored_and_then_run() -> None:
         assert runner.is_started
         running = await made.start(ADA, asked_for(), "req_1")
         assert isinstance(running, RunningTurn)
-        assert (await running.ended()).status == "completed"
+        assert (await running.wait_until_ended()).status == "completed"
         assert made.stored == [turn.turn.response.id]
         assert not made.registry.owns(turn.turn.response.id)
     assert not runner.is_started
     async with office(Prepared(other), runner) as made:
         running = await made.start(ADA, asked_for(), "req_1")
         assert isinstance(running, RunningTurn)
-        await running.ended()
+        await running.wait_until_ended()
         await made.registry.release(running)
         assert (made.stored, runner.dropped) == ([], [other.turn.response.id])
 
@@ -145,5 +145,5 @@ async def test_a_defect_of_one_turn_is_reported_and_leaves_the_others_alone() ->
     runner = Runner(defects=[broken.turn.response.id])
     async with office(Prepared(broken), runner) as made:
         running = [made.registry.start(each.turn) for each in (broken, well)]
-        assert (await running[1].ended()).status == "completed"
+        assert (await running[1].wait_until_ended()).status == "completed"
     assert runner.reported == [broken.turn.response.id]

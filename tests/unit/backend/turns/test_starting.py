@@ -37,7 +37,7 @@ async def test_the_first_request_is_stored_before_it_is_sent() -> None:
             (EntryKind.USER, UserMessage(content=f"Hi{SUFFIX}"))
         ]
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
 
 
 async def test_without_an_event_store_no_turn_begins_and_running_ones_go_on() -> None:
@@ -49,7 +49,7 @@ async def test_without_an_event_store_no_turn_begins_and_running_ones_go_on() ->
             await house.start()
         assert (caught.value.retry_after_seconds, list(house.state.responses)) == (1, [running.response.id])
         gate.set()
-        assert (await running.ended()).status == "completed"
+        assert (await running.wait_until_ended()).status == "completed"
         event_store.is_away = False
         assert (await house.ask()).status == "completed"
 
@@ -64,7 +64,7 @@ async def test_one_caller_never_takes_all_places_and_gets_theirs_back_when_a_tur
         assert caught.value.retry_after_seconds == 1
         other = await house.start(BOB)
         gate.set()
-        assert (await running.ended()).status == (await other.ended()).status == "completed"
+        assert (await running.wait_until_ended()).status == (await other.wait_until_ended()).status == "completed"
         with pytest.raises(NotFound):
             await house.start(conversation="conv_0")
         assert (await house.ask()).status == "completed"

@@ -36,7 +36,7 @@ async def test_a_message_enters_between_two_model_calls_and_nothing_that_was_sen
         steer = await house.queue(input="B", how="steer", previous_response_id=running.response.id)
         await eventually(lambda: running, lambda one: one.boundary.is_set())
         gate.set()
-        response = await running.ended()
+        response = await running.wait_until_ended()
         said = (UserMessage(content=f"A{SUFFIX}"), *exchange(1), *exchange(2), UserMessage(content=f"B{SUFFIX}"))
         assert house.sent[1].added == said[1:]
         assert history(house.log_of(response.conversation_id)) == (*said, AssistantMessage(text="They sleep."))
@@ -64,7 +64,7 @@ async def test_behind_the_last_model_call_the_turn_goes_on_with_one_more() -> No
         for text in ("B", "C"):
             await house.queue(input=text, how="steer", conversation=running.response.conversation_id)
         gate.set()
-        response = await running.ended()
+        response = await running.wait_until_ended()
         steered = (UserMessage(content=f"B{SUFFIX}"), UserMessage(content=f"C{SUFFIX}"))
         assert house.sent[1].added == (AssistantMessage(text="One."), *steered)
         assert await items_of(house, response.conversation_id) == ["A", "One.", "B", "C", "Two."]
@@ -82,7 +82,7 @@ async def test_one_that_comes_too_late_runs_as_a_turn_of_its_own() -> None:
         steer = await house.queue(input="B", how="steer", conversation=running.response.conversation_id)
         waiting = house.state.waiting.pop(steer.id)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         house.state.waiting[steer.id] = waiting
         await run_waiting(house)
         assert await ended(house, steer.id) == "completed"
@@ -103,7 +103,7 @@ async def test_none_enters_what_its_author_may_not_read_any_more(is_told_before:
             await house.knowledge.set_member("kb_1", ADA.user_id, MemberRole.RESTRICTED_ANALYST)
             steer = await house.queue(input="Quote it!", how="steer", conversation=conversation)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         assert await items_of(house, conversation) == ["A", "One."]
         await run_waiting(house)
         assert await ended(house, steer.id) == "completed"
@@ -119,7 +119,7 @@ async def test_one_is_withdrawn_before_it_enters_and_not_behind() -> None:
         second = await house.queue(input="C", how="steer", conversation=conversation)
         assert (await responses.cancel(ADA, first.id)).status == "cancelled"
         gate.set()
-        response = await running.ended()
+        response = await running.wait_until_ended()
         assert await items_of(house, conversation) == ["A", "One.", "C", "Two."]
         assert await responses.cancel(ADA, second.id) == response
 
@@ -140,7 +140,7 @@ async def test_no_message_parts_a_call_of_the_client_from_its_output() -> None:
         running = await house.start(tools=[{"type": "function", "name": "weather"}])
         steer = await house.queue(input="B", how="steer", conversation=running.response.conversation_id)
         gate.set()
-        assert (await running.ended()).status == "completed"
+        assert (await running.wait_until_ended()).status == "completed"
         await run_waiting(house)
         failed = await house.services.responses.find(ADA, steer.id)
         assert (failed.status, at(failed.body, "error", "type")) == ("failed", "InvalidRequest")
@@ -155,7 +155,7 @@ async def test_only_messages_of_the_user_enter() -> None:
             await house.queue(input=given, how="steer", conversation=running.response.conversation_id)
         assert caught.value.param == "input"
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
 
 
 @pytest.mark.parametrize("has_entered", [False, True])
@@ -207,4 +207,4 @@ async def test_what_is_too_long_to_enter_is_refused_and_may_queue(content: Any) 
         assert (caught.value.param, "let it queue" in caught.value.message) == ("input", True)
         assert (await house.queue(**asked)).status == "queued"
         gate.set()
-        assert (await running.ended()).status == "completed"
+        assert (await running.wait_until_ended()).status == "completed"

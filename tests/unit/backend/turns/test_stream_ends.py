@@ -9,7 +9,9 @@ import pytest
 
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.memory.event_log import MemoryEventLog
-from backend.turns.http.event_stream import DONE, EventBatches, EventStream
+from backend.turns.http.event_stream import DONE, HEARTBEAT, EventBatches, EventStream, frames
+from backend.turns.http.quiet_send import STEP_BYTES, STEP_SECONDS, QuietSend
+from backend.turns.http.responses_socket import FrameReader
 from backend.turns.http.routes import ResponsesFormat
 from backend.turns.http.routes_chat import ChatFormat
 from backend.turns.http.turn_answers import ApiFormat, TurnEndpoint
@@ -38,7 +40,7 @@ def api_formats() -> list[ApiFormat]:
     return [ResponsesFormat(), ChatFormat(cast(TurnEndpoint, None), parse_chat_request(SAID.encode()))]
 
 
-async def sent_by(api_format: ApiFormat, batches: EventBatches, body: Any) -> bytes:
+async def sent_by(api_format: ApiFormat, batches: EventBatches, body: Any, quiet_seconds: float = 0) -> list[bytes]:
     sent: list[bytes] = []
 
     async def receive() -> dict[str, Any]:
@@ -48,8 +50,53 @@ async def sent_by(api_format: ApiFormat, batches: EventBatches, body: Any) -> by
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message.get("body", b""))
 
-    await EventStream(batches, api_format, body)({"type": "http", "method": "POST"}, receive, send)
-    return b"".join(sent)
+    stream = EventStream(batches, api_format, body)
+    stream.quiet_seconds = quiet_seconds
+    await stream({"type": "http", "method": "POST"}, receive, send)
+    return sent
+
+
+@pytest.mark.parametrize("words", [1, 60])
+async def test_steps_of_a_quiet_stream_tell_nothing_of_what_is_said(words: int) -> None:
+    pieces = [b'{"delta": "%b"}' % (b"w" * 40) for _ in range(words)]
+    batches = [(LoggedEvent(number, "response.output_text.delta", piece),) for number, piece in enumerate(pieces)]
+
+    async def told() -> EventBatches:
+        for batch in batches:
+            yield batch
+
+    _head, *steps, end = await sent_by(ResponsesFormat(), told(), {}, 3 * STEP_SECONDS)
+    assert ([len(step) for step in steps], end) == ([STEP_BYTES] * 3, b"")
+    parts = b"".join(steps).split(b"\n\n")
+    whole = b"\n\n".join(part for part in parts if not part.startswith(b":"))
+    assert whole == frames([event for batch in batches for event in batch]) + DONE
+    assert steps[0].strip(b": \n") == b"" or words > 1
+
+
+@pytest.mark.parametrize("size", [1, 2, STEP_BYTES - 1, STEP_BYTES, STEP_BYTES + 1, 5 * STEP_BYTES])
+async def test_a_long_quiet_stream_ends_a_power_of_two_times_as_late(size: int) -> None:
+    sent: list[bytes] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message["body"])
+
+    quiet = QuietSend(send, STEP_SECONDS)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(quiet.run())
+        await quiet({"type": "http.response.body", "body": b"x" * size, "more_body": False})
+    needed = -(-size // STEP_BYTES)
+    assert [len(step) for step in sent[:-1]] == [STEP_BYTES] * (1 << (needed - 1).bit_length())
+    assert b"".join(sent).replace(b":", b"").replace(b" ", b"").strip() == b"x" * size
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_socket_reads_events_whole_however_a_stream_is_cut(size: int) -> None:
+    bodies = ['{"said": "One: {two}"}', '{"said": ": "}']
+    events = [LoggedEvent(number, "response.event", body.encode()) for number, body in enumerate(bodies)]
+    whole = b":    \n" + frames(events[:1]) + HEARTBEAT + b":  \n" + frames(events[1:]) + b"\n" + DONE
+    reader = FrameReader()
+    pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
+    assert [event for piece in pieces for event in reader.read(piece)] == bodies
 
 
 async def broken(batches: list[tuple[LoggedEvent, ...]], error: Exception) -> EventBatches:
@@ -83,7 +130,7 @@ async def test_each_error_of_a_followed_turn_is_told_and_ends_its_stream(
     for count in (0, 1, len(events) - 1):
         for api_format in api_formats():
             batches = broken([(each,) for each in events[:count]], error)
-            last = checked(await sent_by(api_format, batches, ended.body), api_format)
+            last = checked(b"".join(await sent_by(api_format, batches, ended.body)), api_format)
             told = last["error"]
             is_known = isinstance(error, BallastError)
             assert last.get("type", "error") == "error"

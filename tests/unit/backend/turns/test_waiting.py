@@ -31,6 +31,7 @@ from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.parsed_requests import parse_turn_request
 from tests.fakes.store_state import StoreState
 from tests.fakes.store_waiting import FakeWaitingTurnStore
+from tests.patience import until
 from tests.unit.backend.turns.asking import SUFFIX, ended, run_waiting
 from tests.unit.backend.turns.samples import request
 
@@ -49,7 +50,7 @@ async def test_queued_turns_run_in_their_order_once_the_running_one_has_ended() 
         await house.services.waiting.look()
         assert list(house.state.waiting) == [second.id, third.id]
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         await run_waiting(house)
         assert [await ended(house, each.id) for each in (second, third)] == ["completed", "completed"]
         assert [sent.prompt for sent in house.sent] == ["A", "B", "C"]
@@ -72,7 +73,7 @@ async def test_a_turn_that_comes_later_does_not_overtake_those_that_wait() -> No
         running = await house.start()
         waiting = await house.queue(conversation=running.response.conversation_id)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         with pytest.raises(TurnRunning):
             await house.start(conversation=running.response.conversation_id)
         await run_waiting(house)
@@ -83,9 +84,10 @@ async def test_cancel_stops_the_running_turn_and_comes_before_those_that_wait() 
     gate = asyncio.Event()
     async with open_house([*answer("One.")[:2], gate], answer("Two."), answer("Three.")) as house:
         running = await house.start(input="A")
+        await until(lambda: house.observer.first_deltas == 1)
         patient = await house.queue(input="B", conversation=running.response.conversation_id)
         urgent = await house.queue(input="C", how="cancel", conversation=running.response.conversation_id)
-        stopped = await running.ended()
+        stopped = await running.wait_until_ended()
         assert (stopped.status, at(stopped.body, "output", 0, "content", 0, "text")) == ("cancelled", "One.")
         await run_waiting(house)
         assert [await ended(house, each.id) for each in (urgent, patient)] == ["completed", "completed"]
@@ -99,7 +101,7 @@ async def test_where_the_signal_is_lost_another_look_stops_the_turn() -> None:
         await house.queue(how="cancel", conversation=running.response.conversation_id)
         house.signals.__init__()
         await house.services.waiting.look()
-        assert (await running.ended()).status == "cancelled"
+        assert (await running.wait_until_ended()).status == "cancelled"
         await run_waiting(house)
 
 
@@ -131,7 +133,7 @@ async def test_a_waiting_turn_is_read_and_cancelled_and_deleted() -> None:
         with pytest.raises(NotFound):
             await responses.find(ADA, second.id)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         assert not house.state.waiting
         with pytest.raises(InvalidRequest) as caught:
             await house.start(previous_response_id=first.id)
@@ -148,7 +150,7 @@ async def test_only_so_many_wait_for_one_conversation() -> None:
             await house.queue(conversation=running.response.conversation_id)
         assert caught.value.param == "if_running"
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         await run_waiting(house)
 
 
@@ -172,7 +174,7 @@ async def test_what_can_be_known_to_be_wrong_is_refused_at_once() -> None:
             await house.start(if_running="queue", store=False)
         assert (caught.value.param, house.state.waiting) == ("store", {})
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
 
 
 async def test_one_that_cannot_begin_fails_with_the_reason_and_the_next_one_runs() -> None:
@@ -184,7 +186,7 @@ async def test_one_that_cannot_begin_fails_with_the_reason_and_the_next_one_runs
         first = await house.queue(conversation=conversation, tool_choice=choice)
         second = await house.queue(conversation=conversation)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         broken = house.state.conversations[conversation].model_copy(update={"functions": ()})
         house.state.conversations[conversation] = broken
         await run_waiting(house)
@@ -199,7 +201,7 @@ async def test_one_that_has_waited_too_long_fails() -> None:
         running = await house.start()
         waiting = await house.queue(conversation=running.response.conversation_id)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         house.clock.advance(timedelta(hours=2).total_seconds())
         await run_waiting(house)
         failed = await house.services.responses.find(ADA, waiting.id)
@@ -220,7 +222,7 @@ async def test_without_a_place_it_waits_on(holders: list[list[Holder]], refusal:
         running = await house.start()
         waiting = await house.queue(conversation=running.response.conversation_id)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         others = [house.admission.place(*each) for each in holders]
         with pytest.raises(refusal):
             house.admission.place(*holders_of(ADA))
@@ -272,13 +274,13 @@ async def test_a_waiting_turn_that_cannot_be_read_fails_and_the_next_one_runs() 
         third = await house.queue(conversation=place, input="Three")
         DamagedWaiting.damaged = {second.id}
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         while house.state.waiting:
             await house.services.waiting.step()
         failed = house.state.responses[second.id]
         assert (failed.status, failed.body["status"]) == ("failed", "failed")
         assert "cannot be read" in str(failed.body["error"])
-        ended = await house.services.responses.ended(await house.services.responses.find(ADA, third.id))
+        ended = await house.services.responses.wait_until_ended(await house.services.responses.find(ADA, third.id))
         assert ended.status == "completed"
         assert house.observer.queued == [(second.id, "queue"), (third.id, "queue")]
 
@@ -302,9 +304,9 @@ class CountedWaitingTurns(FakeWaitingTurnStore):
         self.asked.append("to be steered")
         return await super().to_be_steered()
 
-    async def steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
+    async def find_steering(self, response: StoredResponse) -> tuple[WaitingTurn, ...]:
         self.asked.append("steering")
-        return await super().steering(response)
+        return await super().find_steering(response)
 
 
 @asynccontextmanager
@@ -360,7 +362,7 @@ async def test_one_whose_signal_is_lost_begins_at_a_later_look() -> None:
         with_lost = TurnHouse(house.chat_shell, house.state, house.events, replica="replica-2")
         waiting = await with_lost.queue(conversation=running.response.conversation_id)
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         await run_waiting(house)
         assert await ended(house, waiting.id) == "completed"
 
@@ -373,5 +375,5 @@ async def test_a_message_whose_signal_is_lost_enters_after_a_look() -> None:
         await with_lost.queue(how="steer", conversation=running.response.conversation_id)
         await house.services.waiting.look()
         gate.set()
-        await running.ended()
+        await running.wait_until_ended()
         assert house.observer.steered == [(running.response.id, 1)]

@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, broken_at, skill_calls
+from backend.conversations.domain.conversation_log import Entry, EntryKind, EpochReason, find_break, skill_calls
 from backend.conversations.domain.placed_blocks import CLASSIC
 from shared.models.execution import ExecutionRequest, Purpose
 from shared.models.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from shared.prompts.knowledge_tools import tools_of_request
-from shared.prompts.placed_texts import TOOL_RESULT_ELIDED
+from shared.prompts.message_order import TOOL_RESULT_ELIDED
 from tests.examples import of_many
 from tests.fakes.chat_shell_talking import check_pairs, whole_prompt
 from tests.unit.backend.turns.wandering import CLASSIC_WORDS, Walk
@@ -77,7 +77,7 @@ def check(walk: Walk) -> None:
     assert world.observer.drifts == [], f"seed {walk.seed}"
     assert world.observer.broken == [], f"seed {walk.seed}"
     for log in world.state.entries.values():
-        assert broken_at(log, len(log)) is None, f"seed {walk.seed}"
+        assert find_break(log, len(log)) is None, f"seed {walk.seed}"
     answers = [request for request in world.requests if request.purpose is Purpose.ANSWER]
     for place, request in enumerate(answers):
         check_order(whole_prompt(request))

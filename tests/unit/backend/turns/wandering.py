@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -56,13 +57,14 @@ class World:
     offered: OfferedTools = NO_TOOLS
     events: MemoryEventLog | None = None
     replicas: int = 0
+    shell: Callable[[list[ExecutionRequest], OfferedTools], GatedChatShell] = GatedChatShell
 
     def replica(self) -> TurnHouse:
         """Start a process over what is stored."""
         self.replicas += 1
         kept: dict[str, Any] = {} if self.events is None else {"events": self.events}
         house = TurnHouse(
-            chat_shell=GatedChatShell(self.requests, self.offered),
+            chat_shell=self.shell(self.requests, self.offered),
             state=self.state,
             knowledge=self.knowledge,
             agents=self.agents,
@@ -200,7 +202,7 @@ class Walk:
             return None
 
     async def _ended(self, house: TurnHouse, running: RunningTurn) -> None:
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         await house.registry.release(running)
         self._note(ended)
         await self._run_waiting(house)
@@ -233,7 +235,7 @@ class Walk:
         for response_id in waiting:
             with suppress(BallastError):
                 found = await house.services.responses.find(ADA, response_id)
-                self._note(await house.services.responses.ended(found))
+                self._note(await house.services.responses.wait_until_ended(found))
 
     async def _kill(self, house: TurnHouse) -> None:
         shell = shell_of(house)
@@ -265,7 +267,7 @@ class Walk:
             "placement": self.drawn.choice((PLACEMENTS[name],) * 4 + tuple(PLACEMENTS.values())),
             "instructions": self.drawn.choice(words),
             "system_prompt": self.drawn.choice((None, None, None, "Own {{model}}.")),
-            "reminder": self.drawn.choice((None, "Be kind.")),
+            "reminder": self.drawn.choice((None, "Be kind.", "Be brief.")),
             "file_ids": self.drawn.choice(([], ["file_a"], ["file_a"], ["file_b", "file_a"])),
             "knowledge_base_ids": self.drawn.choice(([], ["kb_a"], ["kb_b", "kb_a"])),
             "tools": [{"type": "mcp", "server_label": "jira"}] if has_server and self.drawn.random() < 0.3 else [],

@@ -142,7 +142,7 @@ class WideWalk(Walk):
         running = await self._started(house, "function")
         if running is None:
             return
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         await house.registry.release(running)
         calls = [item for item in _output(ended) if item["type"] == "function_call"]
         if not calls:
@@ -175,7 +175,7 @@ class WideWalk(Walk):
         log = self.world.state.entries[running.response.conversation_id]
         self.resent += bool(tab.history)
         self.recognised += tab.newest in {entry.turn_id for entry in log}
-        ended = await running.ended()
+        ended = await running.wait_until_ended()
         await self._ended(house, running)
         said = said_in(ended)
         if ended.status == "completed" and said is not None:

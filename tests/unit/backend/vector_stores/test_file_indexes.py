@@ -19,9 +19,8 @@ from backend.knowledge.domain.file_indexes import (
     file_index_of_agent,
     file_index_of_user,
 )
-from backend.vector_stores.services.file_indexes import FileIndexes
+from backend.vector_stores.services.file_indexes import FileIndexes, UploadsById
 from backend.vector_stores.services.reading import AttachedFileReading, ReadingTerms
-from backend.vector_stores.services.uploads_by_id import UploadsById
 from shared.errors import NotFound
 from tests.fakes.attached_files import NotingReader
 from tests.fakes.clock import FakeClock
@@ -151,7 +150,7 @@ async def test_what_an_agent_has_no_more_is_found_no_more() -> None:
         waiting = await library.upload(name="seas.md")
         await library.file_indexes.put(FILE_INDEX, [waiting])
         await library.file_indexes.keep_only(FILE_INDEX, [kept])
-        found = await library.attachments.attached(AttachedQuery(FILE_INDEX.id, 10, descending=False))
+        found = await library.attachments.list_attached(AttachedQuery(FILE_INDEX.id, 10, descending=False))
         assert [file.id for file in found] == [kept]
         await library.file_indexes.clear(FILE_INDEX)
         assert library.knowledge.base_ids == []

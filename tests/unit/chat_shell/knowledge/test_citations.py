@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chat_shell.knowledge.domain.citation_marker import MAX_DIGITS, MAX_NUMBERS
-from chat_shell.knowledge.domain.citations import CitationParser, CitedDocument
+from chat_shell.knowledge.domain.citations import MAX_DIGITS, MAX_NUMBERS, CitationParser, CitedDocument
 from shared.models.events import CitationAdded
 from tests.unit.counted_calls import calls_made
 

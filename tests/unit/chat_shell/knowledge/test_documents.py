@@ -10,9 +10,10 @@ from chat_shell.knowledge.domain.citations import CitedDocument
 from chat_shell.knowledge.domain.documents import DocumentNumbers, numbers_in
 from chat_shell.tools.domain.tool_answers import FoundDocument
 from shared.models.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from shared.models.values import Place
 from shared.prompts.documents import NumberedDocument
 from shared.prompts.knowledge_base import BUDGET_WARNING
-from shared.prompts.placed_texts import FILES_REPLACED, TOOL_RESULT_ELIDED
+from shared.prompts.message_order import FILES_REPLACED, TOOL_RESULT_ELIDED
 from shared.prompts.project_files import ListedFile, render_whole_files
 from shared.prompts.summary import COMPACTED, frame_summary
 from tests.fakes.model_scripted import call
@@ -36,6 +37,17 @@ def test_the_number_comes_first_and_the_content_last():
     assert [(hit.number, hit.file_id, hit.filename, hit.score) for hit in numbered.results] == [
         (1, "doc_ä.md", "ä.md", 0.5)
     ]
+
+
+@pytest.mark.parametrize("place", [Place(page=7, last_page=8), Place(sheet='{"Q1"} \\', rows=(2, 9))])
+def test_where_a_passage_stands_is_shown_and_read_again(place: Place):
+    numbered, numbers = DocumentNumbers().number([found("a").model_copy(update={"place": place})])
+    shown = json.loads(numbered.text)["documents"][0]
+    assert list(shown) == ["document", "title", "file_id", "place", "heading_path", "content"]
+    assert shown["place"] == place.model_dump(mode="json")
+    assert numbered.results[0].place == place
+    assert numbers.documents[1].place == place
+    assert numbers_in(exchange(numbered.text)) == numbers
 
 
 def test_numbers_go_on_counting():

@@ -9,8 +9,7 @@ from inline_snapshot import snapshot
 
 from chat_shell.models.anthropic_messages.assembler import MessageAssembler
 from chat_shell.models.anthropic_messages.blocks import fit_call_id
-from chat_shell.models.anthropic_messages.encoder import MessagesForm, encode_messages_request
-from chat_shell.models.anthropic_messages.model import AnthropicMessagesApi
+from chat_shell.models.anthropic_messages.encoder import AnthropicMessagesApi, MessagesForm, encode_messages_request
 from chat_shell.models.anthropic_messages.thinking import ThinkingMode
 from chat_shell.models.ports import (
     CallFragment,
@@ -21,7 +20,7 @@ from chat_shell.models.ports import (
     TextFragment,
 )
 from chat_shell.models.transport.provider_errors import error_of_response
-from chat_shell.models.transport.reader import AnswerReader
+from chat_shell.models.transport.streaming import AnswerReader
 from shared.errors import (
     InvalidRequest,
     ModelAuthenticationFailed,
@@ -49,6 +48,7 @@ from shared.models.messages import (
     ToolMessage,
     UserMessage,
 )
+from shared.prompts.message_order import reminder_text
 from tests.fakes.model_calls import asked, model_call, tool
 
 FORM = MessagesForm(max_output_tokens=10_000)
@@ -118,7 +118,9 @@ def test_an_answer_that_waits_for_its_results_has_thought_whatever_the_reminder(
         body_of(model_call(messages=untaught, parameters=thinking, reminder=reminder), form)
         for reminder in ("", "Cite.")
     ]
-    assert [body["thinking"] for body in bodies] == [{"type": "disabled"}] * 2
+    stays = UserMessage(content=reminder_text(("Cite.",)))
+    bodies.append(body_of(model_call(messages=(*untaught, stays), parameters=thinking), form))
+    assert [body["thinking"] for body in bodies] == [{"type": "disabled"}] * 3
 
 
 def test_arguments_go_back_as_the_model_wrote_them():
@@ -253,15 +255,15 @@ def test_an_image_that_the_api_does_not_take(url: str):
 def test_what_the_model_refuses_is_sent_otherwise():
     api = AnthropicMessagesApi(FORM)
     call = model_call(messages=TALK, parameters=asked(reasoning_effort=ReasoningEffort.LOW))
-    mode = api.avoiding(400, b'{"error":{"message":"adaptive thinking is not supported on this model"}}')
-    blocks = api.avoiding(400, b'{"error":{"message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}')
+    mode = api.avoid(400, b'{"error":{"message":"adaptive thinking is not supported on this model"}}')
+    blocks = api.avoid(400, b'{"error":{"message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}')
 
     assert mode is not None and blocks is not None
     assert (mode.is_lasting, blocks.is_lasting) == (True, False)
     assert b'"budget_tokens":2000' in mode.api.encode(call)
     assert b"EqQB" not in blocks.api.encode(call)
     assert b'"thinking":{"type":"disabled"}' in blocks.api.encode(call)
-    assert api.avoiding(400, b'{"error":{"message":"max_tokens: too large"}}') is None
+    assert api.avoid(400, b'{"error":{"message":"max_tokens: too large"}}') is None
     assert api.headers("k") == {"anthropic-version": "2023-06-01", "x-api-key": "k"}
 
 

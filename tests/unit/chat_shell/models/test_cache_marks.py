@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_shell.models.anthropic_messages.cache_marks import (
+from chat_shell.models.anthropic_messages.encoder import (
     LOOKBACK_BLOCKS,
     MAX_MARKS,
     STRIDE_BLOCKS,
@@ -42,6 +42,12 @@ def test_header_history_and_tail():
     marks = cache_marks((SYSTEM, USER, ANSWER, USER), stored=3, has_tools=True)
 
     assert marks == CacheMarks(on_header=True, messages=(2, 3))
+
+
+def test_history_ends_at_its_last_answer_as_what_follows_may_move():
+    marks = cache_marks((SYSTEM, USER, ANSWER, USER, USER, USER), stored=5, has_tools=True)
+
+    assert marks == CacheMarks(on_header=True, messages=(2, 5))
 
 
 def test_a_first_turn_has_no_history():

@@ -1,5 +1,7 @@
 """Answers that hold what no value can hold: the text is kept, the call ends well, and what was left out is said."""
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -14,8 +16,8 @@ from chat_shell.models.ports import CallFragment, LogprobsFragment, ModelAnswerE
 from chat_shell.models.responses.assembler import ResponseAssembler
 from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.frames import LeftOut
-from chat_shell.models.transport.reader import AnswerReader
-from shared.errors import ModelError
+from chat_shell.models.transport.streaming import AnswerReader
+from shared.errors import ModelError, ModelProtocolViolated
 from shared.models.events import (
     FunctionCallDelta,
     FunctionCallRequested,
@@ -242,3 +244,16 @@ def test_any_value_at_any_place_gives_an_answer_or_a_known_error(api: str, data:
         return
     finished = ModelCallFinished(call=1, finish_reason=end.finish_reason, usage=end.usage, left_out=end.left_out)
     assert event_to_proto(finished).SerializeToString()
+
+
+def test_a_broken_frame_leaves_nothing_for_the_cycle_collector() -> None:
+    broken: weakref.ref[ModelError] | None = None
+    gc.disable()
+    try:
+        try:
+            list(AnswerAssembler().feed([b'{"choices":[{"delta":{"content":"a"}}]}', b"{"]))
+        except ModelProtocolViolated as error:
+            broken = weakref.ref(error)
+        assert broken is not None and broken() is None
+    finally:
+        gc.enable()

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from chat_shell.models.chat_completions.encoder import Dialect, encode_call
-from chat_shell.models.chat_completions.model import ChatCompletionsApi
+from chat_shell.models.chat_completions.encoder import ChatCompletionsApi, Dialect, encode_call
 from chat_shell.models.ports import ModelCall
 from shared.errors import InvalidRequest
-from shared.models.canonical import reasoning_in
+from shared.models.canonical import read_reasoning
 from shared.models.execution import NamedToolChoice, ReasoningEffort, Verbosity
 from shared.models.messages import (
     AssistantMessage,
@@ -184,17 +183,17 @@ DEEPSEEK = b"""{"error":{"message":"The `reasoning_content` in the thinking mode
 
 
 def test_reasoning_that_a_server_does_not_read_is_left_out_of_the_one_call():
-    reasoning = reasoning_in({"reasoning_content": "Hm.", "reasoning": "Hm."})
+    reasoning = read_reasoning({"reasoning_content": "Hm.", "reasoning": "Hm."})
     call = model_call(messages=(UserMessage(content="Hi"), AssistantMessage(text="Yes.", reasoning=reasoning)))
     api = ChatCompletionsApi()
-    avoidance = api.avoiding(400, GROQ)
+    avoidance = api.avoid(400, GROQ)
     assert avoidance is not None and not avoidance.is_lasting
     assert b'"content":"Yes.","reasoning_content":"Hm.","reasoning":"Hm."}]' in api.encode(call)
     assert b'"content":"Yes.","reasoning":"Hm."}]' in avoidance.api.encode(call)
-    assert avoidance.api.avoiding(400, GROQ) is None
-    assert api.avoiding(400, DEEPSEEK) is None
-    assert api.avoiding(400, b'{"error":"reasoning_effort is not supported"}') is None
-    lasting = api.avoiding(400, b"stream_options is not supported")
+    assert avoidance.api.avoid(400, GROQ) is None
+    assert api.avoid(400, DEEPSEEK) is None
+    assert api.avoid(400, b'{"error":"reasoning_effort is not supported"}') is None
+    lasting = api.avoid(400, b"stream_options is not supported")
     assert lasting is not None and lasting.is_lasting
 
 

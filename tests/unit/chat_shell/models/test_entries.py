@@ -15,7 +15,7 @@ from chat_shell.models.configured.entries import (
     read_models_file,
 )
 from chat_shell.models.configured.prices import Prices
-from chat_shell.models.transport.session import open_session
+from chat_shell.models.transport.streaming import open_session
 from shared.errors import UnknownModel
 from tests.fakes.model_calls import StandingClock
 
@@ -93,6 +93,45 @@ def test_a_bare_list(tmp_path: Path):
         ("- {name: a, base_url: 'http://x'}\n- {name: a, base_url: 'http://x'}", ["'a'", "twice"]),
         ("- {name: a, base_url: 'http://x', prices: {input: 1}}", ["models[0].prices.output"]),
         (TWO_CURRENCIES, ["prices.currency", "EUR", "USD"]),
+        ("- {name: a, base_url: 'http://x', cache: {kind: marks}}", ["models[0].cache.kind: must be automatic or b"]),
+        (
+            "- {name: a, api: anthropic_messages, base_url: 'http://x', cache: {kind: breakpoints}}",
+            ["models[0].cache.kind: must be marks or automatic for this api"],
+        ),
+        ("- {name: a, base_url: 'http://x', cache: {kind: magic}}", ["models[0].cache.kind", "'automatic'"]),
+        (
+            "- {name: a, base_url: 'http://x', cache: {kind: breakpoints, ttl_seconds: 60}}",
+            ["models[0].cache.ttl_seconds: must be 1800 or 43200 with breakpoints"],
+        ),
+        (
+            "- {name: a, base_url: 'http://x', cache: {kind: breakpoints, diagnostics: true}}",
+            ["models[0].cache.diagnostics: must be false for this api with breakpoints"],
+        ),
+        (
+            "- {name: a, base_url: 'http://x', cache: {read_factor: 2}}",
+            ["models[0].cache.read_factor: must be at most"],
+        ),
+        ("- {name: a, base_url: 'http://x', cache: {ttl: 5}}", ["models[0].cache.ttl: there is no such field"]),
+        (
+            "- {name: a, base_url: 'http://x', compact_when: {input_cost_per_turn: 0.1}}",
+            ["models[0].compact_when.input_cost_per_turn: needs prices"],
+        ),
+        (
+            "- {name: a, base_url: 'http://x', compact_when: {input_cost_per_turn: 1}, prices: {input: 0, output: 1}}",
+            ["models[0].compact_when.input_cost_per_turn: needs a price of cached_input above 0"],
+        ),
+        (
+            "- {name: a, base_url: 'http://x', compact_when: {input_cost_per_turn: 0}, prices: {input: 1, output: 1}}",
+            ["models[0].compact_when.input_cost_per_turn: must be greater than 0"],
+        ),
+        ("- {name: a, base_url: 'http://x', affinity_header: Host}", ["models[0].affinity_header", "anyway"]),
+        ("- {name: a, base_url: 'http://x', affinity_header: 'a b'}", ["models[0].affinity_header", "pattern"]),
+        ("- {name: a, base_url: 'http://x', cache_salt_env: ABSENT}", ["models[0].cache_salt_env", "ABSENT"]),
+        ("- {name: a, base_url: 'http://x', cache_salt_env: BAD}", ["models[0].cache_salt_env", "BAD", "characters"]),
+        (
+            "- {name: a, api: anthropic_messages, base_url: 'http://x', cache_salt_env: ABSENT}",
+            ["models[0].cache_salt_env: this api has no salt"],
+        ),
         ("[]", ["empty"]),
         ("just words", ["models"]),
         ("a: [", ["line", "YAML"]),
@@ -142,6 +181,21 @@ async def test_a_model_that_is_not_offered(session: aiohttp.ClientSession):
 async def test_no_model_at_all(session: aiohttp.ClientSession):
     with pytest.raises(ModelConfigurationError):
         build_models((), session, StandingClock())
+
+
+async def test_what_a_turn_may_cost_is_a_number_of_tokens(session: aiohttp.ClientSession, tmp_path: Path):
+    text = """
+    - {name: plain, base_url: 'http://x', prices: {input: 2, output: 10}}
+    - {name: dear, base_url: 'http://x', prices: {input: 2, output: 10}, compact_when: {input_cost_per_turn: 0.04}}
+    - name: cached
+      base_url: http://x
+      prices: {input: 2, output: 10}
+      cache: {read_factor: 0.5}
+      compact_when: {input_cost_per_turn: 0.04}
+    """
+    entries = read_models_file(written(tmp_path, text), {})
+    cards = build_models(entries, session, StandingClock()).cards()
+    assert [card.compact_from_tokens for card in cards] == [0, 20_000, 40_000]
 
 
 async def test_which_further_parameters_a_model_takes(session: aiohttp.ClientSession, tmp_path: Path):

@@ -5,15 +5,13 @@ from typing import Any
 import orjson
 import pytest
 
-from chat_shell.models.anthropic_messages.encoder import MessagesForm
-from chat_shell.models.anthropic_messages.model import AnthropicMessagesApi
-from chat_shell.models.chat_completions.model import ChatCompletionsApi
+from chat_shell.models.anthropic_messages.encoder import AnthropicMessagesApi, MessagesForm
+from chat_shell.models.chat_completions.encoder import ChatCompletionsApi
 from chat_shell.models.ports import LogprobsFragment, ModelAnswerEnd, ModelFragment, TextFragment
 from chat_shell.models.responses.model import ResponsesApi
 from chat_shell.models.transport.frames import LeftOut
 from chat_shell.models.transport.logprobs import MAX_LOGPROBS_CHARACTERS
-from chat_shell.models.transport.reader import AnswerReader
-from chat_shell.models.transport.streaming import ProviderApi
+from chat_shell.models.transport.streaming import AnswerReader, ProviderApi
 from shared.errors import InvalidRequest
 from tests.fakes.model_calls import asked, model_call
 

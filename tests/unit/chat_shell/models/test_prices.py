@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from chat_shell.models.configured.prices import Prices, cost_of
 from chat_shell.models.ports import ModelAnswerEnd
-from chat_shell.models.telemetry.costs import CallPricer
+from chat_shell.models.telemetry.calls import CallPricer
 from shared.models.events import Cost, Usage
 from tests.fakes.model_calls import FAR, model_call
 from tests.fakes.model_scripted import ScriptedModel, says

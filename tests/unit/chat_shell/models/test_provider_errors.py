@@ -8,7 +8,7 @@ import pytest
 from chat_shell.models.transport.provider_errors import (
     error_of_frame,
     error_of_response,
-    refused_field,
+    find_refused_field,
 )
 from shared.errors import (
     ModelAuthenticationFailed,
@@ -163,7 +163,7 @@ def test_retry_after(headers: dict[str, str], seconds: float | None):
 )
 def test_refused_fields(status: int, content: str, field: str | None):
     fields = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "stream_options")
-    assert refused_field(status, content.encode(), fields) == field
+    assert find_refused_field(status, content.encode(), fields) == field
 
 
 @pytest.mark.parametrize("code", ["content_filter", "invalid_image_format", "image_too_large"])

@@ -17,7 +17,7 @@ from chat_shell.models.ports import (
     RefusalFragment,
     TextFragment,
 )
-from chat_shell.models.transport.reader import AnswerReader
+from chat_shell.models.transport.streaming import AnswerReader
 from shared.errors import (
     ModelContextOverflow,
     ModelError,
@@ -27,7 +27,7 @@ from shared.errors import (
     ModelStreamCut,
     ModelUnavailable,
 )
-from shared.models.canonical import reasoning_in
+from shared.models.canonical import read_reasoning
 from shared.models.events import FinishReason, Usage
 from shared.models.messages import ToolCall
 
@@ -103,7 +103,7 @@ def test_reasoning_is_kept_in_loops_of_tools(
     reader = AnswerReader(kind(follows_results=follows_results))
     *_, last = [*reader.feed(thought + frame({"reasoning": "m"}) + received + STOP + DONE), *reader.end()]
     assert isinstance(last, ModelAnswerEnd)
-    assert last.reasoning == reasoning_in(kept)
+    assert last.reasoning == read_reasoning(kept)
 
 
 def test_content_in_parts():

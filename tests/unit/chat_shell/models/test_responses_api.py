@@ -13,7 +13,7 @@ from chat_shell.models.ports import ModelAnswerEnd, ModelFragment, ReasoningFrag
 from chat_shell.models.responses.assembler import ResponseAssembler
 from chat_shell.models.responses.encoder import encode_response_request
 from chat_shell.models.responses.model import ResponsesApi
-from chat_shell.models.transport.reader import AnswerReader
+from chat_shell.models.transport.streaming import AnswerReader
 from shared.errors import (
     InvalidRequest,
     ModelError,
@@ -111,15 +111,15 @@ def test_a_parameter_that_the_api_does_not_have(name: str, value: Any):
 
 def test_a_refused_field_is_left_out_for_good_and_unreadable_reasoning_once():
     api = ResponsesApi()
-    refused = api.avoiding(400, b'{"error":{"message":"Encrypted content is not supported","param":"include"}}')
-    unreadable = api.avoiding(400, b'{"error":{"code":"invalid_encrypted_content","message":"no"}}')
+    refused = api.avoid(400, b'{"error":{"message":"Encrypted content is not supported","param":"include"}}')
+    unreadable = api.avoid(400, b'{"error":{"code":"invalid_encrypted_content","message":"no"}}')
 
     assert refused is not None and unreadable is not None
     assert (refused.is_lasting, unreadable.is_lasting) == (True, False)
     assert b'"include"' not in refused.api.encode(model_call(messages=TALK))
     assert b"gAAA" not in unreadable.api.encode(model_call(messages=TALK))
-    assert unreadable.api.avoiding(400, b"invalid_encrypted_content") is None
-    assert api.avoiding(400, b'{"error":{"message":"bad input"}}') is None
+    assert unreadable.api.avoid(400, b"invalid_encrypted_content") is None
+    assert api.avoid(400, b'{"error":{"message":"bad input"}}') is None
 
 
 def frame(kind: str, **fields: Any) -> bytes:
@@ -245,7 +245,7 @@ def test_the_fake_s_events_are_the_provider_s():
     reply = Reply(reasoning=("R",), text=("a", "b"), refusal=("c",), tool_calls=(ScriptedCall(name="look"),))
     sent = b"".join(
         [
-            responses_frames.role_frame("m"),
+            responses_frames.role_frame(Reply(), "m"),
             *responses_frames.delta_frames(reply, "m"),
             *responses_frames.end_frames(reply, request),
         ]

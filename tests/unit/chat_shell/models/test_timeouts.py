@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from chat_shell.models.chat_completions.model import ChatCompletionsApi
+from chat_shell.models.chat_completions.encoder import ChatCompletionsApi
 from chat_shell.models.transport.streaming import Endpoint, StreamedModel
 from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.errors import BallastError, DeadlineExceeded, ModelStalled

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chat_shell.models.chat_completions.tool_calls import MAX_CHARACTERS, ToolCallAssembler
+from chat_shell.models.chat_completions.assembler import MAX_CHARACTERS, ToolCallAssembler
 from chat_shell.models.ports import CallFragment
 from chat_shell.models.transport.frames import LeftOut
 from shared.errors import ModelProtocolViolated

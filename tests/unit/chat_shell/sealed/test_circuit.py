@@ -1,6 +1,6 @@
 """The circuit opens at its limit within an hour, for one model."""
 
-from chat_shell.sealed.circuit import CanaryCircuit
+from chat_shell.sealed.summary_writer import CanaryCircuit
 from tests.fakes.clock import FakeClock
 
 

@@ -1,26 +1,27 @@
-"""The time of a search tells nothing: one that ends without a model call takes as long as one with a summary."""
+"""The time of a search tells nothing: answered, blocked and without a model call, all take equally long."""
 
 import asyncio
 import random
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import combinations
 from typing import Any
 
 import pytest
 
-from chat_shell.sealed.latency_padding import FIRST_SECONDS, KEPT_TIMES, LatencyPadding
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult
+from chat_shell.sealed.room import FIRST_SECONDS, KEPT_TIMES, LatencyPadding
 from chat_shell.sealed.summary_prompt import Messages
-from chat_shell.sealed.verdicts import Refused
-from shared.models.safe_summary import Failure, PolicyRefusal, SummaryVersions
+from shared.models.safe_summary import Failure, SummaryVersions
+from shared.models.values import JsonObject
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
 from tests.fakes.safe_summaries import released
-from tests.fakes.sealed_room import FakeGate, FakeSealedBackend, FakeSecondary, RoomStage, protected_chunk
+from tests.fakes.sealed_room import FakeSealedBackend, FakeSecondary, RoomStage, protected_chunk
 from tests.fakes.virtual_time import VirtualTime
 
-SEARCHES = 500
+SEARCHES = 200
 SUMMARY_SECONDS = 20.0
 
 
@@ -45,7 +46,7 @@ class TimedSecondary(FakeSecondary):
         self._clock = clock
         self._dice = dice
 
-    async def reply(self, messages: Messages) -> bytes | Failure:
+    async def reply(self, messages: Messages, schema: JsonObject | None = None) -> bytes | Failure:
         self._clock.advance(min(15.0, self._dice.lognormvariate(1.0, 0.5)))
         return await super().reply(messages)
 
@@ -77,30 +78,34 @@ async def seconds_of(stage: RoomStage, found: SealedSearchResult, **ask: Any) ->
     return (stage.clock.now() - before).total_seconds()
 
 
-def distance(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the largest difference of two distribution functions (Kolmogorov and Smirnov)."""
-    one, other = sorted(first), sorted(second)
-    points = sorted({*one, *other})
-    return max(abs(bisect_right(one, at) / len(one) - bisect_right(other, at) / len(other)) for at in points)
+def auc(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return how well times tell two outcomes apart: 0.5 is not at all, 1 always."""
+    ordered = sorted(first)
+    ranks = [(bisect_left(ordered, at) + bisect_right(ordered, at)) / 2 for at in second]
+    told = sum(ranks) / (len(first) * len(second))
+    return max(told, 1 - told)
 
 
-@pytest.mark.parametrize("without_model", first_of(*WITHOUT_MODEL.values()), ids=WITHOUT_MODEL.keys())
-async def test_the_times_of_answers_and_of_searches_without_a_model_call_cannot_be_told_apart(
-    without_model: SealedSearchResult,
-):
-    stage = timed_stage()
-    for _ in range(KEPT_TIMES):
-        await seconds_of(stage, ANSWERED)
-    answered: list[float] = []
-    refused: list[float] = []
-    for _ in range(SEARCHES):
-        answered.append(await seconds_of(stage, ANSWERED))
-        refused.append(await seconds_of(stage, without_model))
-    # 1.63 √(2/n) is the distance that two samples of one distribution exceed once in a hundred times.
-    assert distance(answered, refused) < 1.63 * (2 / SEARCHES) ** 0.5
-    assert len(stage.model.prompts) == KEPT_TIMES + SEARCHES
-    unpadded = [seconds - wait for seconds, wait in zip(refused, stage.waits, strict=True)]
-    assert distance(answered, unpadded) > 0.99
+BLOCKED = "blocked"
+OUTCOMES = {"answered": ANSWERED, BLOCKED: ANSWERED, **WITHOUT_MODEL}
+
+
+@pytest.mark.parametrize("seed", first_of(1, 2, 3))
+async def test_the_times_of_what_is_answered_blocked_and_not_found_cannot_be_told_apart(seed: int):
+    stage, dice = timed_stage(seed), random.Random(seed)
+    taken: dict[str, list[float]] = {outcome: [] for outcome in OUTCOMES}
+    unpadded: dict[str, list[float]] = {outcome: [] for outcome in OUTCOMES}
+    for at in range(KEPT_TIMES // len(OUTCOMES) + SEARCHES):
+        for outcome in dice.sample(sorted(OUTCOMES), len(OUTCOMES)):
+            stage.model.replies = (b"bad",) if outcome == BLOCKED else (b"good",)
+            seconds = await seconds_of(stage, OUTCOMES[outcome])
+            if at >= KEPT_TIMES // len(OUTCOMES):
+                taken[outcome].append(seconds)
+                unpadded[outcome].append(seconds - stage.waits[-1])
+    measured = {pair: auc(taken[pair[0]], taken[pair[1]]) for pair in combinations(OUTCOMES, 2)}
+    assert max(measured.values()) <= 0.55, measured
+    assert auc(unpadded["answered"], unpadded[BLOCKED]) > 0.8
+    assert auc(unpadded["answered"], unpadded["nothing found"]) > 0.99
 
 
 class SlowBackend(FakeSealedBackend):
@@ -125,7 +130,7 @@ class SlowSecondary(FakeSecondary):
         self._dice = dice
         self._at_once = 0
 
-    async def reply(self, messages: Messages) -> bytes | Failure:
+    async def reply(self, messages: Messages, schema: JsonObject | None = None) -> bytes | Failure:
         self._at_once += 1
         await self._time.sleep(min(15.0, self._dice.lognormvariate(1.0, 0.5) * (1 + self._at_once / 10)))
         self._at_once -= 1
@@ -148,7 +153,7 @@ async def test_side_by_side_searches_take_the_time_of_a_summary_as_well():
     answered = taken.pop("answered")
     refused = [seconds for of_query in taken.values() for seconds in of_query]
     assert len(answered) == len(refused) == SEARCHES // 3 * 3
-    assert distance(answered, refused) < 1.63 * (2 / len(answered)) ** 0.5
+    assert auc(answered, refused) <= 0.55
 
 
 async def test_side_by_side_the_pre_screen_alone_answers_at_once():
@@ -174,18 +179,18 @@ async def test_no_wait_lasts_beyond_the_time_of_a_summary_or_of_the_turn(timeout
     assert stage.waits == [most]
 
 
-async def test_a_search_that_took_longer_than_usual_does_not_wait():
+async def test_a_search_takes_as_long_as_two_calls_and_no_longer_where_it_has_taken_more():
     waits: list[float] = []
 
     async def wait(seconds: float) -> None:
         waits.append(seconds)
 
-    usual = LatencyPadding(wait, max)
-    usual.record(2.0)
-    usual.record(1.0)
-    for passed in (0.5, 5.0):
-        await usual.pad(passed, 20.0)
-    assert waits == [1.5, 0.0]
+    padding = LatencyPadding(wait)
+    await padding.pad(1.0, 20.0, calls=1)
+    await padding.pad(4.0, 20.0, calls=2)
+    await padding.pad(0.5, 20.0)
+    await padding.pad(5.0, 20.0)
+    assert waits == [1.0, 0.0, 2.5, 0.0]
 
 
 async def test_only_the_newest_times_are_kept():
@@ -194,22 +199,20 @@ async def test_only_the_newest_times_are_kept():
     async def wait(seconds: float) -> None:
         waits.append(seconds)
 
-    usual = LatencyPadding(wait, min)
-    for seconds in range(KEPT_TIMES + 5):
-        usual.record(float(seconds))
-    await usual.pad(0.0, 1_000.0)
-    assert waits == [5.0]
+    padding = LatencyPadding(wait)
+    for seconds in (100.0, *[1.0] * KEPT_TIMES):
+        await padding.pad(seconds, 1_000.0, calls=1)
+    await padding.pad(0.0, 1_000.0)
+    assert waits[-1] == 2.0
 
 
-@pytest.mark.parametrize("reply", [b"good", b"no", Failure.MODEL_UNAVAILABLE])
-async def test_every_search_that_asked_the_model_counts_and_none_of_them_waits(reply: bytes | Failure):
-    refused = {b"no": Refused(PolicyRefusal.OUT_OF_SCOPE)}
-    stage = RoomStage(model=FakeSecondary((reply,)), gate=FakeGate({**refused}))
+@pytest.mark.parametrize("failed", [Failure.MODEL_UNAVAILABLE, Failure.TIMEOUT])
+async def test_calls_that_fail_wait_and_make_no_other_search_faster(failed: Failure):
+    stage = RoomStage(model=FakeSecondary((failed,)))
     await stage.ask()
-    assert stage.waits == []
     stage.backend.found = WITHOUT_MODEL["nothing found"]
     await stage.ask()
-    assert stage.waits == [0.0]
+    assert stage.waits == [FIRST_SECONDS, FIRST_SECONDS]
 
 
 async def test_what_ends_before_a_search_and_what_is_released_again_does_not_wait():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat_shell.sealed.misspellings import respell
+from chat_shell.sealed.pre_screen import respell
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chat_shell.sealed.codes import AnswerReason, Confidence, GateCode, name_gate_block
-from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Released
 
 
 def released() -> Released:

@@ -49,6 +49,18 @@ def test_the_main_models_key_goes_to_no_other_address():
     assert endpoint(**values) == ("small", "http://second.test/v1", "second-key")
 
 
+def test_its_calls_are_salted_where_those_of_the_main_model_are_or_where_they_shall_be():
+    salted = MAIN.model_copy(update={"cache_salt": SecretStr("s" * 32)})
+    elsewhere = {ADDRESS: "http://second.test/v1"}
+    for main, values, is_salted in (
+        (MAIN, {}, False),
+        (salted, {}, True),
+        (salted, elsewhere, False),
+        (MAIN, {**elsewhere, "CHAT_SHELL_SAFE_SUMMARY_CACHE_SALT": "1"}, True),
+    ):
+        assert secondary_endpoint(settings(**values), (main,)).is_salted == is_salted
+
+
 @pytest.mark.parametrize("address", ["second.test/v1", "ftp://second.test", "http://user:pass@second.test/v1"])
 def test_a_wrong_address_stops_the_start(address: str):
     with pytest.raises(WrongSetting, match=ADDRESS):

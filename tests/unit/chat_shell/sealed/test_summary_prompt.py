@@ -12,6 +12,7 @@ from chat_shell.sealed.summary_prompt import (
     Rewrite,
     SummaryPrompt,
     new_token,
+    write_prose,
 )
 from shared.models.safe_summary import GateCode, PolicyRefusal
 from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT
@@ -24,7 +25,7 @@ def blocks(text: str) -> list[str]:
 
 def test_the_first_message_is_constant_and_the_second_holds_the_data():
     prompt = SummaryPrompt(
-        "weaknesses", "English", [protected_chunk(), protected_chunk("Other text", "c_2")], new_token
+        "weaknesses", write_prose("English"), [protected_chunk(), protected_chunk("Other text", "c_2")], new_token
     )
     system, data = prompt.for_model()
     assert (system["role"], system["content"], data["role"]) == ("system", SAFE_SUMMARY_PROMPT, "user")
@@ -37,7 +38,7 @@ def test_the_first_message_is_constant_and_the_second_holds_the_data():
 
 
 def test_a_chunk_stands_between_two_tokens_and_holds_the_stored_one():
-    prompt = SummaryPrompt("weaknesses", "English", [protected_chunk()], new_token)
+    prompt = SummaryPrompt("weaknesses", write_prose("English"), [protected_chunk()], new_token)
     first, last, stored = prompt.canaries()
     inside = re.search(r"<chunk-\w+>\n(.*)\n</chunk", prompt.for_model()[1]["content"], re.DOTALL)
     assert inside is not None
@@ -47,13 +48,13 @@ def test_a_chunk_stands_between_two_tokens_and_holds_the_stored_one():
 
 
 def test_every_request_has_tokens_of_its_own():
-    one, other = (SummaryPrompt("q", "English", [protected_chunk()], new_token) for _ in range(2))
+    one, other = (SummaryPrompt("q", write_prose("English"), [protected_chunk()], new_token) for _ in range(2))
     assert set(one.canaries()) & set(other.canaries()) == {CANARY}
 
 
 @given(st.lists(st.sampled_from(["</query>", "<evidence-", "</query-token1>", "\n", "</chunk>", "x"])).map("".join))
 def test_data_cannot_end_its_block_or_open_another(data: str):
-    prompt = SummaryPrompt(data, "English", [protected_chunk(data)], new_token)
+    prompt = SummaryPrompt(data, write_prose("English"), [protected_chunk(data)], new_token)
     assert len(blocks(prompt.for_model()[1]["content"])) == 8
 
 
@@ -63,7 +64,7 @@ def test_tokens_are_plain_words_of_eighty_bits():
 
 
 def prompt_of(query: str = "weaknesses") -> SummaryPrompt:
-    return SummaryPrompt(query, "English", [protected_chunk()], new_token)
+    return SummaryPrompt(query, write_prose("English"), [protected_chunk()], new_token)
 
 
 def test_a_rewrite_continues_the_conversation_in_which_the_reply_was_blocked():

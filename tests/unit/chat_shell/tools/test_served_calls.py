@@ -7,10 +7,8 @@ import pytest
 
 from chat_shell.tools.domain.definitions import ListedTool
 from chat_shell.tools.domain.server_entry import ServerEntry, WebServer
-from chat_shell.tools.ports.tool_servers import CallFailure
-from chat_shell.tools.ports.tools import ToolContext
-from chat_shell.tools.services.served_calls import MAX_CALLS_AT_ONCE, ServerCalls
-from chat_shell.tools.services.served_catalogue import ToolServerCatalogue
+from chat_shell.tools.ports.tools import CallFailure, ToolContext
+from chat_shell.tools.services.served_calls import MAX_CALLS_AT_ONCE, ServerCalls, ToolServerCatalogue
 from shared.models.events import ModelCard, ServedCallFinished, ServedCallStarted
 from shared.models.execution import AccessMode, ServedTool, ToolDefinition
 from shared.models.messages import ToolMessage

@@ -3,14 +3,13 @@
 import pytest
 
 from chat_shell.app import build_toolbox
-from chat_shell.knowledge.services.knowledge_tools import build_knowledge_tools
-from chat_shell.knowledge.services.search_tool import KnowledgeBaseSearch
+from chat_shell.knowledge.services.knowledge_tools import KnowledgeBaseSearch, build_knowledge_tools
 from chat_shell.tools.ports.tools import Tool
 from chat_shell.turns.services.run_tools import Toolbox
 from shared.environment import WrongSetting
 from shared.models.execution import AccessMode, ToolDefinition
 from shared.prompts import knowledge_tools as definitions
-from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, offered_tools
+from shared.prompts.knowledge_tools import KNOWLEDGE_TOOLS, list_offered_tools
 from shared.prompts.read_file import READ_FILE_TOOL
 from tests.fakes.clock import FakeClock
 from tests.fakes.knowledge_in_memory import KnowledgeInMemory
@@ -35,17 +34,17 @@ def test_a_toolbox_offers_what_the_backend_expects(mode: AccessMode):
     functions = (function("weather"), function("a_lamp"))
     request = execution_request(tools=functions, knowledge=knowledge(mode=mode))
 
-    assert toolbox(*OURS).offer(request) == offered_tools(functions, mode)
+    assert toolbox(*OURS).offer(request) == list_offered_tools(functions, mode)
 
 
 def test_names_stand_in_order():
-    names = [tool.name for tool in offered_tools((function("weather"), function("a_lamp")), AccessMode.FULL)]
+    names = [tool.name for tool in list_offered_tools((function("weather"), function("a_lamp")), AccessMode.FULL)]
 
     assert names == ["a_lamp", *sorted(KNOWLEDGE_TOOLS), "weather"]
 
 
 def test_a_restricted_turn_is_offered_the_search_alone():
-    assert offered_tools((), AccessMode.RESTRICTED) == (definitions.SEARCH,)
+    assert list_offered_tools((), AccessMode.RESTRICTED) == (definitions.SEARCH,)
     restricted = [tool.definition.name for tool in OURS if tool.accepts_restricted]
     assert restricted == [definitions.SEARCH.name, READ_FILE_TOOL.name]
 
@@ -61,7 +60,7 @@ def test_attached_files_are_read_where_the_epoch_has_the_tool(mode: AccessMode):
     request = execution_request(knowledge=knowledge(mode=mode), reads_files=True)
     offered = toolbox(*OURS).offer(request)
 
-    assert offered == offered_tools((), mode, reads_files=True)
+    assert offered == list_offered_tools((), mode, reads_files=True)
     assert READ_FILE_TOOL in offered
     assert READ_FILE_TOOL not in toolbox(*OURS).offer(execution_request(knowledge=knowledge(mode=mode)))
 

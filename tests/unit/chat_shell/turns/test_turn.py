@@ -18,7 +18,7 @@ from chat_shell.turns.domain.turn import (
     TurnState,
     YieldForCompaction,
     decide,
-    left_out_of,
+    list_left_out,
     record,
 )
 from shared.errors import ModelProtocolViolated
@@ -95,9 +95,9 @@ def test_calls_that_do_not_count_are_said():
     all_of_them, too_many = (replace(answered("", *some), left_out=("x",)) for some in (calls[:-72], calls))
     cut = answered("Hello", call("ours"), reason=FinishReason.LENGTH)
 
-    assert left_out_of(record(state(), all_of_them), all_of_them) == ("x",)
-    assert left_out_of(record(state(), too_many), too_many) == ("x", TOO_MANY_CALLS)
-    assert left_out_of(record(state(), cut), cut) == (DROPPED_CALLS,)
+    assert list_left_out(record(state(), all_of_them), all_of_them) == ("x",)
+    assert list_left_out(record(state(), too_many), too_many) == ("x", TOO_MANY_CALLS)
+    assert list_left_out(record(state(), cut), cut) == (DROPPED_CALLS,)
 
 
 def test_message_and_results_are_added_together():

@@ -5,6 +5,7 @@ import itertools
 import weakref
 from collections.abc import AsyncGenerator, Callable, Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, ScriptedTool, saying, waiting_after
 from tests.fakes.clock import FakeClock
+from tests.fakes.supervision import make_supervisor
 from tests.patience import PATIENCE_SECONDS
 
 TEXT = TextDelta(text="x")
@@ -170,18 +172,22 @@ def test_only_an_earlier_deadline_counts():
     assert turns.bring_forward(request, 60.0).deadline == datetime(2026, 11, 22, 8, 31, tzinfo=UTC)
 
 
+def connect(url: str, token: str) -> None:
+    """Ask for a client, which must not be had."""
+    parts: dict[str, Any] = {"certificates": no_certificates(), "supervisor": make_supervisor()}
+    connect_chat_shell(url, token, clock=FakeClock(), max_message_bytes=1, **parts)
+
+
 @pytest.mark.parametrize("url", ["ftp://host", "grpc://", "localhost:50051", "http://", "dns:///"])
 def test_an_address_that_is_none_is_refused(url: str):
     with pytest.raises(ValueError, match="no address"):
-        connect_chat_shell(url, "token", clock=FakeClock(), max_message_bytes=1, certificates=no_certificates())
+        connect(url, "token")
 
 
 @pytest.mark.parametrize("token", ["tøken", "a\nb"])
 def test_a_token_that_no_header_can_carry_is_refused(token: str):
     with pytest.raises(ValueError, match="token"):
-        connect_chat_shell(
-            "grpc://host:1", token, clock=FakeClock(), max_message_bytes=1, certificates=no_certificates()
-        )
+        connect("grpc://host:1", token)
 
 
 class StoppedTimer:

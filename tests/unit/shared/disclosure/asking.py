@@ -3,8 +3,7 @@
 from typing import Any
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked, Verdict
+from chat_shell.sealed.verdicts import Blocked, Released, Verdict
 from tests.unit.chat_shell.sealed.gate.planting import chunk, reply
 
 ASKED, ASKED_CHINESE = "Where are we weak?", "哪里薄弱？"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Released
 from shared.disclosure.canonical import compose, pieces
 from tests.examples import examples
 from tests.unit.chat_shell.sealed.gate.planting import chunk, reply

@@ -27,7 +27,6 @@ def test_neither_a_name_of_common_words_nor_its_given_part_leaves(family: str, g
     assert "identifiers" in codes(f"{family + given_name}太累了。", over, ASKED_CHINESE)
     if chinese.segment(f"{given_name}太累了")[0] == given_name:
         assert "identifiers" in codes(f"{given_name}太累了。", over, ASKED_CHINESE)
-    assert codes(f"{given_name}太累了。", over, f"{given_name}怎么样？") == set()
 
 
 def _han(text: str) -> str:

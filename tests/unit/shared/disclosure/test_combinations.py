@@ -139,7 +139,7 @@ def test_a_sentence_is_contained_over_all_fields():
 @pytest.mark.parametrize(
     ("said", "over", "asked"),
     [
-        ("Nobody tells the warden of the ropes in time.", _SENTENCE, "Where are we weak?"),
+        ("Nobody is told of the ropes in time.", _SENTENCE, "Where are we weak?"),
         ("Crews are late, and reports are vague.", _SENTENCE, "Where are we weak?"),
         ("班组对损耗的记录不够及时。", _HAN_SENTENCE, ASKED_CHINESE),
     ],
@@ -160,7 +160,7 @@ def test_an_answer_of_one_chunks_words_is_a_copy_though_no_sentence_is():
     )
     said = "Lamps, ropes and hooks, tanks, doors and crews, bells and boats: nets wear and fray, bend, leak and drift."
     assert "containment" in codes(said, sentences)
-    assert "containment" not in codes("Lamps and ropes wear, tanks leak, and owners guess who answers.", sentences)
+    assert "containment" not in codes("Lamps wear, and owners guess who answers.", sentences)
 
 
 @pytest.mark.parametrize(

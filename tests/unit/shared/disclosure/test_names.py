@@ -39,7 +39,7 @@ def test_the_first_word_of_a_sentence_and_of_a_heading_is_no_name():
 )
 def test_a_chinese_word_is_a_name_where_its_role_says_so(name: str, naming: str, using: str):
     assert of(name, naming) == {"identifiers"}
-    assert of(name, naming, f"{name}怎么样？") == set()
+    assert of(name, naming, f"{name}怎么样？") >= {"identifiers"}
     assert of(name, using) == set()
 
 

@@ -11,8 +11,6 @@ _OVER = "It was signed by Joan Wrexley. They keep the obelisk and the quvvex."
 @pytest.mark.parametrize(
     ("said", "asked"),
     [
-        ("The weak point is Wrexley.", "Is WREXLEY to blame?"),
-        ("The weak point is Wrexley.", "Is Wrexley's list to blame?"),
         ("The weak points are obelisks.", "Is the obelisk to blame?"),
         ("The weak point is the obelisk.", "Are (obelisks) to blame?"),
         ("The weak point is the quvvex.", "Is it “ｑｕｖｖｅｘ”?"),
@@ -23,18 +21,21 @@ def test_a_word_of_the_users_and_its_forms_are_theirs(said: str, asked: str):
     assert codes(said, _OVER, asked) == set()
 
 
+@pytest.mark.parametrize("asked", ["Is WREXLEY to blame?", "Is Wrexley's list to blame?"])
+def test_a_name_of_the_source_is_nobodys(asked: str):
+    assert codes("The weak point is Wrexley.", _OVER, asked) >= {"identifiers"}
+
+
 @pytest.mark.parametrize("asked", ["Is the wrex to blame?", "Is the list to blame?", "What of the obelis or quvve?"])
 def test_a_part_of_a_word_is_another_word(asked: str):
     assert codes("The weak point is Wrexley.", _OVER, asked) == {"identifiers"}
     assert codes("The weak point is the quvvex.", _OVER, asked) == {"decoders"}
 
 
-@pytest.mark.parametrize(
-    ("asked", "is_own"), [("苍崖库房怎么样？", True), ("苍崖怎么样？", True), ("库房怎么样？", False)]
-)
+@pytest.mark.parametrize(("asked", "is_own"), [("深井库房怎么样？", True), ("库房怎么样？", False)])
 def test_chinese_words_of_the_users_are_theirs_where_they_stand_together(asked: str, is_own: bool):
-    over = "所谓苍崖，即无人时的存货。"
-    assert (codes("薄弱之处在于苍崖的做法。", over, asked) == set()) == is_own
+    over = "所谓深井库房，即无人时的存货。"
+    assert (codes("薄弱之处在于深井的做法。", over, asked) == set()) == is_own
 
 
 def test_only_the_newest_of_the_users_words_are_theirs():

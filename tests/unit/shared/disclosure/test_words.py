@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.released import Released
+from chat_shell.sealed.verdicts import Released
 from shared.disclosure import english
 from shared.disclosure.english import FORMS
 from shared.disclosure.word_lists import lines

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.plain_text.normal_form import is_cjk, is_invisible, normal_form, spaced_and_cjk, words
+from shared.plain_text.normal_form import is_cjk, is_invisible, normal_form, split_by_script, words
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_words_of_two_texts_are_the_words_of_both(left: str, right: str):
 def test_words_are_runs_of_letters_and_digits_or_one_cjk_character():
     found = words("Re-use 数据3个, don't_stop がX")
     assert found == ["re", "use", "数", "据", "3", "个", "don", "t", "stop", "か", "x"]
-    assert spaced_and_cjk(found) == (["re", "use", "3", "don", "t", "stop", "x"], ["数", "据", "个", "か"])
+    assert split_by_script(found) == (["re", "use", "3", "don", "t", "stop", "x"], ["数", "据", "个", "か"])
 
 
 def test_cjk_is_han_and_kana():

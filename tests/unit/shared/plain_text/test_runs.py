@@ -24,7 +24,7 @@ def test_no_run_goes_from_one_text_into_the_next():
 
 def test_overlapping_runs_are_one_span():
     index = RunIndex.of(2, ["abc", "xy"])
-    assert index.shared("zabcxyz") == [(1, 4), (4, 6)]
+    assert index.find_shared("zabcxyz") == [(1, 4), (4, 6)]
 
 
 @given(_texts, _texts, st.integers(1, 4))
@@ -35,7 +35,7 @@ def test_exactly_the_shared_runs_are_covered(theirs: list[str], ours: list[str],
         if any(ours[start : start + length] == theirs[at : at + length] for at in range(len(theirs) - length + 1))
         for position in range(start, start + length)
     }
-    spans = RunIndex.of(length, [theirs]).shared(ours)
+    spans = RunIndex.of(length, [theirs]).find_shared(ours)
     assert {position for span in spans for position in range(*span)} == covered
     assert all(left[1] <= right[0] for left, right in itertools.pairwise(spans))
 

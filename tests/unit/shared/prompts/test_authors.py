@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.models.messages import Content, TextPart, UserMessage
-from shared.prompts.authors import author_of, with_author, without_author, without_marks
-from shared.prompts.user_words import texts_of_user, words_of_user
+from shared.prompts.authors import author_of, texts_of_user, with_author, without_author, without_marks, words_of_user
 
 NAMES = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"], exclude_characters="\n"), min_size=1, max_size=20)
 LETTERS = "<\uff1c\ufe64/>messag_from MESSAGE\uff4d\uff25\u200b\u00ad\n-x"

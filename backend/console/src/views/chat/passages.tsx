@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { SearchResult } from "../../api/types";
 import { Button } from "../../components/button";
 import { MarkedPassage, sharedCount } from "../../components/marked_passage";
-import { shownText } from "../../components/shown_text";
+import { placedName } from "../../components/place_text";
 import { spoken } from "../../words";
 import type { Source } from "./turn_view";
 import { CHAT_WORDS } from "./words";
@@ -34,7 +34,7 @@ export function Passages({ source, onClose }: { source: Source; onClose: () => v
       onKeyDown={(event) => { if (event.key === "Escape") onClose(); }}
     >
       <header>
-        <h2 dir="auto"><span class="cite" aria-hidden="true">{source.number}</span> {shownText(source.annotation.filename ?? "")}</h2>
+        <h2 dir="auto"><span class="cite" aria-hidden="true">{source.number}</span> {placedName(source.annotation.filename ?? "", source.annotation.place)}</h2>
         <Button kind="quiet" icon="close" label={words.closePassage} onClick={onClose} />
       </header>
       {best ? (

@@ -6,6 +6,7 @@ import type { Annotation, ContentPart, Item } from "../../api/types";
 import { Button } from "../../components/button";
 import { CopyButton } from "../../components/copy";
 import { Markdown, numberAt, type Citation } from "../../components/markdown";
+import { placedName } from "../../components/place_text";
 import { shownText } from "../../components/shown_text";
 import { numberText, spoken } from "../../words";
 import { addressOf } from "../../state/router";
@@ -155,7 +156,7 @@ function Sources({ cited, onSource }: { cited: Source[]; onSource: (source: Sour
     <ul class="sources" aria-label={words.sources}>
       {once.map((each) => (
         <li key={each.number}>
-          <button type="button" class="link" dir="auto" onClick={() => onSource(each)}>[{each.number}] {shownText(each.annotation.filename ?? "")}</button>
+          <button type="button" class="link" dir="auto" onClick={() => onSource(each)}>[{each.number}] {placedName(each.annotation.filename ?? "", each.annotation.place)}</button>
         </li>
       ))}
     </ul>
@@ -163,7 +164,7 @@ function Sources({ cited, onSource }: { cited: Source[]; onSource: (source: Sour
 }
 
 function citation(source: Source, shownSource: Source | null, onSource: (source: Source) => void): Citation {
-  const name = shownText(source.annotation.filename ?? "");
+  const name = placedName(source.annotation.filename ?? "", source.annotation.place);
   return {
     index: source.annotation.index ?? 0,
     chip: (

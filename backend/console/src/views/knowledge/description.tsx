@@ -12,6 +12,7 @@ import { go } from "../../state/router";
 import { toast } from "../../state/toasts";
 import { numberText, spoken } from "../../words";
 import { AnalystCard, asTold, withheldText } from "./analyst";
+import { GradeOfBase } from "./grade";
 import { KNOWLEDGE_WORDS } from "./words";
 
 const LONGEST_HINT = 200;
@@ -57,6 +58,7 @@ export function DescriptionTab({ base, onChange }: { base: ReadableBase; onChang
       </form>
       <div class="stack">
         <AnalystCard base={asTold(shown)} />
+        <GradeOfBase base={shown} onPick={(restricted_grade) => void save({ restricted_grade })} />
         <Switches base={shown} onSwitch={(changes) => void save(changes)} />
         {base.role === "owner" && <DeleteBase base={base} />}
       </div>

@@ -8,6 +8,7 @@ import { Dialog } from "../../components/dialog";
 import { useLoaded } from "../../components/loaded";
 import { MarkedPassage } from "../../components/marked_passage";
 import { complain, Empty, Failure, Loading, Progress } from "../../components/notices";
+import { placedName } from "../../components/place_text";
 import { shownText } from "../../components/shown_text";
 import { Table } from "../../components/table";
 import { numberText, sizeText, spoken, timeText } from "../../words";
@@ -157,12 +158,13 @@ function PassagesDialog({ baseId, document, onClose }: { baseId: string; documen
   }, [after]);
   return (
     <Dialog title={shownText(document.name)} place="side" onClose={onClose}>
+      {document.notes.map((note) => <p key={note} class="hint" dir="auto">{shownText(note)}</p>)}
       {failure !== null && <Failure error={failure} />}
       {passages.length === 0 && failure === null && <Loading />}
       <ol class="passage-list">
         {passages.map((each, place) => (
           <li key={each.id}>
-            <h3>{words.passage(numberText(place + 1), numberText(each.tokens))}</h3>
+            <h3>{placedName(words.passage(numberText(place + 1), numberText(each.tokens)), each.place)}</h3>
             {each.heading_path.length > 0 && <p class="hint" dir="auto">{shownText(each.heading_path.join(" › "))}</p>}
             <MarkedPassage passage={each.text} answer="" />
           </li>

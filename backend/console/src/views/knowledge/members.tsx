@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { all, call } from "../../api/client";
-import { BASES, memberPath, type Member, type ReadableBase } from "../../api/knowledge";
+import { BASES, memberPath, type Grade, type Member, type ReadableBase } from "../../api/knowledge";
 import type { Role } from "../../api/types";
 import { Button } from "../../components/button";
 import { Field, Pick } from "../../components/field";
@@ -11,6 +11,7 @@ import { complain, Failure, Loading } from "../../components/notices";
 import { shownText } from "../../components/shown_text";
 import { Table } from "../../components/table";
 import { spoken } from "../../words";
+import { AskForGrade } from "./grade";
 import { KNOWLEDGE_WORDS } from "./words";
 
 const ROLES: readonly Role[] = ["reader", "restricted_analyst", "editor", "owner"];
@@ -18,11 +19,15 @@ const ROLES: readonly Role[] = ["reader", "restricted_analyst", "editor", "owner
 export function MembersTab({ base }: { base: ReadableBase }): JSX.Element {
   const words = spoken(KNOWLEDGE_WORDS);
   const [loaded, again] = useLoaded(() => all<Member>("user", `${BASES}/${base.id}/members`), [base.id]);
+  const [asking, setAsking] = useState<string | null>(null);
   const isOwner = base.role === "owner";
 
-  async function change(member: string, role: Role | null): Promise<void> {
+  async function change(member: string, role: Role | null, grade?: Grade): Promise<void> {
     const path = memberPath(base.id, member);
+    const isFirst = loaded.state === "ready" && !loaded.value.some((each) => each.role === "restricted_analyst");
+    if (role === "restricted_analyst" && isFirst && !grade) return setAsking(member);
     try {
+      if (grade) await call("user", "PATCH", `${BASES}/${base.id}`, { body: { restricted_grade: grade } });
       if (role) await call("user", "PUT", path, { body: { role } });
       else await call("user", "DELETE", path);
     } catch (error) {
@@ -37,6 +42,7 @@ export function MembersTab({ base }: { base: ReadableBase }): JSX.Element {
       <p class="hint">{isOwner ? words.membersLead : words.onlyOwners}</p>
       {isOwner && <AddMember onAdd={change} />}
       <MemberTable members={loaded.value} isOwner={isOwner} onChange={change} />
+      {asking !== null && <AskForGrade onClose={() => setAsking(null)} onPick={(grade) => { setAsking(null); void change(asking, "restricted_analyst", grade); }} />}
     </>
   );
 }

@@ -7,6 +7,7 @@ import { Button } from "../../components/button";
 import { Field, Pick } from "../../components/field";
 import { Failure } from "../../components/notices";
 import { MarkedPassage } from "../../components/marked_passage";
+import { placedName } from "../../components/place_text";
 import { shownText } from "../../components/shown_text";
 import { keys } from "../../state/keys";
 import { addressOf } from "../../state/router";
@@ -109,7 +110,7 @@ function Hits({ hits, query }: { hits: Hit[]; query: string }): JSX.Element {
         {hits.map((each) => (
           <li key={each.chunk}>
             <div class="hit-head">
-              <h3 dir="auto">{shownText([each.document, ...each.heading_path].join(" › "))}</h3>
+              <h3 dir="auto">{[placedName(each.document, each.place), ...each.heading_path.map(shownText)].join(" › ")}</h3>
               <span class="score">
                 <meter min={0} max={1} value={each.score} aria-label={words.score(numberText(each.score, { maximumFractionDigits: 2 }))} />
                 {numberText(each.score, { minimumFractionDigits: 2, maximumFractionDigits: 2 })}

@@ -54,6 +54,7 @@ function Line({ upload, document }: { upload: Upload; document: StoredDocument |
       <span class="soft">{sizeText(upload.sizeBytes)}</span>
       <span class="stage">{stageText(upload, document)}</span>
       {upload.isDelayed && <span class="told hint">{words.delayed}</span>}
+      {(document ?? upload.document)?.notes.map((note) => <span key={note} class="told hint">{shownText(note)}</span>)}
       {upload.fault && <Fault fault={upload.fault} />}
     </li>
   );

@@ -1,3 +1,4 @@
+import type { Grade } from "../../api/knowledge";
 import type { Role } from "../../api/types";
 
 const ROLES_EN: Record<Role, string> = { owner: "Owner", editor: "Editor", reader: "Reader", restricted_analyst: "Restricted analyst" };
@@ -91,11 +92,25 @@ export const KNOWLEDGE_WORDS = {
     hint: "Hint",
     hintHint: (left: string) => `What the base is good for. Restricted members and their models read it. ${left} characters left.`,
     keywords: "Keywords",
-    keywordsHint: "At most five, one on each line. Restricted members and their models read them.",
+    keywordsHint: "At most 24, one on each line. Restricted members read them, their models five of them; under the grade strict they are what findings are about.",
     embed: "Search by meaning",
     embedHint: "The text may be sent to the embedder that the operator has set up. When you switch it off, nothing more is sent and its vectors are deleted.",
     translation: "Translate for restricted members",
     translationHint: "The price: a translated summary cannot be compared with its passages. The gate then sees only names, figures and what both languages write alike, so a hostile model could retell a passage in the other language. Allow it where you could live with that.",
+    grade: "Grade for restricted members",
+    grades: { open: "Open", strict: "Strict" } as Record<Grade, string>,
+    gradeHints: {
+      open: "Prose that passes the gate may leave: general sense, no names, no figures, no wording.",
+      strict: "Only findings made of codes of closed lists leave, at most 71 bits an answer.",
+    } as Record<Grade, string>,
+    gradeExamples: {
+      open: "“Too much rests on one person at night; share the duty.”",
+      strict: "“Night shift: too much depends on one person (serious).”",
+    } as Record<Grade, string>,
+    gradeTitle: "What may leave for restricted members?",
+    gradeLead: "This is the first restricted member of the base. Choose how much of its sense they may be told; you can change it later under Description.",
+    chooseGrade: (grade: string) => `Choose ${grade.toLowerCase()}`,
+    gradeNotice: "Nobody has chosen a grade for this base, so it is open, as it was before there were grades. Choose one.",
     ownersOnly: "Only owners change this.",
     save: "Save",
     saved: "Saved.",
@@ -197,11 +212,25 @@ export const KNOWLEDGE_WORDS = {
     hint: "提示",
     hintHint: (left: string) => `说明知识库适合回答什么，受限成员及其模型可见。还可输入 ${left} 个字符。`,
     keywords: "关键词",
-    keywordsHint: "最多五个，每行一个，受限成员及其模型可见。",
+    keywordsHint: "最多 24 个，每行一个。受限成员可见，其模型可见其中五个；在严格等级下，结论围绕这些关键词。",
     embed: "按语义检索",
     embedHint: "文本可以发送给运营者设置的向量模型。关闭后不再发送，已有向量会被删除。",
     translation: "为受限成员翻译",
     translationHint: "代价：翻译后的摘要无法与原文段落比对，闸门只能看到名称、数字和两种语言写法相同的内容，恶意模型可能用另一种语言复述段落。能承受这一点时才允许。",
+    grade: "受限成员的等级",
+    grades: { open: "开放", strict: "严格" } as Record<Grade, string>,
+    gradeHints: {
+      open: "通过闸门的文字可以放行：只有大意，没有名称、数字和原文措辞。",
+      strict: "只放行由封闭列表代码组成的结论，每次回答最多 71 比特。",
+    } as Record<Grade, string>,
+    gradeExamples: {
+      open: "“夜间过于依赖一个人，应当分担值守。”",
+      strict: "“夜班：过于依赖一个人（严重）。”",
+    } as Record<Grade, string>,
+    gradeTitle: "可以向受限成员放行什么？",
+    gradeLead: "这是该知识库的第一位受限成员。请选择可以让他们得知多少大意，之后可在“描述”中修改。",
+    chooseGrade: (grade: string) => `选择${grade}`,
+    gradeNotice: "该知识库还没有人选择等级，因此与等级出现之前一样为开放。请选择一个。",
     ownersOnly: "只有所有者能修改此项。",
     save: "保存",
     saved: "已保存。",

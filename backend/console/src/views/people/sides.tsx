@@ -1,6 +1,7 @@
 // What each of the two has got: the reader passages and an answer, the analyst a decision and what was released.
 import type { ComponentChildren, JSX } from "preact";
 import type { AuditRecord } from "../../api/audit";
+import type { Grade } from "../../api/knowledge";
 import { isRunning, textOf, type Turn } from "../../api/turn";
 import type { SearchResult } from "../../api/types";
 import { Markdown } from "../../components/markdown";
@@ -47,14 +48,15 @@ export function ReaderSide({ turn }: { turn: Turn }): JSX.Element {
   );
 }
 
-export function AnalystSide({ turn, records }: { turn: Turn; records: AuditRecord[] | null }): JSX.Element {
+export function AnalystSide({ turn, records, grade }: { turn: Turn; records: AuditRecord[] | null; grade: Grade }): JSX.Element {
   const words = spoken(PEOPLE_WORDS);
   const hasEnded = !isRunning(turn);
   const hasSearched = turn.output.some((item) => item.type === "file_search_call");
   return (
     <div data-status={turn.status}>
       {!hasEnded && <Step title={words.preScreen}><p class="hint">{words.waiting}</p></Step>}
-      {records?.map((record) => <Judged key={record.id} record={record} />)}
+      <p class="hint">{words.graded[grade]}</p>
+      {records?.map((record) => <Judged key={record.id} record={record} grade={grade} />)}
       {hasEnded && !keys.value.admin && <p class="hint">{words.noAudit}</p>}
       {hasEnded && !hasSearched && <p class="hint">{words.noSearch}</p>}
       <Step title={words.released}>
@@ -73,7 +75,7 @@ function searched(record: AuditRecord): string {
   return record.chunks_found > 0 ? words.searchedSealed(record.chunks_found, record.chunks_sent) : words.foundNothing;
 }
 
-function Judged({ record }: { record: AuditRecord }): JSX.Element {
+function Judged({ record, grade }: { record: AuditRecord; grade: Grade }): JSX.Element {
   const words = spoken(PEOPLE_WORDS);
   const reason = reasonText(record.reason);
   const isEarly = record.decision === "refuse" && record.search_id === null;
@@ -89,6 +91,7 @@ function Judged({ record }: { record: AuditRecord }): JSX.Element {
           {record.rewrites > 0 && <p>{words.rewritten}</p>}
           {record.gate_codes.length > 0 && <p>{words.gates(record.gate_codes.map(checkText).join(", "))}</p>}
           <p>{record.decision === "answer" ? words.answered(reason) : words.refused(reason)}</p>
+          {grade === "strict" && record.preview && <p>{words.coded} <code>{record.preview}</code></p>}
           {left && <p class="hint">{words.budget(left.day, left.month)}</p>}
         </Step>
       )}

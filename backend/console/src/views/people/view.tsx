@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { all, get, type Page } from "../../api/client";
 import type { AuditRecord } from "../../api/audit";
+import { isReadable, type ReadableBase } from "../../api/knowledge";
 import { isRunning, type Turn } from "../../api/turn";
 import type { KnowledgeBase, Model } from "../../api/types";
 import { Button } from "../../components/button";
@@ -21,7 +22,7 @@ import { PEOPLE_QUESTIONS, PEOPLE_WORDS } from "./words";
 import "./people.css";
 
 interface Shared {
-  bases: KnowledgeBase[];
+  bases: ReadableBase[];
   models: Model[];
 }
 
@@ -36,7 +37,7 @@ async function readShared(): Promise<Shared> {
   const restricted = new Set(others.filter((each) => each.role === "restricted_analyst").map((each) => each.id));
   const both = new Set(offeredToo.data.map((each) => each.id));
   return {
-    bases: own.filter((each) => each.role !== "restricted_analyst" && restricted.has(each.id)),
+    bases: own.filter(isReadable).filter((each) => restricted.has(each.id)),
     models: offered.data.filter((each) => both.has(each.id) && each.owned_by !== "agent"),
   };
 }
@@ -112,7 +113,7 @@ function Asking({ bases, models, given }: Shared & { given: string[] }): JSX.Ele
         </section>
         <section class="person" aria-labelledby="as-analyst">
           <h2 id="as-analyst">{words.analyst}</h2>
-          {analyst ? <AnalystSide turn={analyst} records={records} /> : <p class="hint">{words.empty}</p>}
+          {analyst ? <AnalystSide turn={analyst} records={records} grade={bases.find((each) => each.id === baseId)?.restricted_grade ?? "open"} /> : <p class="hint">{words.empty}</p>}
         </section>
       </div>
     </>

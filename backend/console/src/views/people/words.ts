@@ -28,6 +28,11 @@ export const PEOPLE_WORDS = {
     stored: "The same was asked before, and the summary of then was used: nothing was searched again.",
     answered: (reason: string) => `A summary may leave: ${reason}.`,
     refused: (reason: string) => `Nothing may leave: ${reason}.`,
+    graded: {
+      open: "Grade of the base: open. Prose that passes the gate may leave.",
+      strict: "Grade of the base: strict. Only codes of closed lists may leave, in fixed sentences.",
+    },
+    coded: "What was coded:",
     rewritten: "The gate blocked the first summary; it was written once more.",
     gates: (codes: string) => `Checks that it failed: ${codes}.`,
     budget: (day: number, month: number) => `Left for this analyst: ${day} searches today, ${month} this month.`,
@@ -68,6 +73,11 @@ export const PEOPLE_WORDS = {
     stored: "同样的问题问过，沿用了当时的摘要，没有再次检索。",
     answered: (reason: string) => `可以放行一段摘要：${reason}。`,
     refused: (reason: string) => `不予放行：${reason}。`,
+    graded: {
+      open: "知识库的等级：开放。通过闸门的文字可以放行。",
+      strict: "知识库的等级：严格。只放行封闭列表中的代码，以固定句子说出。",
+    },
+    coded: "所选代码：",
     rewritten: "闸门拦下了第一稿摘要，摘要重写了一次。",
     gates: (codes: string) => `未通过的检查：${codes}。`,
     budget: (day: number, month: number) => `该分析员剩余：今日 ${day} 次，本月 ${month} 次。`,

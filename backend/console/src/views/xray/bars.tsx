@@ -24,6 +24,8 @@ export function Bars({ calls, onPoint, onOpen }: BarsProps): JSX.Element {
         <li key={`${call.responseId}/${call.prompt.call}`}>
           {call.prompt.epoch_reason && <p class="epoch">{words.epoch(call.prompt.epoch, call.prompt.epoch_reason)}</p>}
           <h2>{words.call(call.turn, call.prompt.call)}</h2>
+          {call.prompt.shortfall === "policy" && <p class="hint">{words.moved(call.prompt.rewritten_tokens)}</p>}
+          {call.prompt.cache_miss && <p class="hint">{words.missed(call.prompt.cache_miss, call.prompt.cache_diagnosis)}</p>}
           <Bar call={call} share={call.sizeBytes / widest} onPoint={onPoint} onOpen={onOpen} />
         </li>
       ))}

@@ -1,7 +1,7 @@
 // Prompt x-ray: what the model calls of a conversation have sent, and what of it was sent before.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { readCalls, shareKept, totalsOf, type ModelCall, type Segment } from "../../api/prompts";
+import { layoutsOf, readCalls, shareKept, totalsOf, type LayoutCost, type ModelCall, type Segment } from "../../api/prompts";
 import { Button } from "../../components/button";
 import { Dialog } from "../../components/dialog";
 import { Pick } from "../../components/field";
@@ -73,6 +73,7 @@ function Calls({ calls, conversationId }: { calls: ModelCall[]; conversationId: 
       <p class="readout">{pointed ? <SegmentLine segment={pointed} /> : words.hover}</p>
       <Bars calls={calls} onPoint={setPointed} onOpen={setOpened} />
       <CallTable calls={calls} />
+      <LayoutTable calls={calls} />
       {opened && (
         <Dialog title={words.kind(opened.kind)} place="side" onClose={() => setOpened(null)}>
           <p class="hint"><SegmentLine segment={opened} /></p>
@@ -120,6 +121,23 @@ function Figures({ calls }: { calls: ModelCall[] }): JSX.Element {
 
 function moneyText(amount: number, currency: string): string {
   return numberText(amount, { style: "currency", currency, minimumFractionDigits: 2, maximumSignificantDigits: 3 });
+}
+
+function LayoutTable({ calls }: { calls: ModelCall[] }): JSX.Element {
+  const words = spoken(XRAY_WORDS);
+  return (
+    <Table<LayoutCost>
+      caption={words.layouts}
+      rows={layoutsOf(calls)}
+      keyOf={(each) => each.layout}
+      columns={[
+        { head: words.layout, cell: (each) => words.layoutNames[each.layout] ?? each.layout },
+        { head: words.heads.tokens, numeric: true, cell: (each) => numberText(each.sent_tokens) },
+        { head: words.heads.cached, numeric: true, cell: (each) => numberText(each.cached_tokens) },
+        { head: words.heads.cost, numeric: true, cell: (each) => numberText(each.cost_tokens) },
+      ]}
+    />
+  );
 }
 
 function CallTable({ calls }: { calls: ModelCall[] }): JSX.Element {

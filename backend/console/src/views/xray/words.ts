@@ -17,6 +17,19 @@ const REASONS_ZH: Record<string, string> = {
   template_version: "新版本的固定文字", access_changed: "权限有变", compaction: "较早的部分被略去", history_edited: "最后一条被删除",
 };
 
+const MISSES_EN: Record<string, string> = {
+  ours: "what reached it had changed", below_minimum: "too short to be kept", evicted: "probably evicted", routed_elsewhere: "the call was probably routed elsewhere",
+};
+const MISSES_ZH: Record<string, string> = {
+  ours: "到达服务商的内容已有变化", below_minimum: "开头太短，服务商不缓存", evicted: "缓存可能已被清除", routed_elsewhere: "请求可能被送到了别处",
+};
+const LAYOUTS_EN: Record<string, string> = {
+  as_sent: "As it was sent", context_in_system: "Context in the system message", context_before_question: "Context before each question", results_forgotten: "Results of tools forgotten after their turn",
+};
+const LAYOUTS_ZH: Record<string, string> = {
+  as_sent: "实际发送的布局", context_in_system: "上下文放在系统消息中", context_before_question: "上下文放在每个提问之前", results_forgotten: "工具结果只在当轮保留",
+};
+
 export const XRAY_WORDS = {
   en: {
     title: "Prompt x-ray",
@@ -41,6 +54,12 @@ export const XRAY_WORDS = {
     position: (position: string) => `place ${position} in the log`,
     notInLog: "not kept in the log",
     figures: "Figures of each model call",
+    moved: (tokens: number) => `The placement of the agent's words, or the context policy, moved ${tokens} tokens that had been sent before.`,
+    missed: (cause: string, diagnosis: string | null) =>
+      `Not all that had been sent before came from the provider's cache: ${MISSES_EN[cause] ?? cause}${diagnosis ? `; it says: ${diagnosis}` : ""}.`,
+    layouts: "The same words in other layouts: estimated tokens, and their cost in tokens at the full price",
+    layout: "Layout",
+    layoutNames: LAYOUTS_EN,
     heads: { call: "Call", bytes: "Bytes sent", reused: "Sent before", tokens: "Tokens", cached: "Cached", cost: "Cost", saved: "Saved" },
     shareReused: "of all bytes had been sent before; the others are what each call adds.",
     shareKept: (share: string) => `${share} of the earlier prompt came again unchanged.`,
@@ -76,6 +95,11 @@ export const XRAY_WORDS = {
     position: (position: string) => `日志位置 ${position}`,
     notInLog: "不在日志中",
     figures: "每次模型调用的数字",
+    moved: (tokens: number) => `助手文字的位置设置或上下文策略移动了此前已发送的 ${tokens} 个 token。`,
+    missed: (cause: string, diagnosis: string | null) => `此前发送过的内容没有全部来自服务商缓存：${MISSES_ZH[cause] ?? cause}${diagnosis ? `；它说：${diagnosis}` : ""}。`,
+    layouts: "同样的文字在其他布局下：估计的 token 数，以及按全价 token 计的费用",
+    layout: "布局",
+    layoutNames: LAYOUTS_ZH,
     heads: { call: "调用", bytes: "发送字节", reused: "此前已发送", tokens: "token", cached: "缓存", cost: "费用", saved: "节省" },
     shareReused: "的字节此前已发送过，其余是每次调用新增的内容。",
     shareKept: (share: string) => `较早的提示词有 ${share} 原样再次发送。`,

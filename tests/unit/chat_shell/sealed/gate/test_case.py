@@ -3,8 +3,7 @@
 import pytest
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked
+from chat_shell.sealed.verdicts import Blocked, Released
 from shared.disclosure.own_words import MAX_USER_CHARACTERS
 from tests.unit.chat_shell.sealed.gate.planting import ENGLISH, HONEST, chunk, reply
 
@@ -54,7 +53,6 @@ def _older(words: str, characters: int) -> str:
 @pytest.mark.parametrize(
     ("code", "said", "own"),
     [
-        ("identifiers", "The weak point is project falcon.", "Project Falcon"),
         ("identifiers", "It concerns the golden copy most.", "golden copy"),
         ("overlap", f"It is so {_RUN} of it.", "until the auditor has"),
         ("decoders", "Teams speak of zorbles most.", "zorbles"),

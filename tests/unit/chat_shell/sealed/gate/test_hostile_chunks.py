@@ -5,8 +5,7 @@ import time
 import pytest
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked
+from chat_shell.sealed.verdicts import Blocked, Released
 from shared.disclosure.source import SourceText, read_source
 from tests.examples import of_many
 from tests.unit.chat_shell.sealed.gate.planting import PASSAGE, chunk, reply

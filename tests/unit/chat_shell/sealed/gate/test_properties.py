@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_shell.sealed.gate import judge, prepare
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked
+from chat_shell.sealed.verdicts import Blocked, Released
 from shared.disclosure.alignment import are_aligned, character_pairs, matches_of_pairs, positions_of
 from shared.disclosure.chinese import segment
 from shared.disclosure.folding import fold

@@ -8,8 +8,7 @@ import pytest
 from chat_shell.sealed.codes import GateCode, PolicyRefusal
 from chat_shell.sealed.gate import judge
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES, parse
-from chat_shell.sealed.released import Released
-from chat_shell.sealed.verdicts import Blocked, Refused
+from chat_shell.sealed.verdicts import Blocked, Refused, Released
 from tests.unit.chat_shell.sealed.gate.planting import HONEST, case, reply, verdict
 
 _REFUSAL = {"decision": "refuse", "reason": "verbatim", "summary": ""}

@@ -1,0 +1,175 @@
+"""PDF, page by page; its text has lines but no headings."""
+
+import re
+from collections.abc import Iterator
+from ctypes import byref, c_double, c_ushort
+from itertools import chain
+from statistics import median
+from typing import Any
+
+from pypdfium2 import PdfDocument, PdfiumError
+
+from backend.extraction.domain.chunking import Block, Note, put_at
+from backend.extraction.formats.pdf.annotations import Annotations, Handle, raw
+from backend.extraction.formats.pdf.layout import RIGHT_TO_LEFT, LinePart, join_segments
+from backend.extraction.formats.text import paragraphs_of, storable
+from shared.errors import InvalidRequest, PayloadTooLarge
+from shared.models.values import Place
+
+MAX_PAGES = 5000
+
+_MIN_GAP = 1.4
+"""How wide a gap within a line must be, in heights of the line, to part columns or cells."""
+_MIN_CHARACTER_WIDTH = 0.35
+"""In heights of the line; what is no wider has no gap in it."""
+_LOOSE = 1.15
+_MIN_WIDE_SHARE = 0.6
+_SAMPLED = 8
+_MIN_HEIGHT = 0.1
+
+_LINE = re.compile("[^\\s\ufffe](?:[^\r\n\ufffe]*[^\\s\ufffe])?\ufffe?")
+_WORD = re.compile("[^\\s\ufffe]+\ufffe?")
+_BROKEN_WORD = "\ufffe"
+"""Stands in the library's texts for a hyphen at the end of a line, and for that end."""
+_TURNED_LIGATURE = re.compile("\u0647\u0644\u0644\u0627|[\u0622\u0623\u0625\u0627]\u0644")
+"""Arabic ligatures with their letters backwards, as the library turns lines of such scripts letter by letter."""
+_TURNED_BRACKETS = re.compile(r"\)[^()\r\n]*\(|\][^\[\]\r\n]*\[")
+_MIRRORED = str.maketrans("()[]", ")(][")
+_UNKNOWN = re.compile("[\ufffd\ue000-\uf8ff]")
+_MAX_UNKNOWN_SHARE = 0.1
+
+
+def read_pdf(body: bytes) -> Iterator[Block]:
+    """Yield the paragraphs of each page, its comments and what was filled into its forms.
+
+    Raises:
+        InvalidRequest: the file is damaged as a whole, or needs a password to be opened.
+        PayloadTooLarge: it has more than `MAX_PAGES` pages.
+    """
+    with _open(body) as document:
+        count = len(document)
+        if count > MAX_PAGES:
+            raise PayloadTooLarge(f"The PDF must have at most {MAX_PAGES} pages.", param="body")
+        annotations = Annotations(document)
+        for number in range(1, count + 1):
+            page = raw.FPDF_LoadPage(document, number - 1)
+            try:
+                text = _notes_or_paragraphs(_text_of(page) if page else None, f"Page {number} of {count}")
+                yield from put_at(Place(page=number), chain(text, annotations.of_page(page) if page else ()))
+            finally:
+                raw.FPDF_ClosePage(page)
+        yield from annotations.leftovers()
+
+
+def _open(body: bytes) -> PdfDocument:
+    try:
+        return PdfDocument(body)
+    except PdfiumError as error:
+        untyped: Any = error
+        what = "must not be encrypted" if untyped.err_code == raw.FPDF_ERR_PASSWORD else "cannot be read; it is damaged"
+        raise InvalidRequest(f"The PDF {what}.", param="body") from error
+
+
+def _notes_or_paragraphs(text: str | None, page: str) -> Iterator[Block]:
+    if text is None:
+        yield Note(text=f"{page} is damaged.")
+        return
+    if not text.strip():
+        yield Note(text=f"{page} has no text.")
+    if len(_UNKNOWN.findall(text)) > _MAX_UNKNOWN_SHARE * len(text):
+        yield Note(text=f"{page} is in a font that does not say which characters it shows.")
+    yield from paragraphs_of(text)
+
+
+def _text_of(page: Handle) -> str | None:
+    text_page = raw.FPDFText_LoadPage(page)
+    if not text_page:
+        return None
+    try:
+        return storable(join_segments(_Characters(text_page).segments()))
+    finally:
+        raw.FPDFText_ClosePage(text_page)
+
+
+class _Characters:
+    """The characters of a page, in the order of the file, and where they stand."""
+
+    def __init__(self, text_page: Handle) -> None:
+        self._page = text_page
+        self._count = raw.FPDFText_CountChars(text_page)
+        buffer = (c_ushort * (self._count + 1))()
+        written = raw.FPDFText_GetText(text_page, 0, self._count, buffer)
+        self._text = bytes(buffer)[: 2 * written - 2].decode("utf-16-le", "replace")
+        self._is_aligned = len(self._text) == self._count
+        self._x = c_double()
+        self._origin = byref(self._x), byref(c_double())
+        self._box = raw.FS_RECTF()
+        self._box_pointer = byref(self._box)
+        self._is_right_to_left = RIGHT_TO_LEFT.search(self._text) is not None
+        if self._is_right_to_left:
+            text = _TURNED_LIGATURE.sub(self._turn_ligature, self._text)
+            self._text = _TURNED_BRACKETS.sub(lambda found: found[0].translate(_MIRRORED), text)
+
+    def segments(self) -> list[LinePart]:
+        """Return the lines, cut where wide gaps are in them.
+
+        Asking where a character stands takes a microsecond. So only lines that are long for the number of their
+        characters are looked at word by word, and of those that are just wide few, until one is found with a gap.
+        """
+        spans = [line.span() for line in _LINE.finditer(self._text)]
+        lines = [self._segment(start, end) for start, end in spans]
+        if not lines or self._is_right_to_left:
+            return lines
+        usual = _LOOSE * median([line.width / len(line.text) for line in lines])
+        wide = _MIN_WIDE_SHARE * (max(line.right for line in lines) - min(line.left for line in lines))
+        found = list[LinePart]()
+        is_sparse = True
+        for place, ((start, end), line) in enumerate(zip(spans, lines, strict=True)):
+            is_loose = line.width > usual * len(line.text)
+            if is_loose or (line.width > wide and (place % _SAMPLED == 0 or not is_sparse)):
+                parts = list(self._cut([word.span() for word in _WORD.finditer(self._text, start, end)]))
+                is_sparse = is_sparse and (is_loose or len(parts) == 1)
+                found += parts
+            else:
+                found.append(line)
+        return found
+
+    def _cut(self, words: list[tuple[int, int]]) -> Iterator[LinePart]:
+        start, end = place, _ = words[0]
+        height = max(_MIN_HEIGHT, self._segment(start, end).height)
+        x = self._x_of(start)
+        for next_place, next_end in words[1:]:
+            passed, place = next_place - place, next_place
+            x_before, x = x, self._x_of(place)
+            if abs(x - x_before) > (_MIN_GAP + passed * _MIN_CHARACTER_WIDTH) * height:
+                before, after = self._segment(start, end), self._segment(place, next_end)
+                if max(after.left - before.right, before.left - after.right) > _MIN_GAP * height:
+                    yield before
+                    start = place
+            end = next_end
+        yield self._segment(start, end)
+
+    def _segment(self, start: int, end: int) -> LinePart:
+        """Return a part of a line; white space at its ends has no place in the text."""
+        text = self._text[start:end]
+        if self._text[end - 1] == _BROKEN_WORD:
+            text, end = text[:-1] + "-", end - 1
+        box = self._box
+        raw.FPDFText_GetLooseCharBox(self._page, self._index(start), self._box_pointer)
+        left, bottom, right, top = box.left, box.bottom, box.right, box.top
+        raw.FPDFText_GetLooseCharBox(self._page, self._index(end - 1), self._box_pointer)
+        return LinePart(text, min(left, box.left), bottom, max(right, box.right), top)
+
+    def _turn_ligature(self, turned: re.Match[str]) -> str:
+        is_one_glyph = self._x_of(turned.start()) == self._x_of(turned.end() - 1)
+        return turned[0][::-1] if is_one_glyph else turned[0]
+
+    def _x_of(self, place: int) -> float:
+        raw.FPDFText_GetCharOrigin(self._page, self._index(place), *self._origin)
+        return self._x.value
+
+    def _index(self, place: int) -> int:
+        """Return the index of a character on the page, where some have no place in the text."""
+        if self._is_aligned:
+            return place
+        return max(0, raw.FPDFText_GetCharIndexFromTextIndex(self._page, place))

@@ -1,0 +1,41 @@
+"""`python -m backend reread`: read documents again that an earlier release has read less well, while replicas serve."""
+
+import sys
+from collections import Counter
+from contextlib import aclosing
+
+from backend.embeddings.services.question_vectors import NO_MEANING
+from backend.extraction.formats.reader import LibraryDocumentReader
+from backend.knowledge.services.rereading import Rereading, RereadOutcome
+from backend.knowledge.sql.store import SqlKnowledgeStore
+from backend.reaching import reach_database
+from backend.search.wiring import build_search
+from backend.settings import DatabaseSettings
+from shared.clock import SystemClock
+
+
+async def reread_documents(settings: DatabaseSettings) -> None:
+    """Read what is outdated, and print what became of it.
+
+    Raises:
+        WrongSetting: the database cannot be used at its address.
+    """
+    clock, counts = SystemClock(), Counter[RereadOutcome]()
+    async with reach_database(settings) as database:
+        index = build_search(database, clock, NO_MEANING).index
+        reader = LibraryDocumentReader()
+        rereading = Rereading(SqlKnowledgeStore(database, clock, index), reader)
+        try:
+            async with aclosing(rereading.run()) as documents:
+                async for one in documents:
+                    counts[one.outcome] += 1
+                    reason = f": {one.reason}" if one.reason else ""
+                    _tell(f"{one.number} of {one.of}: {one.document_id} {one.outcome}{reason}")
+        finally:
+            await reader.close()
+    _tell(", ".join(f"{counts[outcome]} {outcome}" for outcome in RereadOutcome))
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

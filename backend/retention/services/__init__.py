@@ -1,1 +1,0 @@
-"""Sweeps of what was untouched for too long."""

@@ -1,1 +1,0 @@
-"""Expired rows, in SQL."""

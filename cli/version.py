@@ -1,3 +1,0 @@
-"""The release that this command is of."""
-
-VERSION = "0.1.0"
