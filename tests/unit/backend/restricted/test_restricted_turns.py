@@ -37,23 +37,26 @@ from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, Step, answ
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, SECRET, TurnHouse
 from tests.fakes.openai_types import check_item, check_response
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, eventually
 from tests.unit.backend.restricted.restricted_house import BENIGN, CHINESE, PASSAGE, TOOLS, restricted_house
 
 
 async def test_a_turn_that_runs_again_elsewhere_sends_the_users_own_words_again() -> None:
-    async with restricted_house([asyncio.Event()]) as dying:
-        running = await dying.start(input="Who keeps the vault?", tools=TOOLS)
+    awake = asyncio.Event()
+    async with restricted_house([awake, *answer("Mine.")]) as frozen:
+        running = await frozen.start(input="Who keeps the vault?", tools=TOOLS)
+        await eventually(lambda: len(frozen.sent), bool)
         survivor = TurnHouse(
             chat_shell=ScriptedChatShell(answer("Nobody says.")),
-            state=dying.state,
-            knowledge=dying.knowledge,
+            state=frozen.state,
+            knowledge=frozen.knowledge,
             replica="b",
         )
         async with asyncio.timeout(PATIENCE_SECONDS), survivor.registry:
             await survivor.recovery.at_start()
+            awake.set()
             await running.wait_until_ended()
-        assert survivor.sent[0].knowledge.user_words == dying.sent[0].knowledge.user_words != ""
+        assert survivor.sent[0].knowledge.user_words == frozen.sent[0].knowledge.user_words != ""
 
 
 def split(text: str, size: int) -> list[str]:
