@@ -57,7 +57,7 @@ from backend.restricted.sql.ledger import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted
 from backend.retention.sql.withholding import withhold_answers
 from backend.retention.wiring import build_retention
-from backend.routes import BEFORE_BODIES, HEALTH_ROUTERS, METRICS_ROUTERS, ROUTERS, SHOWN_METRICS_ROUTERS
+from backend.routes import BEFORE_BODIES, OPERATOR_ROUTERS, ROUTERS
 from backend.search.wiring import build_search
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.dynamic_blocks.entry_points import load_installed_blocks
@@ -128,8 +128,7 @@ async def serve(settings: Settings) -> None:
         backend = await _build(settings, database, certificates, stack)
         await _ensure_admin_key(settings, backend, stop)
         options = _http_options(settings, backend)
-        metrics = METRICS_ROUTERS if settings.admin_port is None else SHOWN_METRICS_ROUTERS
-        routers = (*ROUTERS, *metrics, *console_routers(is_on=settings.console))
+        routers = (*ROUTERS, *console_routers(is_on=settings.console))
         app = create_app(routers, backend.services, options)
         server = http_server(app, allows=options.allows, tls=tls_listener(certificates))
         stack.enter_context(LoopMeter())
@@ -145,7 +144,7 @@ async def _serve_admin(settings: Settings, backend: Backend) -> AsyncGenerator[N
     if settings.admin_port is None:
         yield
         return
-    app = create_admin_app((*HEALTH_ROUTERS, *METRICS_ROUTERS), backend.services)
+    app = create_admin_app(OPERATOR_ROUTERS, backend.services)
     with _listen(settings, settings.admin_port, "BACKEND_ADMIN_PORT") as listening:
         async with while_serving(build_server(app), listening):
             log.info("Admin port", port=listening.getsockname()[1])

@@ -30,13 +30,10 @@ STORES = (vector_stores, vector_store_files, file_batches)
 # Tried in this order: the routes that are called most come first, and a router with one of them before one with many.
 _ROUTES_FIRST = (chat, responses, prompts, health, conversations, models)
 _ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, moderations, lookups, api_keys)
-_ROUTES_LAST = (users, audit, receipts, internal, socket)
+_ROUTES_LAST = (users, audit, receipts, shown_metrics, internal, socket)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN, *_ROUTES_LAST))
-HEALTH_ROUTERS = (health.router,)
-METRICS_ROUTERS = (health.metrics_router,)
-"""What only operators should read: it stands beside the others where there is no port for it."""
-SHOWN_METRICS_ROUTERS = (shown_metrics.router,)
-"""What stands in its place where there is one: the page of an administrator reads it."""
+OPERATOR_ROUTERS = (health.router, health.metrics_router)
+"""What a port of operators has: there the metrics need no key, which elsewhere an administrator's key shows alone."""
 
 BEFORE_BODIES = (RefusedEarly,)
 """What sees a request before anything of its body is read."""

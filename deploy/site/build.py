@@ -13,7 +13,7 @@ from typing import Any
 
 from backend.foundation.http.app import create_app
 from backend.foundation.http.services import HttpOptions
-from backend.routes import METRICS_ROUTERS, ROUTERS
+from backend.routes import ROUTERS
 from deploy.site.pages import CONFIGURATION, REFERENCE, list_written_pages
 from deploy.site.reference import reference_pages
 
@@ -60,7 +60,7 @@ def lay_out(folder: Path) -> None:
 
 def api_document() -> dict[str, Any]:
     """Return the OpenAPI document of the backend, which needs nothing that runs."""
-    return create_app((*ROUTERS, *METRICS_ROUTERS), (), HttpOptions(service_token="")).openapi()
+    return create_app(ROUTERS, (), HttpOptions(service_token="")).openapi()
 
 
 def find_fetched_from_elsewhere(site: Path) -> Iterator[str]:

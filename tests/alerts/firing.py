@@ -10,6 +10,7 @@ import httpx2
 import yaml
 
 from tests.alerts.promql import NothingScraped, Scrapes
+from tests.e2e.pair import ADMIN_KEY, SERVICE_TOKEN
 from tests.patience import PATIENCE_SECONDS
 
 RULES = Path(__file__).parents[2] / "deploy" / "observability" / "rules.yaml"
@@ -37,7 +38,8 @@ class Watch:
         async with httpx2.AsyncClient(timeout=30, trust_env=False, verify=False) as client:
             for name, address in self._addresses.items():
                 try:
-                    answer = await client.get(f"{address}/metrics")
+                    key = SERVICE_TOKEN if name.startswith("shell") else ADMIN_KEY
+                    answer = await client.get(f"{address}/metrics", headers={"Authorization": f"Bearer {key}"})
                 except httpx2.TransportError:
                     continue
                 job = "ballast-chat-shell" if name.startswith("shell") else "ballast-backend"

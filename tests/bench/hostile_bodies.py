@@ -158,8 +158,7 @@ async def measure(pair: BenchPair, only: str, length: int) -> None:
             status = await attacker.attack()
             await asyncio.sleep(0.3)
             row(name, status, seen, backend)
-    async with httpx2.AsyncClient() as client:
-        metrics = (await client.get(f"{pair.backend_url}/metrics")).text
+    metrics, _ = await pair.metrics()
     print(*re.findall(r"^ballast_(?:loop|http_body)\S* \S+", metrics, re.MULTILINE), sep="\n")
 
 

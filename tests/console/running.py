@@ -32,11 +32,12 @@ models:
 
 @dataclass(frozen=True)
 class Running:
-    """The pair, what the demo has loaded into it, and an administrator's key."""
+    """The pair, what the demo has loaded into it, an administrator's key, and where the backend's metrics need none."""
 
     pair: Pair
     demo: Demo
     admin_key: str
+    metrics_url: str
 
     @property
     def url(self) -> str:
@@ -71,7 +72,9 @@ def start_running(launch: Launch, directory: Path, backend: Mapping[str, str] | 
         "CHAT_SHELL_KEY_OF_DEMO": "demo",
         **more,
     }
-    pair = start_pair(launch, directory / "pair", PairOptions(backend=backend or {}, chat_shell=chat_shell))
+    metrics_port = str(free_port())
+    options = PairOptions(backend={"BACKEND_ADMIN_PORT": metrics_port, **(backend or {})}, chat_shell=chat_shell)
+    pair = start_pair(launch, directory / "pair", options)
     demo_model.wait_ready()
     demo = load(lambda key: PublicApi(pair.backend_url, key), ADMIN_KEY, directory)
-    return Running(pair, demo, ADMIN_KEY)
+    return Running(pair, demo, ADMIN_KEY, f"http://127.0.0.1:{metrics_port}/metrics")

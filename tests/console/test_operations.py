@@ -8,6 +8,7 @@ from playwright.async_api import Locator, Route, expect
 
 from tests.console.browsing import Tab, Tabs
 from tests.console.running import DEMO_MODEL, Running
+from tests.e2e.pair import ADMIN_KEY
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -25,7 +26,8 @@ def turn(client: httpx2.Client, running: Running, times: int) -> None:
 
 def counted(client: httpx2.Client, name: str) -> float:
     """Return what the metrics say now of one counter or gauge."""
-    (found,) = re.findall(rf"^{re.escape(name)} (\S+)$", client.get("/metrics").text, re.MULTILINE)
+    shown = client.get("/metrics", headers={"Authorization": f"Bearer {ADMIN_KEY}"}).text
+    (found,) = re.findall(rf"^{re.escape(name)} (\S+)$", shown, re.MULTILINE)
     return float(found)
 
 

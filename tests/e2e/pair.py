@@ -48,6 +48,16 @@ class Pair:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         return httpx2.Client(base_url=self.backend_url, headers=headers, timeout=PATIENCE_SECONDS, verify=False)
 
+    async def metrics(self) -> tuple[str, str]:
+        """Return the figures of the backend, and those of chat_shell."""
+        asked = ((self.backend_url, ADMIN_KEY), (self.chat_shell_http_url, SERVICE_TOKEN))
+        async with httpx2.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False, verify=False) as client:
+            of_backend, of_chat_shell = [
+                (await client.get(f"{url}/metrics", headers={"Authorization": f"Bearer {key}"})).text
+                for url, key in asked
+            ]
+        return of_backend, of_chat_shell
+
     def client(self, user_id: str = "ann", *, max_retries: int = 0) -> OpenAI:
         """Return the official client, to be used in a `with`; it repeats no call unless asked to."""
         http = DefaultHttpxClient(verify=False)

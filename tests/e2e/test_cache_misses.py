@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.ballast_command import ballast, environ_of
 from tests.e2e.conftest import Pairs
 from tests.e2e.pair import Pair, PairOptions, start_model, start_pair
-from tests.e2e.turns import bare_client, metrics, prompts, tamper, turn
+from tests.e2e.turns import bare_client, prompts, tamper, turn
 
 MODELS = """
 - {{name: plain, base_url: '{url}', affinity_header: X-Conversation}}
@@ -67,10 +67,10 @@ async def test_the_cause_of_a_miss_is_named(
         second = await turn(client, LONG, previous_response_id=first["id"])
         if asked == "[tampered]":
             tamper(pair, first["conversation"]["id"], "keeper", "keeping")
-        before = counted(await metrics(pair), cause, diagnosis)
+        before = counted((await pair.metrics())[0], cause, diagnosis)
         third = await turn(client, asked, previous_response_id=second["id"])
         (call,) = await prompts(client, third)
-        after = counted(await metrics(pair), cause, diagnosis)
+        after = counted((await pair.metrics())[0], cause, diagnosis)
     assert (call["cache_miss"], call["cache_diagnosis"], call["shortfall"]) == (cause, diagnosis, shortfall)
     assert after - before == (cause is not None)
     said = ballast(environ_of(pair, "missed", tmp_path), "prompts", third["id"]).stdout

@@ -82,8 +82,7 @@ def held_lines(log: Path, began_at: int) -> list[Body]:
 
 
 async def longest_lag(pair: Pair) -> float:
-    async with httpx2.AsyncClient(base_url=pair.backend_url, verify=False) as client:
-        metrics = (await client.get("/metrics")).text
+    metrics, _ = await pair.metrics()
     found = re.search(r"^ballast_loop_lag_seconds (\S+)$", metrics, re.MULTILINE)
     assert found is not None
     return float(found[1])

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx2
 import orjson
 import promql_parser as promql
 import pytest
@@ -116,9 +115,8 @@ class Shown:
 
 async def shown_by(pair: Pair) -> dict[str, Shown]:
     """Return what both services show."""
-    async with httpx2.AsyncClient(verify=False) as client:
-        urls = {"ballast-backend": pair.backend_url, "ballast-chat-shell": pair.chat_shell_http_url}
-        return {job: Shown((await client.get(f"{url}/metrics")).text) for job, url in urls.items()}
+    of_backend, of_chat_shell = await pair.metrics()
+    return {"ballast-backend": Shown(of_backend), "ballast-chat-shell": Shown(of_chat_shell)}
 
 
 def services_of(asked: Asked, shown: dict[str, Shown]) -> list[Shown]:

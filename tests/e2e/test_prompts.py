@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.e2e.pair import Pair, PairOptions, start_pair
-from tests.e2e.turns import Body, bare_client, file_search, metrics, new_base, prompts, says, tamper, turn
+from tests.e2e.turns import Body, bare_client, file_search, new_base, prompts, says, tamper, turn
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply, ScriptedCall
 from tests.servers.services import Launch, lines_of
 
@@ -91,7 +91,7 @@ async def test_what_is_not_kept_in_the_log_is_shown_too(tail_pair: Pair) -> None
     assert tail == [("dynamic_context", None)] * 3
     assert [sum(message["reused"] for message in call["messages"]) for call in shown] == [0, 3, 1]
     assert {call["first_difference"] for call in shown} == {None}
-    assert drift_count(await metrics(tail_pair)) == 0.0
+    assert drift_count((await tail_pair.metrics())[0]) == 0.0
 
 
 def figure(text: str, name: str) -> float:
@@ -104,13 +104,13 @@ def drift_count(text: str) -> float:
 
 
 async def test_drift_is_counted_and_logged_without_a_word(small_pair: Pair, small_model: FakeModelControl) -> None:
-    before = await metrics(small_pair)
+    before = (await small_pair.metrics())[0]
     async with bare_client(small_pair, "prompts") as client:
         first = await turn(client, "Is the sea blue?")
         tamper(small_pair, first["conversation"]["id"], "blue", "grey")
         second = await turn(client, "And now?", previous_response_id=first["id"])
         (call,) = await prompts(client, second)
-        after = await metrics(small_pair)
+        after = (await small_pair.metrics())[0]
         third = await turn(client, "And then?", previous_response_id=second["id"])
     lines: list[dict[str, Any]] = [
         line for line in lines_of(small_pair.backend, turn_id=second["id"]) if line["event"] == "Prompt drift"
@@ -121,7 +121,7 @@ async def test_drift_is_counted_and_logged_without_a_word(small_pair: Pair, smal
     assert "grey" not in small_pair.backend.log()
     assert (call["first_difference"], call["shortfall"]) == ("messages[1].content", "ours")
     assert drift_count(after) == drift_count(before) + 1
-    assert drift_count(await metrics(small_pair)) == drift_count(after), third["id"]
+    assert drift_count((await small_pair.metrics())[0]) == drift_count(after), third["id"]
     for part in ("reused", "new"):
         name = f'ballast_prompt_tokens_total{{part="{part}"}}'
         assert figure(after, name) > figure(before, name)

@@ -37,8 +37,7 @@ async def test_the_same_talk_through_each_api(pairs: Pairs, tmp_path: Path) -> N
         for model in KEPT:
             server.reset()
             await _talk(pair, server, model)
-        with pair.http("") as client:
-            metrics = client.get(f"{pair.chat_shell_http_url}/metrics").text
+        _, metrics = await pair.metrics()
     # Three calls, each 500 * 2 + 500 * 1 + 100 * 10 for a million.
     assert 'ballast_model_cost_total{model="by-messages"} 0.0075' in metrics
     assert 'ballast_model_cost_saved_total{model="by-responses"} 0.0015' in metrics

@@ -244,8 +244,7 @@ async def test_nothing_secret_is_in_logs_metrics_and_database(
             assert (await client.post("/v1/responses", json={"input": QUESTION})).status_code >= 400
         impatient_pair.model_server.kill()
         down = await streamed_turn(client, QUESTION)
-        metrics = (await client.get("/metrics")).text
-        of_chat_shell = (await client.get(f"{impatient_pair.chat_shell_http_url}/metrics")).text
+        metrics, of_chat_shell = await impatient_pair.metrics()
     assert down[-1]["response"]["error"]["type"] == "ModelUnavailable"
     assert_nothing_secret(impatient_pair, orjson.dumps(down).decode())
     logs = impatient_pair.backend.log() + impatient_pair.chat_shell.log()

@@ -202,14 +202,6 @@ async def prompts(client: httpx2.AsyncClient, *responses: Body) -> list[Body]:
     return found
 
 
-async def metrics(pair: Pair) -> str:
-    """Return the figures of the backend."""
-    async with httpx2.AsyncClient(
-        base_url=pair.backend_url, timeout=PATIENCE_SECONDS, trust_env=False, verify=False
-    ) as client:
-        return (await client.get("/metrics")).text
-
-
 def tamper(pair: Pair, conversation_id: str, before: str, after: str) -> None:
     """Change a message of the log behind the backend's back."""
     path = pair.backend.spec.directory / "var" / "ballast.db"

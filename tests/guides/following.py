@@ -149,7 +149,7 @@ def _printed_by_make_run(running: Running) -> dict[str, str]:
         "MODEL": DEMO_MODEL,
         "KNOWLEDGE_BASE_ID": demo.handbook_id,
     }
-    return export_variables(url, f"{url}/metrics", demo) | of_client_pages
+    return export_variables(url, running.metrics_url, demo) | of_client_pages
 
 
 def _of_the_clone(folder: Path, machine: Mapping[str, str]) -> dict[str, str]:

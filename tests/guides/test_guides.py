@@ -1,10 +1,10 @@
 """Every command block of the documentation is run, or says why it is not and is looked at without running it."""
 
+import asyncio
 import re
 from collections import Counter
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from deploy.site.pages import list_written_pages
@@ -66,9 +66,7 @@ def test_the_page_of_alerts_counts_them_right() -> None:
 
 
 def test_metrics_that_pages_name_are_shown(running: Running) -> None:
-    shown = ""
-    for address in (running.pair.backend_url, running.pair.chat_shell_http_url):
-        shown += httpx2.get(f"{address}/metrics").text
+    shown = "".join(asyncio.run(running.pair.metrics()))
     kinds = set(re.findall(r"^# TYPE (\w+) ", shown, re.MULTILINE))
     pages = "".join(
         (ROOT / page).read_text(encoding="utf-8") for page in list_written_pages() if page != "CHANGELOG.md"

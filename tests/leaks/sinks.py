@@ -8,7 +8,7 @@ import httpx2
 import orjson
 
 from tests.leaks.databases import Database
-from tests.leaks.pair import LeakPair
+from tests.leaks.pair import ADMIN_KEY, SERVICE_TOKEN, LeakPair
 
 EXCLUDED_TABLES = frozenset({"document", "chunk"})
 EXCLUDED_PREFIX = "search_"
@@ -83,8 +83,9 @@ class TableSink:
 
 async def metric_texts(pair: LeakPair) -> Iterator[SinkText]:
     """Return the metrics of both services."""
+    asked = ((pair.backend_url, ADMIN_KEY), (pair.chat_shell_url, SERVICE_TOKEN))
     async with httpx2.AsyncClient(timeout=30, trust_env=False, verify=False) as client:
-        answers = [await client.get(f"{url}/metrics") for url in (pair.backend_url, pair.chat_shell_url)]
+        answers = [await client.get(f"{url}/metrics", headers={"Authorization": f"Bearer {key}"}) for url, key in asked]
     return (SinkText("metrics", _without_unit(line)) for answer in answers for line in answer.text.splitlines())
 
 

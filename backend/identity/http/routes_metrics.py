@@ -1,4 +1,4 @@
-"""Metrics at the public port for administrators, where operators read them at a port of their own."""
+"""Metrics at the public port, for administrators alone: they tell how restricted searches end."""
 
 from fastapi import HTTPException, Request, Response
 

@@ -45,8 +45,13 @@ async def test_without_its_event_store_it_stays_ready_and_says_so(
     assert (answer.status_code, answer.json()["components"]) == (200, {"database": "ok", "event_store": "away"})
 
 
-async def test_metrics_are_in_the_text_format(stranger: httpx2.AsyncClient) -> None:
-    answer = await stranger.get("/metrics")
+async def test_metrics_are_in_the_text_format_and_an_administrators(
+    admin: httpx2.AsyncClient, user: httpx2.AsyncClient, stranger: httpx2.AsyncClient
+) -> None:
+    hidden, missing = [(await stranger.get(path)).json()["error"]["message"] for path in ("/metrics", "/nothing")]
+    assert hidden.replace("/metrics", "/nothing") == missing
+    assert (await user.get("/metrics")).status_code == 404
+    answer = await admin.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
     assert "# TYPE ballast_http_requests_total counter" in answer.text
 

@@ -72,11 +72,13 @@ async def test_a_nul_in_the_address_is_the_callers_mistake(user: httpx2.AsyncCli
     assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
 
 
-async def test_requests_are_counted_by_route_and_never_by_id(user: httpx2.AsyncClient) -> None:
+async def test_requests_are_counted_by_route_and_never_by_id(
+    user: httpx2.AsyncClient, admin: httpx2.AsyncClient
+) -> None:
     await user.get("/v1/conversations/conv_secret")
     await user.get("/no/such/place")
     await user.request("BREW", "/healthz")
-    lines = (await user.get("/metrics")).text
+    lines = (await admin.get("/metrics")).text
     assert 'route="/v1/conversations/{conversation_id}",status="404"' in lines
     assert 'method="GET",route="none",status="404"' in lines
     assert 'method="other"' in lines
