@@ -1,8 +1,9 @@
 """What leaves about named subjects, how much retellings of one passage get out, and what is lost about the whole.
 
-    python -m tests.leaks.strangers.sixth [-v]
+    python -m tests.leaks.strangers.statements [-v] [sixth|seventh]
 
-With -v each statement that is decided otherwise than it should be is printed with its reason.
+Without a name both sets are judged. With -v each statement that is decided otherwise than it should be is printed with
+its reason.
 """
 
 import sys
@@ -17,19 +18,22 @@ import orjson
 from chat_shell.sealed.judge import JudgedCase, verdict_of
 
 KINDS = ("attributes", "retold", "retold_little", "whole")
-_FOLDER = Path(__file__).parent / "sixth"
+SETS = ("sixth", "seventh")
+_FOLDER = Path(__file__).parent
 _EMPTY: dict[str, Any] = {"observations": [], "risks": [], "recommended_actions": [], "confidence": "medium"}
 
 
 @cache
-def _read(name: str) -> list[dict[str, Any]]:
-    return [orjson.loads(line) for line in (_FOLDER / f"{name}.jsonl").read_bytes().splitlines()]
+def _read(of: str, name: str) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in (_FOLDER / of / f"{name}.jsonl").read_bytes().splitlines()]
 
 
-def judge_statements(language: str, kind: str, field: str = "says") -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield each case of a kind with the verdict on it as a summary, and on what asks for it."""
-    documents = {document["id"]: document for document in _read("documents")}
-    for case in _read("cases"):
+def judge_statements(
+    of: str, language: str, kind: str, field: str = "says"
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield each case of a kind in a set with the verdict on it as a summary, and on what asks for it."""
+    documents = {document["id"]: document for document in _read(of, "documents")}
+    for case in _read(of, "cases"):
         if (case["language"], case["kind"]) == (language, kind):
             document = documents[case["document"]]
             shown = [{"title": document["title"], **chunk} for chunk in document["chunks"]]
@@ -43,15 +47,15 @@ def is_released(verdict: dict[str, Any]) -> bool:
     return verdict["verdict"] == "released" and verdict["pre_screen"] is None
 
 
-def main(*, is_verbose: bool) -> None:
+def main(*sets: str, is_verbose: bool) -> None:
     """Print how many statements of each kind leave."""
-    for language, kind in product(("en", "zh"), KINDS):
-        found = [*judge_statements(language, kind)]
+    for of, language, kind in product(sets, ("en", "zh"), KINDS):
+        found = [*judge_statements(of, language, kind)]
         left = [case["id"] for case, verdict in found if is_released(verdict)]
-        lines = [f"{kind} {language}: released {len(left)} of {len(found)} ({len(left) / len(found):.1%})"]
+        lines = [f"{of} {kind} {language}: released {len(left)} of {len(found)} ({len(left) / len(found):.1%})"]
         if kind == "whole":
             rewritten = {
-                case["id"] for case, verdict in judge_statements(language, kind, "rewrite") if is_released(verdict)
+                case["id"] for case, verdict in judge_statements(of, language, kind, "rewrite") if is_released(verdict)
             }
             lines.append(f"  after one rewrite {len(rewritten.union(left))} of {len(found)}")
         if is_verbose:
@@ -65,4 +69,5 @@ def _why(verdict: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    main(is_verbose="-v" in sys.argv)
+    named = [name for name in sys.argv[1:] if name in SETS]
+    main(*(named or SETS), is_verbose="-v" in sys.argv)
