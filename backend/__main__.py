@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-import structlog
 import uvloop
 
 from backend.chosen import choose_command
@@ -13,9 +12,9 @@ from shared.chosen import let_grpc_ignore_children, tracing
 from shared.environment import WrongSetting
 from shared.memory import limit_memory_arenas, no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, find_injected
-from shared.telemetry import configure_logging
+from shared.telemetry import configure_logging, get_logger
 
-log = structlog.get_logger("backend")
+log = get_logger("backend")
 
 MEMORY_ARENAS = 1
 """After ingest of 40,000 chunks and long searches, more arenas kept 24 MB that nobody used."""

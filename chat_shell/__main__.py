@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-import structlog
 import uvloop
 
 from chat_shell.chosen import prepare_check, prepare_serving
@@ -13,9 +12,9 @@ from shared.chosen import let_grpc_ignore_children, tracing
 from shared.environment import WrongSetting, read_settings
 from shared.memory import no_looks_for_cycles
 from shared.setting_names import SERVICE_LINKS_HINT, find_injected
-from shared.telemetry import configure_logging
+from shared.telemetry import configure_logging, get_logger
 
-log = structlog.get_logger("chat_shell")
+log = get_logger("chat_shell")
 
 
 USAGE = "usage: python -m chat_shell [check]\n"

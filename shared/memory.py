@@ -1,9 +1,12 @@
-"""The memory of a process: how often Python looks for reference cycles, and how many pools the C library keeps."""
+"""The memory of a process: what is imported, how often Python looks for cycles, how many pools the C library keeps."""
 
 import ctypes
 import gc
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import ModuleType
+from typing import cast
 
 ALLOCATIONS_BETWEEN_LOOKS = 20_000
 """A turn makes some thousand objects that live as long as it does; with Python's own 700 each is looked at often, and
@@ -21,6 +24,18 @@ def no_looks_for_cycles() -> Generator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def left_out(name: str) -> Generator[None]:
+    """Import a library in this block as if another one that it may use were not installed."""
+    before, sys.modules[name] = sys.modules.get(name), cast(ModuleType, None)
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
 
 
 def look_for_cycles_rarely() -> None:

@@ -5,9 +5,13 @@ import sys
 import traceback
 from enum import StrEnum
 
-import structlog
-
+from shared.memory import left_out
 from shared.tracing import current_trace_id
+
+with left_out("rich"):  # 6 MB for tracebacks in colour, where the command line is installed beside the services
+    import structlog
+
+get_logger = structlog.get_logger
 
 
 class LogEvent(StrEnum):

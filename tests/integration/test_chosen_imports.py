@@ -12,6 +12,7 @@ pytestmark = pytest.mark.whole
 
 _SERVE_AND_STOP = """
 import asyncio, os, signal, sys
+import backend.__main__
 from backend.app import serve
 from backend.settings import Settings
 from shared.environment import read_settings
@@ -28,6 +29,7 @@ print(*sys.modules)
 
 _SERVE_CHAT_SHELL = """
 import asyncio, os, signal, sys
+import chat_shell.__main__
 from chat_shell.app import serve
 from chat_shell.settings import Settings
 from shared.environment import read_settings
@@ -104,6 +106,7 @@ def modules_after(script: str, directory: Path, settings: dict[str, str]) -> set
 
 def test_a_backend_imports_what_its_settings_choose(tmp_path: Path):
     never = {"redis", "asyncpg", "alembic", "pypdfium2", "docx", "pptx", "openpyxl", "mcp", "mcp_types", "numpy"}
+    never |= {"rich", "cryptography"}
     over_http = modules_of_a_backend(tmp_path, "http://127.0.0.1:1")
     assert over_http & {*never, "grpc", "google.protobuf"} == set()
     assert "backend.chat_shell_client.http_client" in over_http
@@ -126,7 +129,7 @@ def test_a_chat_shell_imports_the_client_of_tool_servers_where_some_are_configur
         "SERVICE_TOKEN": "service-token-of-the-test",
     }
     plain = modules_after(_SERVE_CHAT_SHELL, tmp_path, settings)
-    assert plain & {"mcp", "mcp_types", "httpx2"} == set()
+    assert plain & {"mcp", "mcp_types", "httpx2", "rich", "cryptography"} == set()
     path = tmp_path / "tools.yaml"
     path.write_text("servers: [{name: nobody, address: 'http://127.0.0.1:1/mcp'}]")
     configured = modules_after(_SERVE_CHAT_SHELL, tmp_path, {**settings, "CHAT_SHELL_TOOLS_FILE": str(path)})
