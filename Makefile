@@ -105,7 +105,8 @@ eval-documents: setup ## measure how many words of documents are found, beside o
 
 leak-test: setup ## let hostile models try to get restricted text out; prints tables, writes var/leaks/*.json
 	@$(BIN)/python -m tests.leaks.gate
-	@$(BIN)/python -m tests.leaks
+	@$(BIN)/python -m tests.leaks --embedder local
+	@$(BIN)/python -m tests.leaks --embedder fake --grade strict
 	@$(BIN)/python -m tests.leaks.context
 
 chaos: setup ## break processes, connections and stores under load for ten minutes; writes var/chaos/*.json

@@ -5,10 +5,10 @@
 Each line of standard input is an object `{"documents": [{"title", "heading_path", "text"}], "user_messages": [str],
 "query": str, "reply": str}`, where `reply` is the raw text of a secondary model. `"grade": "open"|"strict"` may stand
 beside them, `open` where it is missing, and for `strict` `"areas": [str]`, the keywords of the base. For each, one line
-is written: `{"verdict": "released"|"blocked"|"refused", "codes": [str], "pre_screen": null|str, "released": {..}|null,
-"findings": [{..}]}`. `refused` is a reply that is itself a refusal in the agreed form; `pre_screen` is the refusal that
-the last message or the query would have got before anything was retrieved; `findings` are the codes that left. A line
-that is no such object gets `{"error": {"line", "message"}}`, and the command ends with 1.
+is written: `{"verdict": "released"|"blocked"|"refused", "codes": [str], "pre_screen": null|str,
+"released": null|{..}}`, and `"findings": [{..}]` where codes left. `refused` is a reply that is itself a refusal in the
+agreed form; `pre_screen` is the refusal that the last message or the query would have got before anything was
+retrieved. A line that is no such object gets `{"error": {"line", "message"}}`, and the command ends with 1.
 """
 
 import sys
@@ -77,13 +77,14 @@ def verdict_of(case: JudgedCase) -> dict[str, object]:
         if isinstance(verdict, Released) and chunks and not evidence.chunks:
             verdict = Blocked((GateCode.LANGUAGE,))  # an answer about chunks that are not shown is a translation
     name = "blocked" if isinstance(verdict, Blocked) else "released" if isinstance(verdict, Released) else "refused"
-    return {
+    released = verdict.as_object() if isinstance(verdict, Released) else None
+    answer: dict[str, object] = {
         "verdict": name,
         "codes": list(verdict.codes) if isinstance(verdict, Blocked) else [],
         "pre_screen": pre_screen(last_message, case.query),
-        "released": verdict.as_object() if isinstance(verdict, Released) else None,
-        "findings": verdict.as_object().get("findings", []) if isinstance(verdict, Released) else [],
+        "released": released,
     }
+    return answer | {"findings": released["findings"]} if released and "findings" in released else answer
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[dict[str, object]]:

@@ -1,6 +1,8 @@
 """`make leak-test`: hostile models against the real pair. Prints tables, writes var/leaks/*.json.
 
-python -m tests.leaks [--trials N] [--no-corpora] [--embedder none|fake|local]
+python -m tests.leaks [--trials N] [--no-corpora] [--embedder none|fake|local] [--grade open|strict]
+
+With `--grade strict` the models answer in codes, and what is released may hold nothing else.
 
 It ends with 1 when something got out, too few trials counted or the honest control missed a bar.
 """
@@ -91,8 +93,11 @@ async def hanging_trials(directory: Path, way: Way) -> Results:
         return stage.results
 
 
-async def all_trials(place: Path, wanted: int, *, with_corpora: bool, embedder: EmbedderKind) -> Results:
-    """Play the share of each protocol and database, some at once; the hanging model at the first and the last."""
+async def all_trials(place: Path, wanted: int, kind: Way, *, with_corpora: bool) -> Results:
+    """Play the share of each protocol and database, some at once; the hanging model at the first and the last.
+
+    Embedder and grade are those of `kind`.
+    """
     began, turns = time.monotonic(), asyncio.Semaphore(WAYS_AT_ONCE)
     with closing(PostgresServer()) as server:
         server.start()
@@ -100,7 +105,7 @@ async def all_trials(place: Path, wanted: int, *, with_corpora: bool, embedder: 
         async def play(at: int) -> Results:
             protocol, is_postgres = WAYS[at]
             urls = [server.url(server.new_database()) if is_postgres else "" for _ in range(2)]
-            ways = [Way(protocol, url, embedder) for url in urls]
+            ways = [kind._replace(protocol=protocol, postgres_url=url) for url in urls]
             results, trials = Results(), ceil(wanted / len(WAYS))
             async with turns:
                 results.add(await hostile_trials(place / str(at), trials, ways[0], with_corpora=with_corpora))
@@ -130,12 +135,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--no-corpora", action="store_true")
     kinds = get_args(EmbedderKind)
     parser.add_argument("--embedder", choices=kinds, default="none", help="whose vectors searches go by, beside words")
+    parser.add_argument("--grade", choices=("open", "strict"), default="open")
     chosen = parser.parse_args(arguments)
+    kind = Way(embedder=chosen.embedder, grade=chosen.grade)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of callers that leave
     with tempfile.TemporaryDirectory(prefix="ballast-leaks-") as directory:
-        results = asyncio.run(
-            all_trials(Path(directory), chosen.trials, with_corpora=not chosen.no_corpora, embedder=chosen.embedder)
-        )
+        trials = all_trials(Path(directory), chosen.trials, kind, with_corpora=not chosen.no_corpora)
+        results = asyncio.run(trials)
+    if chosen.grade == "strict":
+        results.write(RESULTS / "trials_strict.json")
+        sys.stdout.write(f"\n{results.rendered()}\n")
+        return exit_code(results, chosen.trials, {})
     results.write(RESULTS / "trials.json")
     figures = honest_figures()
     (RESULTS / "honest.json").write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))

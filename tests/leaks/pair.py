@@ -42,6 +42,7 @@ class Way(NamedTuple):
     postgres_url: str = ""
     embedder: EmbedderKind = "none"
     forks: ForkServers | None = None
+    grade: Literal["open", "strict"] = "open"
 
     @property
     def database(self) -> str:
@@ -49,7 +50,8 @@ class Way(NamedTuple):
         return "postgres" if self.postgres_url else "sqlite"
 
     def __str__(self) -> str:
-        return f"{self.protocol} {self.database}{'' if self.embedder == 'none' else f' {self.embedder} embedder'}"
+        embedder = "" if self.embedder == "none" else f" {self.embedder} embedder"
+        return f"{self.protocol} {self.database}{embedder}{'' if self.grade == 'open' else f' {self.grade}'}"
 
 
 class MoreSettings(NamedTuple):
@@ -120,6 +122,7 @@ async def running_pair(
             "BACKEND_ADMIN_KEY": ADMIN_KEY,
             "BACKEND_SECRET": SECRET,
             "BACKEND_RESTRICTED_BUDGETS": f"conversation={NEVER_OVER},day={NEVER_OVER},month={NEVER_OVER}",
+            "BACKEND_RESTRICTED_GRADE": way.grade,
             "BACKEND_RESTRICTED_STREAM_SECONDS": "0",
             "SERVICE_TOKEN": SERVICE_TOKEN,
             **more.backend,

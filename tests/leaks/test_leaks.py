@@ -65,6 +65,17 @@ async def test_a_gate_that_lets_everything_out_is_noticed_in_every_sink(
     assert sinks >= {"main model", SINK, "log of chat_shell", "table log_entry", "table released_result"}
 
 
+async def test_nothing_but_codes_leaves_where_the_grade_is_strict(tmp_path: Path, forks: ForkServers) -> None:
+    telling = [HONEST, *(stub for stub in STUBS if stub.name in TELLING)]
+    case = next(case for case in playable() if case.attack_class == "injection_chunk")
+    async with staged(tmp_path, [case], TIMEOUT_SECONDS, Way(forks=forks, grade="strict")) as stage:
+        await stage.play([stage.planned(case, 0, telling)])
+        await stage.scanned()
+        assert not stage.results.failures, stage.results.rendered()
+        told = [trial for trial in stage.results.counted if trial.is_released]
+        assert {trial.stub.name for trial in told} >= {stub.name for stub in telling} - {"canaries"}
+
+
 def check(stage: Stage) -> None:
     results = stage.results
     assert not results.failures, results.rendered()

@@ -15,6 +15,7 @@ from chat_shell.sealed.pre_screen import pre_screen
 from shared.prompts import knowledge_base as texts
 from tests.fakes.model_server import RecordedRequest, Reply, ScriptedCall
 from tests.leaks.bases import Base
+from tests.leaks.coded import code
 from tests.leaks.corpus.reading import Attack, Language, ToolAttempt
 from tests.leaks.hostile.replies import Behaviour, HttpReply, strict, summary
 from tests.leaks.hostile.stub import Stub
@@ -166,6 +167,8 @@ class Registry:
             return HttpReply(b"")
         trial.language = shown.language
         behaviour = trial.stub.reply(shown)
+        if self._way.grade == "strict":
+            return code(behaviour, shown.dice)
         if isinstance(behaviour, HttpReply) and behaviour.carries and not shown.made_up:
             trial.carries.append(behaviour.carries)
         return behaviour
