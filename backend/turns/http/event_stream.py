@@ -98,11 +98,16 @@ class EventStream(Response):
                         await self._write_to_the_end(scope, send)
                     leaving.cancel()
                     has_ended = True
-                    await self._release(False)
+                    await self._let_go(scope, has_left=False)
                     await send({"type": "http.response.body", "body": DONE, "more_body": False})
         finally:
             if not has_ended:
-                await self._release(reading.expired())
+                await self._let_go(scope, has_left=reading.expired())
+
+    async def _let_go(self, scope: Scope, *, has_left: bool) -> None:
+        released = await result_or_error(self._release(has_left))
+        if isinstance(released, BaseException):
+            to_known_error(scope, released)  # logged: who reads has the whole answer
 
     async def _write_to_the_end(self, scope: Scope, send: Send) -> None:
         last = await result_or_error(self._write(send))

@@ -9,7 +9,15 @@ import pytest
 
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.memory.event_log import MemoryEventLog
-from backend.turns.http.event_stream import DONE, HEARTBEAT, EventBatches, EventStream, frames
+from backend.turns.http.event_stream import (
+    DONE,
+    HEARTBEAT,
+    EventBatches,
+    EventStream,
+    Release,
+    frames,
+    release_nothing,
+)
 from backend.turns.http.quiet_send import STEP_BYTES, STEP_SECONDS, QuietSend
 from backend.turns.http.responses_socket import FrameReader
 from backend.turns.http.routes import ResponsesFormat
@@ -33,14 +41,29 @@ def error_classes(root: type[BallastError] = BallastError) -> Iterator[type[Ball
 
 
 ERRORS: list[Exception] = [*(each("It went wrong.", param="input") for each in error_classes())]
-DEFECTS: list[Exception] = [KeyError(SECRET), TimeoutError(), OSError(SECRET)]
+DEFECTS: list[BaseException] = [
+    KeyError(SECRET),
+    TimeoutError(),
+    OSError(SECRET),
+    asyncio.CancelledError(),
+    RuntimeError(SECRET),
+    RecursionError(),
+    MemoryError(),
+    ExceptionGroup(SECRET, [ValueError(SECRET), Unavailable("It went wrong.")]),
+]
 
 
 def api_formats() -> list[ApiFormat]:
     return [ResponsesFormat(), ChatFormat(cast(TurnEndpoint, None), parse_chat_request(SAID.encode()))]
 
 
-async def sent_by(api_format: ApiFormat, batches: EventBatches, body: Any, quiet_seconds: float = 0) -> list[bytes]:
+async def sent_by(
+    api_format: ApiFormat,
+    batches: EventBatches,
+    body: Any,
+    quiet_seconds: float = 0,
+    release: Release = release_nothing,
+) -> list[bytes]:
     sent: list[bytes] = []
 
     async def receive() -> dict[str, Any]:
@@ -50,7 +73,7 @@ async def sent_by(api_format: ApiFormat, batches: EventBatches, body: Any, quiet
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message.get("body", b""))
 
-    stream = EventStream(batches, api_format, body)
+    stream = EventStream(batches, api_format, body, release)
     stream.quiet_seconds = quiet_seconds
     await stream({"type": "http", "method": "POST"}, receive, send)
     return sent
@@ -99,7 +122,7 @@ def test_a_socket_reads_events_whole_however_a_stream_is_cut(size: int) -> None:
     assert [event for piece in pieces for event in reader.read(piece)] == bodies
 
 
-async def broken(batches: list[tuple[LoggedEvent, ...]], error: Exception) -> EventBatches:
+async def broken(batches: list[tuple[LoggedEvent, ...]], error: BaseException) -> EventBatches:
     for batch in batches:
         yield batch
     raise error
@@ -122,7 +145,7 @@ def checked(stream: bytes, api_format: ApiFormat) -> dict[str, Any]:
 
 @pytest.mark.parametrize("error", [*ERRORS, *DEFECTS], ids=lambda error: type(error).__name__)
 async def test_each_error_of_a_followed_turn_is_told_and_ends_its_stream(
-    error: Exception, capsys: pytest.CaptureFixture[str]
+    error: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with open_house(answer("Hel", "lo.")) as house:
         ended = await house.ask()
@@ -137,6 +160,19 @@ async def test_each_error_of_a_followed_turn_is_told_and_ends_its_stream(
             assert (told["code"] == error.code) if is_known else (told["code"] == "server_error")
             assert SECRET not in str(last)
     assert ("Unexpected error" in capsys.readouterr().out) is not isinstance(error, BallastError)
+
+
+@pytest.mark.parametrize("error", [Unavailable("Away."), *DEFECTS], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("quiet_seconds", [0, 2 * STEP_SECONDS])
+async def test_what_fails_behind_a_stream_does_not_cut_it(error: BaseException, quiet_seconds: float) -> None:
+    async def release(_has_left: bool) -> None:
+        raise error
+
+    async def told() -> EventBatches:
+        yield (LoggedEvent(0, "response.event", b"{}"),)
+
+    sent = b"".join(await sent_by(ResponsesFormat(), told(), {}, quiet_seconds, release))
+    assert sent.rstrip(b": \n").endswith(DONE.rstrip())
 
 
 class BrokenLog(MemoryEventLog):
