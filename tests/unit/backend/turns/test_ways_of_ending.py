@@ -43,7 +43,7 @@ async def delete(streams: Streams) -> None:
 
 
 async def drain(streams: Streams) -> None:
-    for running in tuple(streams.api.turns.registry._running):
+    for running in tuple(cast(Any, streams.api.turns.registry)._running):
         running.interrupted.set()
 
 
