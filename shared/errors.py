@@ -21,6 +21,7 @@ BallastError
 │   ├── Draining                the process is shutting down
 │   ├── EventsLost              events of a turn cannot be read; the turn goes on
 │   └── ChatShellUnavailable
+│       └── ChatShellSilent     a replica runs the turn and has said nothing for too long
 ├── DeadlineExceeded            the deadline of the turn has passed
 ├── CorruptRecord               a stored row cannot be read
 ├── InternalError               a defect of this software
@@ -204,6 +205,10 @@ class EventsLost(Unavailable):
 
 class ChatShellUnavailable(Unavailable):
     """chat_shell cannot be reached, or the connection to it broke."""
+
+
+class ChatShellSilent(ChatShellUnavailable):
+    """A replica of the service that runs models has said nothing for so long that it counts as frozen."""
 
 
 class DeadlineExceeded(BallastError):

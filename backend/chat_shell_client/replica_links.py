@@ -16,7 +16,7 @@ from shared.errors import BallastError, ChatShellUnavailable
 PAUSE_SECONDS, LOOK_SECONDS = 0.2, 15.0
 """The least and the longest time between two looks for replicas; it doubles while none has come."""
 
-HELLO_SECONDS = 5.0
+HELLO_SECONDS = 3.0
 
 CALLS_ONLY = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED)
 """What is said of a stream by a replica of the release before, and by one that has as many open as it may."""
@@ -163,7 +163,7 @@ class ReplicaLinks:
                 call.cancel()
                 opened.set_result(None)
             else:
-                await self._carry(ShellLink(call, connection, first.hello.replica, self._max_message_bytes), opened)
+                await self._carry(ShellLink(call, connection, first.hello, self._max_message_bytes), opened)
 
     async def _carry(self, link: ShellLink, opened: asyncio.Future[Found]) -> None:
         self._links.add(link)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from typing import Any, Self, TypeAlias
 
 import grpc.aio
@@ -11,6 +12,7 @@ from backend.chat_shell_client.failover import Batch
 from backend.chat_shell_client.grpc_channels import LentChannel
 from backend.chat_shell_client.refusals import (
     BROKEN_OFF,
+    SILENT,
     TOO_LARGE,
     TOO_LATE,
     UNREACHABLE,
@@ -19,7 +21,14 @@ from backend.chat_shell_client.refusals import (
 )
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from shared.batch_buffer import BatchBuffer
-from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, PayloadTooLarge
+from shared.errors import (
+    BallastError,
+    ChatShellSilent,
+    ChatShellUnavailable,
+    DeadlineExceeded,
+    InvalidRequest,
+    PayloadTooLarge,
+)
 from shared.message_size import STREAM_MESSAGE_BYTES
 from shared.models.events import ExecutionEvent, TurnEnd
 from shared.tracing import TRACEPARENT, trace_headers
@@ -27,6 +36,9 @@ from shared.wire import event_from_proto, report_from_proto
 
 CREDIT_BYTES = 32_768
 """Half of what chat_shell sends of a turn before the first credit: it is told of bytes taken once they are so many."""
+
+SILENT_BEATS = 3
+"""So many heartbeats may be missing, one after another: with the next one a replica counts as frozen."""
 
 TAG_BYTES = 8
 """More than a message adds to each command in it."""
@@ -116,8 +128,10 @@ class LinkedTurn(BatchBuffer[Any]):
             self._error = error
             self.close()
 
-    def lose(self) -> None:
-        """End it because its link has ended."""
+    def lose(self, *, is_silent: bool) -> None:
+        """End it because its link has ended, or its replica has fallen silent."""
+        if is_silent:
+            self.fail(ChatShellSilent(SILENT))
         has_begun = self._last is not None or self._waiting or self._begun_event
         self.fail(ChatShellUnavailable(BROKEN_OFF if has_begun else UNREACHABLE))
 
@@ -148,13 +162,18 @@ class LinkedTurn(BatchBuffer[Any]):
 class ShellLink:
     """Carries turns to one replica. One task reads what it sends, one writes.
 
-    What is to be said while a message is on its way is joined in the next one.
+    What is to be said while a message is on its way is joined in the next one. A replica says something every
+    `heartbeat_seconds` at least; 0 is one of a release that does not, and may be silent for long.
     """
 
-    def __init__(self, call: Call, connection: LentChannel, replica: str, max_message_bytes: int) -> None:
+    def __init__(
+        self, call: Call, connection: LentChannel, hello: chat_shell_pb2.Hello, max_message_bytes: int
+    ) -> None:
         self.connection = connection
-        self.replica = replica
+        self.replica = hello.replica
         self.takes_turns = True
+        self._heartbeat_seconds = hello.heartbeat_milliseconds / 1000
+        self._missed_beats = 0
         self._call = call
         self._max_message_bytes = max_message_bytes
         self._turns: dict[int, LinkedTurn] = {}
@@ -196,21 +215,36 @@ class ShellLink:
         self._has_to_say.set()
 
     async def carry(self) -> None:
-        """Carry turns until the stream ends; those that run then end as with a lost connection."""
+        """Carry turns until the stream ends, or its replica is silent; those that run then end with that error."""
+        listening = asyncio.timeout(None)
         try:
-            async with asyncio.TaskGroup() as group:
-                writing = group.create_task(self._write())
-                await self._read()
-                writing.cancel()
+            with suppress(TimeoutError):
+                async with listening, asyncio.TaskGroup() as group:
+                    beside = [group.create_task(self._write()), group.create_task(self._count_missed_beats(listening))]
+                    await self._read()
+                    for task in beside:
+                        task.cancel()
         finally:
             self.takes_turns = False
             self._call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
             for turn in tuple(self._turns.values()):
-                turn.lose()
+                turn.lose(is_silent=listening.expired())
+
+    async def _count_missed_beats(self, listening: asyncio.Timeout) -> None:
+        """Stop listening to a replica that has missed too many beats.
+
+        Beats are counted and not seconds: while this process stands still, it hears nothing and counts nothing.
+        """
+        while self._heartbeat_seconds and self._missed_beats <= SILENT_BEATS:
+            await asyncio.sleep(self._heartbeat_seconds)
+            self._missed_beats += 1
+        if self._heartbeat_seconds:
+            listening.reschedule(asyncio.get_running_loop().time())
 
     async def _read(self) -> None:
         try:
             while isinstance(message := await self._call.read(), chat_shell_pb2.FromShell):
+                self._missed_beats = 0
                 if message.HasField("go_away"):
                     self.send_away()
                 for frame in message.frames:

@@ -24,6 +24,9 @@ log = structlog.get_logger("chat_shell.grpc")
 SHARE_BYTES, MESSAGE_BYTES = 32_768, 131_072
 """How much of one turn, and of all together, goes in one message: no turn waits long for what others have to say."""
 
+HEARTBEAT_SECONDS = 2.0
+"""A caller that hears nothing for some times as long takes this process for frozen."""
+
 Context: TypeAlias = "ServicerContext[bytes, bytes]"
 
 
@@ -32,6 +35,8 @@ class CallerLink:
 
     While a message is on its way, what comes is joined in the next one.
     """
+
+    heartbeat_seconds = HEARTBEAT_SECONDS
 
     def __init__(self, turns: TurnService, bounds: MessageBounds, span_name: str, *, knows_newer: bool) -> None:
         self._turn_service = turns
@@ -43,6 +48,7 @@ class CallerLink:
         self._ready: dict[int, LinkedTurn] = {}
         self._has_message = asyncio.Event()
         self._next = chat_shell_pb2.FromShell()
+        self._has_written = False
 
     def send_away(self) -> None:
         """Tell the caller that no new turns are taken; it ends the stream when those that run have ended."""
@@ -56,11 +62,13 @@ class CallerLink:
             InvalidRequest: the caller has sent what is no message.
         """
         self._next.hello.replica = replica
+        self._next.hello.heartbeat_milliseconds = int(1000 * self.heartbeat_seconds)
         self._has_message.set()
         async with asyncio.TaskGroup() as group:
-            writing = group.create_task(self._write(context))
+            beside = [group.create_task(self._write(context)), group.create_task(self._beat())]
             refusal = await self._read(context, group)
-            writing.cancel()
+            for task in beside:
+                task.cancel()
             for turn in self._turns.values():
                 if turn.task is not None:
                     turn.task.cancel()
@@ -144,9 +152,19 @@ class CallerLink:
                 await self._has_message.wait()
                 await context.write(self._take_message().SerializeToString())
 
+    async def _beat(self) -> None:
+        """Say that this loop runs, whenever nothing else was said for a while."""
+        while True:
+            await asyncio.sleep(self.heartbeat_seconds)
+            if not self._has_written:
+                self._next.heartbeat.SetInParent()
+                self._has_message.set()
+            self._has_written = False
+
     def _take_message(self) -> chat_shell_pb2.FromShell:
         """Return the next message: a part of each turn that is ready, those first that have waited longest."""
         message, self._next = self._next, chat_shell_pb2.FromShell()
+        self._has_written = True
         room, unfinished = MESSAGE_BYTES, list[LinkedTurn]()
         while self._ready and room > 0:
             turn = self._ready.pop(next(iter(self._ready)))

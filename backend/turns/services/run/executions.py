@@ -12,10 +12,13 @@ from backend.turns.services.run.execution_reader import ExecutionEvents, Executi
 from backend.turns.services.run.steering import Steering
 from backend.turns.services.run.turn_writer import TurnWriter
 from backend.turns.services.turn_ports import TurnPorts
-from shared.errors import ContextTooLong, ModelContextOverflow
+from shared.errors import ChatShellSilent, ContextTooLong, ModelContextOverflow
 from shared.models.events import ExecutionEvent, MessagesAdded
 from shared.models.execution import ExecutionRequest
 from shared.models.messages import ToolMessage
+
+MOST_MOVES = 2
+"""How often a turn may lose the replica that runs it: a request that freezes one must not freeze all."""
 
 
 class Executions:
@@ -37,6 +40,7 @@ class Executions:
         self._due: Truncation | None = None
         self._is_long = False
         self._execution: ExecutionEvents | None = None
+        self._moves_left = MOST_MOVES
 
     def start(self) -> None:
         """Send the turn's first request, unless the conversation has to be compacted before."""
@@ -56,9 +60,21 @@ class Executions:
             request = await self._shorten(request)
         while self._execution is not None:
             is_at_boundary = await self._write_execution(self._execution)
+            if self._may_move():
+                request = self._go_on(request, None)
+                continue
             if reader.is_stopped or writer.is_cut or not await self._goes_on(is_at_boundary=is_at_boundary):
                 return
             request = await self._shorten(request)
+
+    def _may_move(self) -> bool:
+        """Say whether another replica makes the model call again whose replica has fallen silent.
+
+        Clients have got nothing of it, so that what it may still say is heard by nobody.
+        """
+        is_lost = isinstance(self._reader.error, ChatShellSilent) and not self._writer.has_shown_of_call
+        self._moves_left -= is_lost
+        return is_lost and self._moves_left >= 0 and not self._reader.is_stopped
 
     async def _goes_on(self, *, is_at_boundary: bool) -> bool:
         """Let messages that wait enter the turn; return whether a further execution follows.

@@ -17,7 +17,7 @@ from backend.turns.services.run.executions import Executions
 from backend.turns.services.run.turn_writer import ScannedTurnWriter, TurnWriter
 from backend.turns.services.running_turn import TurnSignals
 from backend.turns.services.turn_ports import TurnPorts
-from shared.errors import BallastError, Conflict, InternalError, TurnTaken, Unavailable
+from shared.errors import BallastError, ChatShellSilent, Conflict, InternalError, TurnTaken, Unavailable
 from shared.models.error_reports import report_of
 from shared.models.events import Usage
 from shared.models.execution import AccessMode
@@ -97,6 +97,8 @@ async def _converse(
                 await executions.run()
     if writer.ending is not None:
         return writer.ending
+    if isinstance(reader.error, ChatShellSilent) and not reader.is_stopped and writer.has_shown_of_call:
+        return writer.build_interruption()
     if reader.error is not None and not reader.is_stopped:
         return build_failure(report_of(reader.error), writer.usage_before)
     if not turn_signals.interrupted.is_set():

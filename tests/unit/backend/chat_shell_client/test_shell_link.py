@@ -1,6 +1,7 @@
 """A stream to one replica as its turns see it: what is said and read, without gRPC."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -9,9 +10,16 @@ import pytest
 from grpc.aio import EOF
 
 from backend.chat_shell_client.refusals import BROKEN_OFF, UNREACHABLE, ReplicaDraining
-from backend.chat_shell_client.shell_link import CREDIT_BYTES, ShellLink
+from backend.chat_shell_client.shell_link import CREDIT_BYTES, SILENT_BEATS, ShellLink
 from protos.execution.v1 import chat_shell_pb2, events_pb2
-from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, PayloadTooLarge, UnknownModel
+from shared.errors import (
+    BallastError,
+    ChatShellSilent,
+    ChatShellUnavailable,
+    DeadlineExceeded,
+    PayloadTooLarge,
+    UnknownModel,
+)
 from shared.message_size import SHORT_MESSAGE_BYTES, STREAM_MESSAGE_BYTES
 from shared.models.events import ExecutionEvent, ModelCallStarted, TextDelta
 from shared.wire import event_to_proto
@@ -38,6 +46,9 @@ class Replica:
     def send_away(self) -> None:
         self._said.put_nowait(chat_shell_pb2.FromShell(go_away=chat_shell_pb2.GoAway()))
 
+    def beat(self) -> None:
+        self._said.put_nowait(chat_shell_pb2.FromShell(heartbeat=chat_shell_pb2.Heartbeat()))
+
     def hang_up(self) -> None:
         self._said.put_nowait(EOF)
 
@@ -56,9 +67,10 @@ class Replica:
 
 
 @asynccontextmanager
-async def linked() -> AsyncGenerator[tuple[ShellLink, Replica]]:
+async def linked(heartbeat_milliseconds: int = 0) -> AsyncGenerator[tuple[ShellLink, Replica]]:
     replica = Replica()
-    link = ShellLink(cast(Any, replica), cast(Any, None), "one", MAX_BYTES)
+    hello = chat_shell_pb2.Hello(replica="one", heartbeat_milliseconds=heartbeat_milliseconds)
+    link = ShellLink(cast(Any, replica), cast(Any, None), hello, MAX_BYTES)
     async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         group.create_task(link.carry())
         yield link, replica
@@ -198,3 +210,42 @@ async def test_a_replica_that_goes_is_left_when_its_last_turn_has_ended() -> Non
         replica.say(frame(1, FINISHED, is_last=True))
         assert await anext(turn) == (FINISHED,)
         await until(lambda: replica.is_cancelled)
+
+
+async def test_a_replica_that_says_nothing_any_more_loses_its_turns_behind_what_has_arrived() -> None:
+    async with linked(heartbeat_milliseconds=10) as (link, replica):
+        unbegun, begun = link.begin(b"one", None), link.begin(b"two", None)
+        replica.say(frame(2, STARTED))
+        for turn in (unbegun, begun):
+            if turn is begun:
+                assert await anext(turn) == (STARTED,)
+            with pytest.raises(ChatShellSilent):
+                await anext(turn)
+        assert not link.takes_turns
+
+
+async def test_a_replica_whose_heart_beats_may_bring_nothing_forth_for_long() -> None:
+    async with linked(heartbeat_milliseconds=20) as (link, replica):
+        turn = link.begin(b"one", None)
+        for _ in range(5 * SILENT_BEATS):
+            await asyncio.sleep(0.02)
+            replica.beat()
+        replica.say(frame(1, FINISHED, is_last=True))
+        assert await anext(turn) == (FINISHED,)
+
+
+async def test_a_replica_of_the_release_before_has_no_heartbeat_and_may_be_silent() -> None:
+    async with linked() as (link, replica):
+        turn = link.begin(b"one", None)
+        await asyncio.sleep(0.1)
+        replica.say(frame(1, FINISHED, is_last=True))
+        assert await anext(turn) == (FINISHED,)
+
+
+async def test_a_process_that_stands_still_itself_takes_no_replica_for_frozen() -> None:
+    async with linked(heartbeat_milliseconds=20) as (link, replica):
+        turn = link.begin(b"one", None)
+        await asyncio.sleep(0)
+        time.sleep(1)  # as a process that was stopped, which hears then what was said meanwhile
+        replica.say(frame(1, FINISHED, is_last=True))
+        assert await anext(turn) == (FINISHED,)

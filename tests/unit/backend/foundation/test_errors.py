@@ -34,6 +34,7 @@ EXPECTED = {
     "Draining": 503,
     "EventsLost": 503,
     "ChatShellUnavailable": 503,
+    "ChatShellSilent": 503,
     "DeadlineExceeded": 504,
     "CorruptRecord": 500,
     "InternalError": 500,

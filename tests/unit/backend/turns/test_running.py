@@ -12,9 +12,10 @@ from backend.conversations.domain.responses import Checkpoint, StoredResponse
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.memory.event_log import MemoryEventLog
 from shared.batch_buffer import BatchBuffer
-from shared.errors import ChatShellUnavailable, NotFound, Unavailable
+from shared.errors import ChatShellSilent, ChatShellUnavailable, NotFound, Unavailable
 from shared.models.events import (
     ErrorReport,
+    ExecutionEvent,
     FinishReason,
     FunctionCallRequested,
     MessagesAdded,
@@ -28,7 +29,7 @@ from shared.models.events import (
     TurnFailed,
 )
 from shared.models.messages import AssistantMessage, ToolCall, ToolMessage
-from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, function_calls
+from tests.fakes.chat_shell_scripted import USAGE, ScriptedChatShell, answer, answered, function_calls, searched
 from tests.fakes.json_paths import at
 from tests.fakes.openai_house import ADA, BOB, TurnHouse, open_house
 from tests.fakes.openai_types import check_item, check_response
@@ -167,6 +168,48 @@ async def test_a_stream_that_breaks_fails_the_turn_only(raised: list[Exception],
         assert at(response.body, "output", 0, "content", 0, "text") == "Half"
         assert (await house.ask()).status == "completed"
         assert bool(house.observer.broken) == (shown == "InternalError")
+
+
+SILENT = ChatShellSilent("Silent.")
+
+
+@pytest.mark.parametrize("fields", [{}, {"store": False}])
+@pytest.mark.parametrize("before", [[], [ModelCallStarted(call=1)]], ids=["nothing", "a call"])
+async def test_a_turn_that_has_shown_nothing_moves_when_its_replica_falls_silent(
+    before: list[ExecutionEvent], fields: dict[str, Any]
+) -> None:
+    async with open_house([*before, SILENT], answer("There.")) as house:
+        response = await house.ask(**fields)
+        assert (response.status, at(response.body, "output", 0, "content", 0, "text")) == ("completed", "There.")
+        first, again = house.sent
+        assert again.model_copy(update={"deadline": first.deadline}) == first
+
+
+async def test_a_later_call_moves_with_the_results_of_the_tools_before_it() -> None:
+    script = [*searched(1), ModelCallStarted(call=2), SILENT]
+    async with open_house(script, answered(2, "There.")) as house:
+        response = await house.ask()
+        assert response.status == "completed"
+        assert [message.role for message in house.sent[1].added] == ["assistant", "tool"]
+
+
+async def test_a_turn_that_has_said_something_ends_incomplete_when_its_replica_falls_silent() -> None:
+    async with open_house([ModelCallStarted(call=1), TextDelta(text="Half"), SILENT]) as house:
+        response = await house.ask()
+        assert (response.status, response.body["incomplete_details"], response.body["error"]) == (
+            "incomplete",
+            None,
+            None,
+        )
+        assert at(response.body, "output", 0, "content", 0, "text") == "Half"
+        assert len(house.sent) == 1
+
+
+async def test_a_request_that_freezes_each_replica_freezes_three_at_most() -> None:
+    async with open_house([SILENT], [SILENT], [SILENT], answer("Late.")) as house:
+        response = await house.ask()
+        assert (response.status, at(response.body, "error", "type")) == ("failed", "ChatShellSilent")
+        assert len(house.sent) == 3
 
 
 async def test_a_turn_that_said_nothing_is_void_and_skipped() -> None:

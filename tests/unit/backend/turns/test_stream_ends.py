@@ -21,16 +21,13 @@ from backend.turns.http.event_stream import (
 from backend.turns.http.quiet_send import STEP_BYTES, STEP_SECONDS, QuietSend
 from backend.turns.http.responses_socket import FrameReader
 from backend.turns.http.routes import ResponsesFormat
-from backend.turns.http.routes_chat import ChatFormat
-from backend.turns.http.turn_answers import ApiFormat, TurnEndpoint
+from backend.turns.http.turn_answers import ApiFormat
 from shared.errors import BallastError, Unavailable
 from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.checked_streams import SAID, api_formats, checked
 from tests.fakes.openai_house import open_house
-from tests.fakes.openai_types import check_chunk, check_event
-from tests.fakes.parsed_requests import parse_chat_request
 from tests.fakes.served_turns import CHAT, LeavingClient, idle, reached, serve_api
 
-SAID = '{"messages": [{"role": "user", "content": "Hi"}]}'
 SECRET = "what nobody may read"
 
 
@@ -51,10 +48,6 @@ DEFECTS: list[BaseException] = [
     MemoryError(),
     ExceptionGroup(SECRET, [ValueError(SECRET), Unavailable("It went wrong.")]),
 ]
-
-
-def api_formats() -> list[ApiFormat]:
-    return [ResponsesFormat(), ChatFormat(cast(TurnEndpoint, None), parse_chat_request(SAID.encode()))]
 
 
 async def sent_by(
@@ -126,21 +119,6 @@ async def broken(batches: list[tuple[LoggedEvent, ...]], error: BaseException) -
     for batch in batches:
         yield batch
     raise error
-
-
-def checked(stream: bytes, api_format: ApiFormat) -> dict[str, Any]:
-    """Check that a stream is whole and its events are what their types say; return the last one."""
-    assert stream.endswith(b"\n\n" + DONE)
-    bodies = [frame.rpartition(b"data: ")[2] for frame in stream.removesuffix(b"\n\n" + DONE).split(b"\n\n")]
-    if isinstance(api_format, ResponsesFormat):
-        events = [check_event(body) for body in bodies]
-        assert [event["sequence_number"] for event in events] == list(range(len(events)))
-        assert events[0]["type"] == "response.created"
-        return events[-1]
-    *chunks, last = bodies
-    for chunk in chunks:
-        check_chunk(chunk)
-    return orjson.loads(last)
 
 
 @pytest.mark.parametrize("error", [*ERRORS, *DEFECTS], ids=lambda error: type(error).__name__)

@@ -8,18 +8,14 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from backend.turns.http.event_stream import DONE
-from backend.turns.http.routes import ResponsesFormat
-from backend.turns.http.routes_chat import ChatFormat
-from backend.turns.http.turn_answers import TurnEndpoint
 from shared.errors import ModelStreamCut, Unavailable
 from shared.models.events import ModelCallStarted, TextDelta
 from tests.fakes.chat_shell_scripted import answer
+from tests.fakes.checked_streams import api_formats, checked
 from tests.fakes.openai_types import check_event
-from tests.fakes.parsed_requests import parse_chat_request
 from tests.fakes.served_turns import CHAT, FAILS, RESPONSES, LeavingClient, ServedApi, idle, reached, serve_api
 from tests.patience import until
 from tests.unit.backend.turns.asking import run_waiting
-from tests.unit.backend.turns.test_stream_ends import SAID, checked
 
 SAYS = [ModelCallStarted(call=1), TextDelta(text="Half")]
 
@@ -87,9 +83,10 @@ def last_type(content: bytes) -> str:
 
 def check_end(content: bytes, path: str) -> str:
     """Check that a stream is whole; return the type of its last event, `[DONE]` behind a chunk as such."""
+    of_responses, of_chat = api_formats()
     if path == RESPONSES:
-        return checked(content, ResponsesFormat())["type"]
-    last = checked(content, ChatFormat(cast(TurnEndpoint, None), parse_chat_request(SAID.encode())))
+        return checked(content, of_responses)["type"]
+    last = checked(content, of_chat)
     return "error" if "error" in last else "chunk"
 
 
