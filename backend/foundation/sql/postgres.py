@@ -41,16 +41,26 @@ _CONNECTION_AGE_SECONDS = 1800
 _STATEMENTS_KEPT = 500
 """Prepared statements a connection; all statements of the product fit."""
 
-_SERVER_SETTINGS = {
-    "application_name": "ballast",
-    "statement_timeout": "30s",
-    "lock_timeout": "10s",
-    "idle_in_transaction_session_timeout": "60s",
-    # An address behind which nobody is left must not hold a session of the server for hours.
-    "tcp_keepalives_idle": "15",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
+_NAME = {"application_name": "ballast"}
+_LIMITS = {"statement_timeout": "30s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
+# An address behind which nobody is left must not hold a session of the server for hours.
+_SERVER_KEEPALIVE = {"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
+_OWN_SESSIONS = {
+    "server_settings": _NAME | _LIMITS | _SERVER_KEEPALIVE,
+    "prepared_statement_cache_size": _STATEMENTS_KEPT,
+    # Those that are sent without SQLAlchemy are kept apart; their texts are some kilobytes long.
+    "statement_cache_size": _STATEMENTS_KEPT,
+    "max_cached_statement_lifetime": 0,
+    "max_cacheable_statement_size": 0,
 }
+_LENT_SESSIONS = {
+    "server_settings": _NAME,
+    "prepared_statement_cache_size": 0,
+    "statement_cache_size": 0,
+    "prepared_statement_name_func": str,  # none: the next transaction may find another session behind its name
+}
+"""What poolers take: none passes limits on, and each statement is prepared in the transaction that runs it."""
+_SET_LIMITS = f"SELECT {', '.join(f'set_config({name!r}, {limit!r}, true)' for name, limit in _LIMITS.items())}"
 _KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 _DRIVER_ERRORS = (
     asyncpg.PostgresError,
@@ -68,12 +78,10 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: URL, pool_wait_seconds: float = POOL_WAIT_SECONDS) -> None:
-        self._engine = _engine(url, _CONNECTIONS, pool_wait_seconds)
-        self._apart = _engine(url, _CONNECTIONS_APART, pool_wait_seconds)
-        # Without a transaction around it a read costs two round trips less; each statement is its own snapshot
-        # either way (READ COMMITTED).
-        self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._snapshots = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        self._url = url
+        self._pool_wait_seconds = pool_wait_seconds
+        self._has_looked = False
+        self._use(are_lent=False)
 
     @property
     def connections_in_use(self) -> int:
@@ -134,7 +142,9 @@ class PostgresDatabase:
                 return await connection.run_sync(work)
 
     async def ping(self) -> None:
-        """Send a cheap query."""
+        """Send a cheap query; the first call is to come before any other work."""
+        if not self._has_looked:
+            await self._look_for_pooler()
         await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
 
     async def check_writable(self) -> None:
@@ -145,6 +155,30 @@ class PostgresDatabase:
         """Close the connections."""
         for engine in (self._engine, self._apart):
             await engine.dispose()
+
+    async def _look_for_pooler(self) -> None:
+        probe = _engine(self._url, 1, self._pool_wait_seconds, are_lent=True)
+        try:
+            with translate_sql_errors(*_DRIVER_ERRORS):
+                async with asyncio.timeout(_PING_TIMEOUT_SECONDS), probe.connect() as connection:
+                    are_lent = await connection.run_sync(_is_lent)
+        finally:
+            await probe.dispose()
+        self._has_looked = True
+        if are_lent:
+            await self.close()
+            self._use(are_lent=True)
+
+    def _use(self, *, are_lent: bool) -> None:
+        """Open sessions of this process alone, or such as a pooler lends it for a transaction each."""
+        self._are_lent = are_lent
+        self._engine = _engine(self._url, _CONNECTIONS, self._pool_wait_seconds, are_lent=are_lent)
+        self._apart = _engine(self._url, _CONNECTIONS_APART, self._pool_wait_seconds, are_lent=are_lent)
+        # Without a transaction around it a read costs two round trips less; each statement is its own snapshot
+        # either way (READ COMMITTED).
+        alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._reader = self._engine if are_lent else alone
+        self._snapshots = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
     def _find(self, query: Statement, parameters: Parameters) -> Row | None:
         compiled = query.compile(self._engine.dialect, parameters)
@@ -165,7 +199,9 @@ class PostgresDatabase:
         """
         with _lent(self._engine.sync_engine.pool) as connection:
             try:
-                return await_only(connection.fetch(text, *values))
+                return await_only(
+                    _fetch_lent(connection, text, values) if self._are_lent else connection.fetch(text, *values)
+                )
             except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 raise wrap_driver_error(text, error) from error
 
@@ -187,7 +223,7 @@ def _lent(pool: Pool) -> Generator[Any]:
             lent.invalidate()
 
 
-def _engine(url: URL, connections: int, wait_seconds: float) -> AsyncEngine:
+def _engine(url: URL, connections: int, wait_seconds: float, *, are_lent: bool) -> AsyncEngine:
     tls = {name: url.query[name] for name in _TLS_OPTIONS if name in url.query}
     engine = create_async_engine(
         url.difference_update_query(_TLS_OPTIONS).set(drivername="postgresql+asyncpg"),
@@ -199,12 +235,7 @@ def _engine(url: URL, connections: int, wait_seconds: float) -> AsyncEngine:
         pool_recycle=_CONNECTION_AGE_SECONDS,
         connect_args={
             "timeout": wait_seconds,
-            "server_settings": _SERVER_SETTINGS,
-            "prepared_statement_cache_size": _STATEMENTS_KEPT,
-            # Those that are sent without SQLAlchemy are kept apart; their texts are some kilobytes long.
-            "statement_cache_size": _STATEMENTS_KEPT,
-            "max_cached_statement_lifetime": 0,
-            "max_cacheable_statement_size": 0,
+            **(_LENT_SESSIONS if are_lent else _OWN_SESSIONS),
             # The driver reads these in an address alone; all else that it gets by name goes before what stands there.
             **({"dsn": f"postgresql://?{urlencode(tls)}"} if tls else {}),
         },
@@ -212,8 +243,33 @@ def _engine(url: URL, connections: int, wait_seconds: float) -> AsyncEngine:
     )
     event.listen(engine.sync_engine, "handle_error", withhold_values)
     event.listen(engine.sync_engine, "connect", _keep_alive)
+    dialect = cast(Any, engine.dialect)
+    dialect.setup_asyncpg_json_codec = dialect.setup_asyncpg_jsonb_codec = _set_up_nothing
+    if are_lent:
+        event.listen(engine.sync_engine, "begin", _set_limits)
     event.listen(engine.sync_engine, "checkout", _refuse_broken)
     return engine
+
+
+async def _set_up_nothing(_connection: object) -> None:
+    """Look up no types: JSON is text in our columns, and a session may be another's behind the look."""
+
+
+def _set_limits(connection: Connection) -> None:
+    connection.exec_driver_sql(_SET_LIMITS)
+
+
+def _is_lent(connection: Connection) -> bool:
+    """Whether the session is another's than the one that was connected to: a pooler tells a number of its own."""
+    connected = cast(Any, connection.connection.driver_connection).get_server_pid()
+    return connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one() != connected
+
+
+async def _fetch_lent(connection: Any, text: str, values: Sequence[object]) -> Sequence[Any]:
+    """Run a statement in a transaction of its own, for which a session is lent."""
+    async with connection.transaction():
+        await connection.execute(_SET_LIMITS)
+        return await connection.fetch(text, *values)
 
 
 def _keep_alive(connection: Any, _record: object) -> None:
