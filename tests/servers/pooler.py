@@ -1,7 +1,7 @@
 """A pooler before PostgreSQL as pgbouncer is in transaction mode: each transaction may meet another session.
 
-The wheels that tests are installed from hold no pgbouncer. This one is stricter than most: it has two sessions for all its
-clients, and gives each transaction the one that was used longest ago, so that nothing of the one before is found there.
+The wheels that tests are installed from hold no pgbouncer. This one is stricter than most: it has two sessions for all
+its clients, and gives each transaction the one that was used longest ago, so that nothing of the one before is there.
 """
 
 import asyncio
