@@ -14,7 +14,14 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.statements import Statement
 from backend.migrations.migrate import migrate
 from shared.errors import TurnRunning, Unavailable
-from tests.contract.store_cases import POOL_WAIT_SECONDS, make_conversation, make_entry, make_item, make_turn, sql_stores
+from tests.contract.store_cases import (
+    POOL_WAIT_SECONDS,
+    make_conversation,
+    make_entry,
+    make_item,
+    make_turn,
+    sql_stores,
+)
 from tests.servers.pooler import Pooler
 
 _LIMITS = Statement(
