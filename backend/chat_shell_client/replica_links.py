@@ -16,7 +16,7 @@ from shared.errors import BallastError, ChatShellUnavailable
 PAUSE_SECONDS, LOOK_SECONDS = 0.2, 15.0
 """The least and the longest time between two looks for replicas; it doubles while none has come."""
 
-HELLO_SECONDS = 3.0
+HELLO_SECONDS = 5.0
 
 CALLS_ONLY = (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED)
 """What is said of a stream by a replica of the release before, and by one that has as many open as it may."""
@@ -74,11 +74,16 @@ class ReplicaLinks:
         await stop_task(self._keeping)
 
     def _links_of(self, connection: LentChannel) -> list[ShellLink]:
-        """Return the links that take turns; those over a channel that was replaced take no more."""
-        for link in self._links:
-            if link.takes_turns and link.connection is not connection:
+        """Return the links that take turns; those over a channel that was replaced do so until there are others."""
+        taking = [link for link in self._links if link.takes_turns]
+        current = [link for link in taking if link.connection is connection]
+        if len(current) == len(taking):
+            return taking
+        self._is_asked.set()
+        for link in taking if current else ():
+            if link.connection is not connection:
                 link.send_away()
-        return [link for link in self._links if link.takes_turns]
+        return current or taking
 
     async def _find(self) -> None:
         """Wait until a replica was found, which may be gone again by then.
@@ -159,7 +164,7 @@ class ReplicaLinks:
                 connection.is_left |= not self._known
                 call.cancel()
                 opened.set_result(ReplicaDraining(SHUTS_DOWN))
-            elif any(link.replica == first.hello.replica for link in self._links_of(connection)):
+            elif any(link.is_to(first.hello.replica, connection) for link in self._links):
                 call.cancel()
                 opened.set_result(None)
             else:
@@ -172,4 +177,5 @@ class ReplicaLinks:
             await link.carry()
         finally:
             self._links.discard(link)
+            link.connection.is_left |= link.is_silent  # no new channel is made to a replica that stands still
             self._is_asked.set()

@@ -172,6 +172,7 @@ class ShellLink:
         self.connection = connection
         self.replica = hello.replica
         self.takes_turns = True
+        self.is_silent = False
         self._heartbeat_seconds = hello.heartbeat_milliseconds / 1000
         self._missed_beats = 0
         self._call = call
@@ -185,6 +186,10 @@ class ShellLink:
     def running(self) -> int:
         """How many turns run over it."""
         return len(self._turns)
+
+    def is_to(self, replica: str, connection: LentChannel) -> bool:
+        """Whether it takes turns to this replica over this channel."""
+        return self.takes_turns and (self.replica, self.connection) == (replica, connection)
 
     def begin(self, body: bytes, seconds: float | None) -> LinkedTurn:
         """Begin a turn with an encoded request; whoever reads it closes it in the end."""
@@ -225,10 +230,10 @@ class ShellLink:
                     for task in beside:
                         task.cancel()
         finally:
-            self.takes_turns = False
+            self.takes_turns, self.is_silent = False, listening.expired()
             self._call.cancel()  # without this an abandoned stream goes on, on both sides (grpc/grpc#43462)
             for turn in tuple(self._turns.values()):
-                turn.lose(is_silent=listening.expired())
+                turn.lose(is_silent=self.is_silent)
 
     async def _count_missed_beats(self, listening: asyncio.Timeout) -> None:
         """Stop listening to a replica that has missed too many beats.

@@ -22,10 +22,10 @@ Connect = Callable[[Any, Any], Any]
 
 
 @asynccontextmanager
-async def client_of(*ports: int) -> AsyncGenerator[ChatShell]:
+async def client_of(*ports: int, token: str = SERVICE_TOKEN) -> AsyncGenerator[ChatShell]:
     """Connect to replicas that the name of a service stands for."""
     target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)
-    client = GrpcChatShell(target, SERVICE_TOKEN, SystemClock(), MAX_BYTES, make_supervisor())
+    client = GrpcChatShell(target, token, SystemClock(), MAX_BYTES, make_supervisor())
     try:
         yield FailoverChatShell(client)
     finally:
