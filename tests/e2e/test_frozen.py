@@ -5,7 +5,7 @@ Nothing here is measured: the process stands still to the end, so that whoever w
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -30,7 +30,7 @@ COUNT = 4
 
 
 @contextmanager
-def frozen(service: RunningService) -> Iterator[None]:
+def frozen(service: RunningService) -> Generator[None]:
     service.send(signal.SIGSTOP)
     try:
         yield

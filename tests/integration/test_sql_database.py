@@ -6,11 +6,12 @@ import sqlite3
 import threading
 import traceback
 from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import orjson
 import pytest
-from sqlalchemy import Connection, bindparam, insert, text, update
+from sqlalchemy import Connection, bindparam, insert, make_url, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.util import await_only
 
@@ -22,6 +23,7 @@ from backend.conversations.sql.leases import take_abandoned
 from backend.conversations.sql.tables import replica
 from backend.foundation.sql.chosen import check_database_reachable, open_database
 from backend.foundation.sql.database import Database, compute_off_event_loop
+from backend.foundation.sql.sqlite import SqliteDatabase
 from backend.foundation.sql.statements import LONGEST_GROUP, Change, NothingMet, Statement
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.search.domain.filters import Comparison
@@ -590,6 +592,32 @@ async def test_a_frozen_postgres_is_unavailable_in_time_and_used_again(
         await database.check_writable()
         await database.write(add_replica)
         assert await database.read(count_replicas) == 1
+
+
+async def test_who_asks_whether_there_is_room_takes_some_and_gives_it_back(postgres_url: str) -> None:
+    """A full disk takes writes into pages that are there: it must be asked for new ones."""
+
+    def room_and_objects(connection: Connection) -> tuple[int, int]:
+        sizes = "SELECT pg_relation_size('pg_largeobject'), (SELECT count(*) FROM pg_largeobject_metadata)"
+        size, count = connection.execute(text(sizes)).one()
+        return size, count
+
+    async with migrated(postgres_url) as database:
+        before, _ = await database.read(room_and_objects)
+        await database.check_writable()
+        after, objects = await database.read(room_and_objects)
+    assert (after > before, objects) == (True, 0)
+
+
+async def test_a_full_disk_beneath_sqlite_is_told(tmp_path: Path) -> None:
+    url = make_url(f"sqlite+aiosqlite:///{tmp_path}/a.db")
+    async with migrated(url.render_as_string()):
+        pass
+    for least_free_bytes, is_full in ((1, False), (2**60, True)):
+        database = SqliteDatabase(url, least_free_bytes)
+        with pytest.raises(Unavailable, match="is full") if is_full else nullcontext():
+            await database.check_writable()
+        await database.close()
 
 
 async def test_bursts_open_no_more_connections_than_are_kept_and_calls_in_turn_use_the_same(postgres_url: str) -> None:

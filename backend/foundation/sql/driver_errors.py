@@ -15,6 +15,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from shared.errors import BallastError, InvalidRequest, Unavailable
 
+DISK_FULL = "The disk of the database is full."
+
 # Primary result codes, https://www.sqlite.org/rescode.html; an extended code has its primary in the low byte.
 _SQLITE_OURS = frozenset(
     {
@@ -33,6 +35,7 @@ _SQLITE_OURS_WITHOUT_CODE = (sqlite3.ProgrammingError, sqlite3.DataError, sqlite
 _POSTGRES_OURS = ("21", "22", "23", "34", "3D", "3F", "42", "44", "54")
 # Of these classes: an operator's grants, a database that is not there yet, and the statement names of a proxy between.
 _POSTGRES_AWAY = ("42501", "3D000", "42P05")
+_POSTGRES_FULL = "53100"
 _POSTGRES_BAD_TEXT = ("22021", "22P05")
 _POSTGRES_BAD_VALUE, _POSTGRES_INTEGRITY = "22", "23"
 
@@ -104,17 +107,22 @@ def _translate(error: Exception) -> BallastError | None:
         return _away()
     origin = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     if isinstance(origin, sqlite3.Error):
-        return None if _is_ours_of_sqlite(origin) else _away()
+        return None if _is_ours_of_sqlite(origin) else _away(is_full=_code_of(origin) == sqlite3.SQLITE_FULL)
     state = _sqlstate(error)
     if state in _POSTGRES_BAD_TEXT:
         return InvalidRequest("The text holds a character that cannot be stored.")
     is_ours = state.startswith(_POSTGRES_OURS) and state not in _POSTGRES_AWAY
-    return None if is_ours or _is_refused_by_client(origin) else _away()
+    return None if is_ours or _is_refused_by_client(origin) else _away(is_full=state == _POSTGRES_FULL)
 
 
 def _is_ours_of_sqlite(error: sqlite3.Error) -> bool:
+    code = _code_of(error)
+    return code in _SQLITE_OURS if code is not None else isinstance(error, _SQLITE_OURS_WITHOUT_CODE)
+
+
+def _code_of(error: sqlite3.Error) -> int | None:
     code: object = getattr(error, "sqlite_errorcode", None)
-    return code & 0xFF in _SQLITE_OURS if isinstance(code, int) else isinstance(error, _SQLITE_OURS_WITHOUT_CODE)
+    return code & 0xFF if isinstance(code, int) else None
 
 
 def _is_refused_by_client(error: BaseException) -> bool:
@@ -122,8 +130,8 @@ def _is_refused_by_client(error: BaseException) -> bool:
     return any(isinstance(each, ValueError | TypeError) for each in (error, error.__cause__))
 
 
-def _away() -> Unavailable:
-    return Unavailable("The database is not available.", retry_after_seconds=1)
+def _away(*, is_full: bool = False) -> Unavailable:
+    return Unavailable(DISK_FULL if is_full else "The database is not available.", retry_after_seconds=1)
 
 
 def _sqlstate(error: Exception) -> str:

@@ -6,6 +6,7 @@ begin with BEGIN IMMEDIATE and wait for the busy timeout.
 """
 
 import asyncio
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from sqlalchemy import URL, Connection, Engine, FromClause, QueuePool, create_en
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 
 from backend.foundation.sql.database import DEFAULT_TIMEOUT_SECONDS
-from backend.foundation.sql.driver_errors import translate_sql_errors
+from backend.foundation.sql.driver_errors import DISK_FULL, translate_sql_errors
 from backend.foundation.sql.statements import (
     Change,
     Parameters,
@@ -28,6 +29,7 @@ from backend.foundation.sql.statements import (
     driver_of,
     write_probe,
 )
+from shared.errors import Unavailable
 
 _PING_TIMEOUT_SECONDS = 2.0
 Result = TypeVar("Result")
@@ -55,11 +57,15 @@ _WRITES_PER_CHECKPOINT = 100
 _BRIEF_CHARACTERS = 65_536
 """What is written within a millisecond."""
 
+LEAST_FREE_BYTES = 1_000_000
+"""With less on its disk a turn may find no room: its log grows by what the turn writes."""
+
 
 class SqliteDatabase:
     """A SQLite file; missing parent directories are created with it."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: URL, least_free_bytes: int = LEAST_FREE_BYTES) -> None:
+        self._least_free_bytes = least_free_bytes
         path = url.database
         if not path or path == ":memory:" or path.startswith("file:"):
             raise ValueError("SQLite needs a file: sqlite+aiosqlite:///path")
@@ -134,7 +140,9 @@ class SqliteDatabase:
         await self.read(_ping, timeout_seconds=_PING_TIMEOUT_SECONDS)
 
     async def check_writable(self) -> None:
-        """Write a little."""
+        """Write a little; SQLite would write into the room that its log has, when there is no more on the disk."""
+        if shutil.disk_usage(self._path.parent).free < self._least_free_bytes:
+            raise Unavailable(DISK_FULL, retry_after_seconds=1)
         await self.write(write_probe, timeout_seconds=_PING_TIMEOUT_SECONDS)
 
     async def close(self) -> None:

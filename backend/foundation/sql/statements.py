@@ -1,6 +1,7 @@
 """Statements that are built once, and run with named parameters."""
 
 import re
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -218,9 +219,19 @@ _WRITE_PROBE = {
 }
 
 
+# When its disk is full PostgreSQL writes into pages and a log that it has; a turn needs new pages, and so do these
+# bytes, which no compression makes less. A large object needs no table, and is taken back.
+_FILLER = secrets.token_bytes(16_384)
+_TAKE_ROOM = text("SELECT lo_from_bytea(0, :filler)")
+
+
 def write_probe(connection: Connection) -> None:
-    """Write a row as it is, to find out whether the database takes writes."""
+    """Write a row as it is, to find out whether the database takes writes, and whether there is room for more."""
     connection.execute(_WRITE_PROBE[connection.dialect.name])
+    if connection.dialect.name == "postgresql":
+        with connection.begin_nested() as taken:
+            connection.execute(_TAKE_ROOM, {"filler": _FILLER})
+            taken.rollback()
 
 
 def driver_of(connection: Connection) -> sqlite3.Connection:
