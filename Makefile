@@ -99,7 +99,8 @@ bench-search: setup ## measure search among 235,000 chunks of real-size document
 eval-retrieval: setup ## measure retrieval quality on SQLite and on PostgreSQL
 	@$(BIN)/python -m tests.bench.eval_retrieval
 
-eval-documents: setup ## measure how many words of documents are found, beside other readers; DOCUMENTS="folder …" for your own
+eval-documents: setup ## measure how many words of documents are found, beside other readers; DOCUMENTS="folder …" for your own, CASES=folder for files with what must be found in them
+	@$(if $(CASES),$(BIN)/python -m tests.bench.eval_cases $(CASES))
 	@$(BIN)/python -m tests.bench.eval_documents $(DOCUMENTS)
 	@$(BIN)/python -m tests.bench.eval_documents --encodings
 

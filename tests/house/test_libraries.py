@@ -34,7 +34,6 @@ _OUTSIDE_OF_APP = {
                           "chat_shell.*.http"),
     "sqlalchemy": ("backend.*.sql", "backend.migrations"),
     "starlette": ("backend.*.http", "backend.mcp.server", "backend.mcp.chosen", "chat_shell.*.http"),
-    "striprtf": ("backend.extraction.formats",),
     "structlog": ("shared.telemetry", "shared.loop_meter", "backend.*.telemetry", "backend.*.http",
                   "backend.*.dynamic_blocks", "backend.mcp.server", "chat_shell.*.mcp", "chat_shell.*.telemetry",
                   "chat_shell.servers", "chat_shell.models.configured", "chat_shell.turns.services.turn_service"),

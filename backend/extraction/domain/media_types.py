@@ -55,18 +55,22 @@ FORMATS: Final[Mapping[str, Format]] = {
         ("text/x-markdown",),
         is_text=True,
         bytes_read_here=8 * 1024,
+        version=2,
     ),
-    HTML: Format("HTML", "html:read_html", ("htm", "html", "xhtml"), ("application/xhtml+xml",), is_text=True),
-    PDF: Format("PDF", "pdf.document:read_pdf", ("pdf",), is_heavy=True),
-    DOCX: Format("DOCX", "docx.document:read_docx", ("docx",), is_heavy=True),
-    PPTX: Format("PPTX", "pptx:read_pptx", ("pptx",), is_heavy=True),
-    XLSX: Format("XLSX", "xlsx:read_xlsx", ("xlsx",), is_heavy=True),
+    HTML: Format(
+        "HTML", "html:read_html", ("htm", "html", "xhtml"), ("application/xhtml+xml",), is_text=True, version=2
+    ),
+    PDF: Format("PDF", "pdf.document:read_pdf", ("pdf",), is_heavy=True, version=2),
+    DOCX: Format("DOCX", "docx.document:read_docx", ("docx",), is_heavy=True, version=2),
+    PPTX: Format("PPTX", "pptx:read_pptx", ("pptx",), is_heavy=True, version=2),
+    XLSX: Format("XLSX", "xlsx:read_xlsx", ("xlsx",), is_heavy=True, version=2),
     CSV: Format(
         "CSV",
         "delimited:read_csv",
         ("csv", "tsv"),
         ("application/csv", "text/x-csv", "text/tab-separated-values"),
         is_text=True,
+        version=2,
     ),
     JSON: Format("JSON", "json_values:read_json_document", ("json",), ("text/json",), is_text=True),
     JSON_LINES: Format(
@@ -76,13 +80,13 @@ FORMATS: Final[Mapping[str, Format]] = {
         ("application/x-ndjson", "application/ndjson", "application/x-jsonlines", "application/json-lines"),
         is_text=True,
     ),
-    EMAIL: Format("e-mail (EML)", "chosen:read_email", ("eml",), is_heavy=True),
-    RTF: Format("RTF", "rtf:read_rtf", ("rtf",), ("text/rtf", "application/x-rtf", "text/richtext")),
-    ODT: Format("ODT", "open_document:read_document", ("odt",), is_heavy=True),
-    ODS: Format("ODS", "open_document:read_sheets", ("ods",), is_heavy=True),
-    ODP: Format("ODP", "open_document:read_slides", ("odp",), is_heavy=True),
-    EPUB: Format("EPUB", "epub:read_epub", ("epub",), is_heavy=True),
-    ZIP: Format("ZIP", "chosen:read_zip", ("zip",), is_heavy=True),
+    EMAIL: Format("e-mail (EML)", "chosen:read_email", ("eml",), is_heavy=True, version=2),
+    RTF: Format("RTF", "rtf:read_rtf", ("rtf",), ("text/rtf", "application/x-rtf", "text/richtext"), version=2),
+    ODT: Format("ODT", "open_document:read_document", ("odt",), is_heavy=True, version=2),
+    ODS: Format("ODS", "open_document:read_sheets", ("ods",), is_heavy=True, version=2),
+    ODP: Format("ODP", "open_document:read_slides", ("odp",), is_heavy=True, version=2),
+    EPUB: Format("EPUB", "epub:read_epub", ("epub",), is_heavy=True, version=2),
+    ZIP: Format("ZIP", "chosen:read_zip", ("zip",), is_heavy=True, version=2),
 }
 """The readable formats, by media type."""
 

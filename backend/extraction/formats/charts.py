@@ -1,5 +1,6 @@
 """Charts and diagrams of office documents (DrawingML), by the values that are stored with them."""
 
+import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
@@ -9,6 +10,7 @@ from backend.extraction.formats.tables import table_rows
 from backend.extraction.formats.text import storable
 
 _MAX_POINTS = 100_000
+_BINARY = re.compile(r"-?\d+\.\d{1,17}")
 _NAMES = ("c:cat", "c:xVal")
 _VALUES = ("c:val", "c:yVal", "c:bubbleSize")
 KINDS = ("chart", "diagramData")
@@ -58,6 +60,11 @@ def _series(series: Element) -> tuple[dict[int, str], dict[int, str]]:
     return names, next((_points(parts[name]) for name in _VALUES if name in parts), dict[int, str]())
 
 
+def _show(text: str) -> str:
+    """Write a number with the digits that programs compute with; others show how it misses a decimal one."""
+    return f"{float(text):.15g}" if _BINARY.fullmatch(text) else text
+
+
 def _points(element: Element) -> dict[int, str]:
     points = (each for each in element.iter() if is_named(each, "c:pt"))
     found = dict[int, str]()
@@ -66,5 +73,5 @@ def _points(element: Element) -> dict[int, str]:
             break
         written = value(point, "idx") or ""
         key = int(written) if written.isdecimal() else place
-        found[key] = " ".join(part for part in (found.get(key), _text(point)) if part)
+        found[key] = " ".join(part for part in (found.get(key), _show(_text(point))) if part)
     return found

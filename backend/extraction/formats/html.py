@@ -23,6 +23,7 @@ _BLOCKS = frozenset(
     }
 )
 _CELLS = ("td", "th")
+_SHOWN_INPUTS = frozenset(("text", "search", "email", "tel", "url", "number", "date", "time", "submit", "button"))
 _LAYOUT = "table, h1, h2, h3, h4, h5, h6, pre, section, article, form, nav, td p + p, td div + div, td li"
 """What stands in the cells of tables that lay out a page, and not in those of data."""
 
@@ -119,6 +120,7 @@ def _blocks(body: LexborNode) -> Iterator[Block]:
             yield _block(owner, texts)
             owner, texts = body, []
             in_tables |= {inner.mem_id for inner in node.traverse(include_text=True)}
+            yield from (_block(each, [_text_of(each)]) for each in node.css("caption"))
             yield from _table(rows, budget)
         elif node.tag in _BLOCKS or node.tag == "-text":
             block = _block_of(node)
@@ -137,6 +139,10 @@ def _show_text(node: LexborNode) -> list[str]:
             return ["\n"]
         case "td" | "th":
             return [" | "]
+        case "img" if words := (node.attributes.get("alt") or "").strip():
+            return [f" {words} "]
+        case "input" if (node.attributes.get("type") or "text").lower() in _SHOWN_INPUTS:
+            return [f" {node.attributes.get('value') or ''} "]
         case _:
             return []
 
@@ -191,11 +197,7 @@ def _take_waiting(row: list[Cell], waiting: dict[int, tuple[int, Cell]]) -> None
 
 
 def _text_of(cell: LexborNode) -> str:
-    texts = (
-        " " if node.tag == "br" else node.text_content or ""
-        for node in cell.traverse(include_text=True)
-        if node.tag in ("-text", "br")
-    )
+    texts = (text for node in cell.traverse(include_text=True) if node.tag not in _CELLS for text in _show_text(node))
     return storable("".join(texts))
 
 

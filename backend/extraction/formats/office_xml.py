@@ -37,6 +37,7 @@ _PREFIXES = {
     "urn:oasis:names:tc:opendocument:xmlns:drawing:1.0": "draw:",
     "urn:oasis:names:tc:opendocument:xmlns:presentation:1.0": "presentation:",
     "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0": "svg:",
+    "urn:oasis:names:tc:opendocument:xmlns:style:1.0": "style:",
 }
 DAMAGED = (ParseError, BadZipFile, KeyError, LookupError, OSError, RuntimeError, ValueError, zlib.error)
 """What a part raises that is damaged or not there."""

@@ -1,5 +1,7 @@
 """OpenDocument texts, sheets and presentations (ISO/IEC 26300), which are archives with all text in one part."""
 
+import posixpath
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from io import BytesIO
@@ -9,13 +11,16 @@ from zipfile import ZipFile
 from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph
 from backend.extraction.domain.media_types import ODP, ODS, ODT
 from backend.extraction.formats.archives import read_archive
-from backend.extraction.formats.office_xml import Package, first_child, name_of, parse_part, value
+from backend.extraction.formats.office_xml import Package, first_child, is_named, name_of, parse_part, value
 from backend.extraction.formats.tables import MAX_NAME_CHARACTERS, Cell, CellBudget, table_rows
 from backend.extraction.formats.text import storable
 
 _BREAKS = {"text:tab": "\t", "text:line-break": "\n"}
 _APART = ("text:note", "office:annotation")
 _SILENT = ("text:tracked-changes", "text:sequence-decls", "text:note-citation", "office:forms", "svg:desc")
+_HIDDEN = ("text:hidden-text", "text:hidden-paragraph")
+_STYLED = ("text:span", "text:p", "text:h")
+_MAX_DEPTH = 3
 _MAX_SPACES, _MAX_REPEATED = 100, 1000
 _CELLS = ("table:table-cell", "table:covered-table-cell")
 
@@ -36,25 +41,40 @@ def read_slides(body: bytes) -> Iterator[Block]:
 
 
 def _read(file: BytesIO, of_what: str) -> Iterator[Block]:
-    with ZipFile(file) as archive, Package(archive).open("content.xml") as part:
-        root = parse_part(part.read())
-    body = first_child(root, "office:body")
-    if body is None:
-        raise ValueError("an OpenDocument file without a body")
-    walk = _Walk(of_what)
-    yield from walk.blocks(body)
-    if walk.pictures:
-        yield Note(text=f"Pictures that were not read: {walk.pictures}.")
+    with ZipFile(file) as archive:
+        package = Package(archive)
+        with package.open("content.xml") as part:
+            root = parse_part(part.read())
+        body = first_child(root, "office:body")
+        if body is None:
+            raise ValueError("an OpenDocument file without a body")
+        styles = package.read("styles.xml")
+        walk = _Walk(of_what, package, _hiding_styles(root, styles))
+        yield from walk.margins(styles, "style:header") if of_what == "ODT" else ()
+        yield from walk.blocks(body)
+        yield from walk.margins(styles, "style:footer") if of_what == "ODT" else ()
+    for what, count in walk.left_out.items():
+        yield Note(text=f"{what}: {count}.")
+
+
+def _hiding_styles(*roots: Element | None) -> frozenset[str]:
+    """Return the names of the styles whose text is not shown."""
+    styles = (each for root in roots if root is not None for each in root.iter() if is_named(each, "style:style"))
+    hides = (each for each in styles if value(first_child(each, "style:text-properties"), "text:display") == "none")
+    return frozenset(value(each, "style:name") or "" for each in hides)
 
 
 class _Walk:
     """Goes through the text of a document."""
 
-    def __init__(self, of_what: str) -> None:
+    def __init__(self, of_what: str, package: Package, hiding: frozenset[str]) -> None:
+        self._package = package
+        self._hiding = hiding
         self._budget = CellBudget(of_what)
         self._is_of_sheets = of_what == "ODS"
         self._slides = 0
-        self.pictures = 0
+        self._depth = 0
+        self.left_out = Counter[str]()
         self._readers: Mapping[str, Callable[[Element], Iterator[Block]]] = {
             "text:h": lambda element: self._paragraph(element, int(value(element, "text:outline-level") or 1)),
             "text:p": lambda element: self._paragraph(element, None),
@@ -62,6 +82,8 @@ class _Walk:
             "table:table": self._table,
             "draw:page": self._slide,
             "draw:image": self._picture,
+            "draw:frame": self._frame,
+            "draw:object": self._object,
             "presentation:notes": self._speaker_notes,
         }
 
@@ -69,8 +91,27 @@ class _Walk:
         """Read what stands below each other."""
         for element in container:
             name = name_of(element.tag)
-            if name not in _SILENT:
+            if name not in _SILENT and not self._is_hidden(element, name):
                 yield from self._readers.get(name, self.blocks)(element)
+
+    def margins(self, styles: Element | None, kind: str) -> Iterator[Block]:
+        """Read the headers or footers, each text once: the kinds of pages repeat them."""
+        said = set[str]()
+        for element in styles.iter() if styles is not None else ():
+            for block in self.blocks(element) if name_of(element.tag).removesuffix("-left") == kind else ():
+                if block.text not in said:
+                    said.add(block.text)
+                    yield Paragraph(text=block.text)
+
+    def _is_hidden(self, element: Element, name: str) -> bool:
+        is_hidden = (
+            name in _HIDDEN
+            or (name == "text:section" and value(element, "text:display") == "none")
+            or (name in _STYLED and bool(self._hiding) and value(element, "text:style-name") in self._hiding)
+        )
+        if is_hidden and (value(element, "text:string-value") or any(each.text for each in element.iter())):
+            self.left_out["Hidden texts that were left out"] += 1
+        return is_hidden
 
     def _slide(self, element: Element) -> Iterator[Block]:
         self._slides += 1
@@ -78,12 +119,28 @@ class _Walk:
         yield from self.blocks(element)
 
     def _speaker_notes(self, element: Element) -> Iterator[Block]:
-        yield Heading(level=2, text="Notes")
-        yield from self.blocks(element)
+        said = list(self.blocks(element))
+        yield from [Heading(level=2, text="Notes"), *said] if any(block.text.strip() for block in said) else said
+
+    def _frame(self, frame: Element) -> Iterator[Block]:
+        """Read what is framed; the picture beside a chart shows the same."""
+        has_object = first_child(frame, "draw:object") is not None
+        yield from self.blocks(each for each in frame if not (has_object and is_named(each, "draw:image")))
 
     def _picture(self, _: Element) -> Iterator[Block]:
-        self.pictures += 1
+        self.left_out["Pictures that were not read"] += 1
         return iter(())
+
+    def _object(self, element: Element) -> Iterator[Block]:
+        """Read a chart, or another document in this one."""
+        place = posixpath.normpath(value(element, "xlink:href") or "")
+        root = self._package.read(f"{place}/content.xml")
+        if root is None or self._depth >= _MAX_DEPTH:
+            self.left_out["Embedded objects that were not read"] += 1
+            return
+        self._depth += 1
+        yield from self.blocks(root)
+        self._depth -= 1
 
     def _item(self, element: Element) -> Iterator[Block]:
         for place, block in enumerate(self.blocks(element)):
@@ -110,7 +167,7 @@ class _Walk:
                 parts.append(" " * min(int(value(child, "text:c") or 1), _MAX_SPACES))
             elif name in _APART or name.startswith(("draw:", "table:")):
                 apart.append(child)
-            elif name not in _SILENT:
+            elif name not in _SILENT and not self._is_hidden(child, name):
                 parts.append(_BREAKS.get(name) or self._line(child, apart))
             parts.append(child.tail or "")
         return "".join(parts)

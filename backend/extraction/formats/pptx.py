@@ -14,13 +14,13 @@ from pptx.shapes.group import GroupShape
 from pptx.slide import Slide
 from pptx.table import Table
 
-from backend.extraction.domain.chunking import Block, Heading, Paragraph, put_at
+from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, put_at
 from backend.extraction.domain.media_types import PPTX
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.charts import read_chart, read_diagram
 from backend.extraction.formats.office_xml import name_of, parse_part, value
 from backend.extraction.formats.tables import Cell, CellBudget, table_rows
-from backend.extraction.formats.text import storable
+from backend.extraction.formats.text import MALFORMED, storable
 from shared.errors import InvalidRequest
 from shared.models.values import Place
 
@@ -36,11 +36,19 @@ def read_pptx(body: bytes) -> Iterator[Block]:
 def _slides(file: BytesIO) -> Iterator[Block]:
     budget = CellBudget("PPTX")
     for number, slide in enumerate(Presentation(file).slides, 1):
-        yield from put_at(Place(slide=number), _slide(slide, number, budget))
+        yield from put_at(Place(slide=number), _read_safely(slide, number, budget))
+
+
+def _read_safely(slide: Slide, number: int, budget: CellBudget) -> Iterator[Block]:
+    """Read a slide up to where it is damaged."""
+    try:
+        yield from _slide(slide, number, budget)
+    except (PythonPptxError, *MALFORMED):
+        yield Note(text=f"Slide {number} is damaged: what stood behind its last text here was left out.")
 
 
 def _slide(slide: Slide, number: int, budget: CellBudget) -> Iterator[Block]:
-    title = slide.shapes.title
+    title = next((each for each in (slide.shapes.title,) if each is not None and each.has_text_frame), None)
     text = " ".join(storable(title.text_frame.text).split()) if title is not None else ""
     yield Heading(level=1, text=f"Slide {number}: {text}" if text else f"Slide {number}")
     for shape in _flat(slide.shapes):

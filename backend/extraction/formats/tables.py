@@ -55,23 +55,25 @@ def table_rows(
     The header is said to have so many rows, or is the first row with at least two filled cells, if it is among the
     first rows and holds names alone: different texts, none of them a number or a date, but years and dates under which
     stand none. With names that go over several columns the row below it belongs to it too. What stands above is a
-    title. Without a header, the cells of a row stand in one line. With the place of a sheet, rows tell their number.
+    title. Names of columns in which nothing stands come last. Without a header, the cells of a row stand in one line.
+    With the place of a sheet, rows tell their number.
     """
     remaining = iter(rows)
     first = list(islice(remaining, max(_ROWS_BEFORE_HEADER, header_rows)))
     start, end = (0, header_rows) if header_rows else _find_header(first)
     names = _join_names(first[start:end])
     labels = [f"{name}: " if name else "" for name in names]
-    if len(first) == end:
-        start = end  # a header over nothing is the table itself
+    bare = set(names)
     texts = chain(
         map(_plain_row, first[:start]),
         repeat("", end - start),
-        (_name_row(labels, row) if labels else _plain_row(row) for row in chain(first[end:], remaining)),
+        (_name_row(labels, row, bare) if labels else _plain_row(row) for row in chain(first[end:], remaining)),
     )
     for number, text in enumerate(texts, 1):
         if text:
             yield Paragraph(text=text, place=place, row=None if place is None else number)
+    if left := [name for name in names if name in bare and name]:
+        yield Paragraph(text=_plain_row(left), place=place, row=None if place is None else end)
 
 
 def _find_header(first: Sequence[Sequence[Cell]]) -> tuple[int, int]:
@@ -135,8 +137,12 @@ def _count_filled(row: Sequence[Cell]) -> int:
     return sum(1 for cell in row if cell and cell.strip())
 
 
-def _name_row(labels: Sequence[str], row: Sequence[Cell]) -> str:
-    return "\n".join(label + cell for label, cell in zip_longest(labels, _clean_cells(row), fillvalue="") if cell)
+def _name_row(labels: Sequence[str], row: Sequence[Cell], bare: set[str]) -> str:
+    """Write the cells of a row behind the names of their columns, which are taken from those that nothing is under."""
+    cells = [(label, cell) for label, cell in zip_longest(labels, _clean_cells(row), fillvalue="") if cell]
+    if bare:
+        bare.difference_update(label.removesuffix(": ") for label, _ in cells)
+    return "\n".join(label + cell for label, cell in cells)
 
 
 def _plain_row(row: Sequence[Cell]) -> str:

@@ -126,11 +126,12 @@ def _fill_merged(rows: Iterable[list[Cell]], merges: Sequence[_Merge]) -> Iterat
 
 
 def _around(package: Package, part: str | None) -> Iterator[Block]:
-    """Yield what is attached to a sheet: comments, charts."""
+    """Yield what is attached to a sheet: comments, text boxes, charts."""
     for each in package.relationships(part).values() if part else ():
         if each.kind == "comments":
             yield from _comments(package, each.part)
         elif each.kind == "drawing":
+            yield from _text_boxes(package, each.part)
             for drawn in package.relationships(each.part).values():
                 yield from read_drawing(package, drawn) if drawn.kind in KINDS else ()
 
@@ -141,6 +142,13 @@ def _comments(package: Package, part: str) -> Iterator[Block]:
         if is_named(comment, "comment"):
             text = "".join(each.text or "" for each in comment.iter() if is_named(each, "t"))
             yield Paragraph(text=storable(f"Comment on {comment.get('ref', '')}: {text.strip()}"))
+
+
+def _text_boxes(package: Package, part: str) -> Iterator[Block]:
+    root = package.read(part)
+    for line in root.iter() if root is not None else ():
+        if is_named(line, "a:p"):
+            yield Paragraph(text=storable("".join(each.text or "" for each in line.iter() if is_named(each, "a:t"))))
 
 
 def _texts(rows: Iterable[Sequence[Any]], formulas: Mapping[str, str], budget: CellBudget) -> Iterator[list[Cell]]:

@@ -42,6 +42,7 @@ _CJK_RANGES = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60"
 _CJK = re.compile(rf"[{_CJK_RANGES}]")
 _BEGINS_SMALL = re.compile("[a-z\u00df-\u00ff]")
 _ENDS_IN_HYPHEN = re.compile("[a-z\u00df-\u00ff][-\u00ad\u2010]")
+_ENDS_IN_RANGE = re.compile("[0-9][-\u2013]")
 _PARTED_WORD = re.compile("(?<=[a-z\u00df-\u00ff])[-\u00ad\u2010]\n\n(?=[a-z\u00df-\u00ff])")
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _FIRST_WORD = re.compile(rf"[{_CJK_RANGES}]|[^\s{_CJK_RANGES}]+")
@@ -158,6 +159,8 @@ def _join_block(rows: Sequence[Row]) -> str:
         before, text = texts[place - 1], texts[place]
         if is_prose and _ENDS_IN_HYPHEN.match(before[-2:]) and _BEGINS_SMALL.match(text):
             parts[-1] = parts[-1][:-1]
+        elif is_prose and _ENDS_IN_RANGE.fullmatch(before[-2:]) and text[0].isdecimal():
+            pass
         elif is_prose and ends[place - 1] + _first_word_width(row[0]) > end:
             parts += [] if _CJK.match(before[-1]) and _CJK.match(text) else [" "]
         else:

@@ -16,7 +16,7 @@ from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.number_formats import show_number
 from backend.extraction.formats.zipped import read_files
 from shared.errors import InvalidRequest, PayloadTooLarge
-from tests.unit.backend.extraction.made_files import pdf_of, xlsx_of
+from tests.unit.backend.extraction.made_files import changed, pdf_of, xlsx_of
 
 ODF = (
     '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
@@ -112,6 +112,61 @@ def test_open_document_texts_are_read() -> None:
     assert media_type_of(None, "file", body) == ODT
     assert next(iter(read_blocks(body, ODT))) == Heading(level=2, text="Duties")
     assert texts(body, ODT)[1:] == ["The vault opens late.", "Footnote: at nine", "- First"]
+
+
+def test_open_document_margins_are_read_once_and_hidden_text_is_left_out() -> None:
+    content = (
+        '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
+        ' xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+        ' xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0"'
+        ' xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    )
+    hidden = '<style:style style:name="h"><style:text-properties text:display="none"/></style:style>'
+    lines = (
+        '<text:p>Seen<text:span text:style-name="h"> not</text:span></text:p><text:p text:style-name="h">nor</text:p>'
+        '<text:section text:display="none"><text:p>never</text:p></text:section>'
+        '<draw:frame><draw:object xlink:href="./Object 1"/><draw:image/></draw:frame>'
+    )
+    margin = "<style:header><text:p>Port</text:p></style:header><style:footer><text:p>HR-7</text:p></style:footer>"
+    end = "</office:document-content>"
+    body = zip_with(
+        **{
+            "mimetype": ODT,
+            "content.xml": f"{content}{hidden}<office:body><office:text>{lines}</office:text></office:body>{end}",
+            "styles.xml": f"{content}<style:master-page>{margin}</style:master-page>"
+            f"<style:master-page>{margin}</style:master-page>{end}",
+            "Object 1/content.xml": f"{content}<office:body><text:p>Catch in tons</text:p></office:body>{end}",
+        }
+    )
+    assert texts(body, ODT) == ["Port", "Seen", "Catch in tons", "HR-7", "Hidden texts that were left out: 3."]
+
+
+def test_names_of_columns_in_which_nothing_stands_are_kept() -> None:
+    def fill(_: openpyxl.Workbook, sheet: Worksheet) -> None:
+        for row in (["Ship", "Tons", "Owner"], ["Aino", 31, None]):
+            sheet.append(row)
+
+    assert texts(xlsx_of(fill), XLSX) == ["Sheet", "Ship: Aino\nTons: 31", "Owner"]
+
+
+def test_a_slide_whose_title_is_a_picture_or_is_damaged_costs_no_other() -> None:
+    made = Presentation()
+    for text in ("One", "Two", "Three"):
+        shapes: Any = made.slides.add_slide(made.slide_layouts[5]).shapes
+        shapes.title.text = text
+    file = BytesIO()
+    made.save(file)
+    body = file.getvalue()
+    for number, marks in ((1, (("p:sp>", "p:pic>"), ("vSpPr", "vPicPr"))), (2, (("p:nvSpPr", "p:nvX"),))):
+        part = f"ppt/slides/slide{number}.xml"
+        with ZipFile(BytesIO(body)) as archive:
+            slide = archive.read(part).decode()
+        for one, other in marks:
+            slide = slide.replace(one, other)
+        body = changed(body, part, slide.encode())
+    found = texts(body, PPTX)
+    assert [found[0], found[-1]] == ["Slide 1", "Slide 3: Three"]
+    assert found[1:-1] == ["Slide 2: Two", "Slide 2 is damaged: what stood behind its last text here was left out."]
 
 
 def test_open_document_sheets_are_read_without_the_cells_that_fill_them() -> None:
