@@ -49,7 +49,7 @@ def _read(file: BytesIO, of_what: str) -> Iterator[Block]:
         if body is None:
             raise ValueError("an OpenDocument file without a body")
         styles = package.read("styles.xml")
-        walk = _Walk(of_what, package, _hiding_styles(root, styles))
+        walk = _Walk(of_what, package, _find_hiding_styles(root, styles))
         yield from walk.margins(styles, "style:header") if of_what == "ODT" else ()
         yield from walk.blocks(body)
         yield from walk.margins(styles, "style:footer") if of_what == "ODT" else ()
@@ -57,7 +57,7 @@ def _read(file: BytesIO, of_what: str) -> Iterator[Block]:
         yield Note(text=f"{what}: {count}.")
 
 
-def _hiding_styles(*roots: Element | None) -> frozenset[str]:
+def _find_hiding_styles(*roots: Element | None) -> frozenset[str]:
     """Return the names of the styles whose text is not shown."""
     styles = (each for root in roots if root is not None for each in root.iter() if is_named(each, "style:style"))
     hides = (each for each in styles if value(first_child(each, "style:text-properties"), "text:display") == "none")
