@@ -5,6 +5,7 @@ from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.foundation.sql.database import Database
 from backend.search.services.embedding_worker import ChangedBases, EmbeddingWorker
 from backend.search.services.fused_search import FusedSearch, SearchServices
+from backend.search.services.joined_copies import JoinedCopies
 from backend.search.sql.index import BuiltInSearch, SqlSearchIndex
 from backend.search.sql.vectors import SqlChunkVectors
 from backend.search.sql.word_runs import SqlWordRuns
@@ -16,6 +17,6 @@ def build_search(database: Database, clock: Clock, meaning: MeaningPorts) -> Bui
     """Build search over the built-in index, by meaning as well where the operator has set up `meaning`."""
     changed, vectors = ChangedBases(), SqlChunkVectors(database)
     index = SqlSearchIndex(database, clock)
-    ranking = index if meaning == NO_MEANING else FusedSearch(index, vectors, meaning)
+    ranking = JoinedCopies(index if meaning == NO_MEANING else FusedSearch(index, vectors, meaning))
     embedding = EmbeddingWorker(vectors, meaning.embedder, changed, CountingEmbeddingObserver(), clock)
     return SearchServices(index, index, ranking, SqlWordRuns(database, index.loaded), vectors, embedding, changed)

@@ -262,6 +262,7 @@ def _hit(document: Document, chunk: Chunk, score: float) -> ChunkHit:
         file_id=document.file_id,
         filename=document.filename,
         attributes=document.attributes,
+        sha256=document.sha256,
     )
 
 

@@ -87,6 +87,12 @@ _EMBEDDED_CHUNKS = (
 )
 
 
+_OTHER_NAMES = (
+    "The names of other documents of the base with the same bytes, in which the passage was found as well; left out"
+    " where there are none."
+)
+
+
 class CreateBase(RequestBody):
     """A new base; restricted members and their models see the name, hint and keywords, but not summary and topics."""
 
@@ -230,6 +236,7 @@ class ShownHit(BaseModel):
     """
 
     document: str
+    other_names: Annotated[list[str], Field(exclude_if=not_, description=_OTHER_NAMES)] = []
     chunk: str
     heading_path: list[str]
     place: ShownPlace | None
@@ -324,6 +331,7 @@ def show_hit(hit: ChunkHit) -> ShownHit:
     """Show a found chunk."""
     return ShownHit(
         document=hit.document_name,
+        other_names=list(hit.other_names),
         chunk=hit.chunk.id,
         heading_path=list(hit.chunk.heading_path),
         place=_show_place(hit.chunk),

@@ -52,7 +52,8 @@ class ChunkHit(Value):
 
     `similarity` is the cosine between the vectors of chunk and query, -1 to 1, where both have one.
     `has_words_of_query` is False for a chunk that only its meaning found; `share_of_words` is how much of the query's
-    words, each weighed by its rarity, it has, from 0 to 1.
+    words, each weighed by its rarity, it has, from 0 to 1. `sha256` is that of the document's bytes; `other_names` are
+    those of other documents of the base with the same bytes, in which the passage was found as well.
     """
 
     knowledge_base_id: str
@@ -66,6 +67,8 @@ class ChunkHit(Value):
     similarity: float | None = None
     has_words_of_query: bool = True
     share_of_words: float = 0.0
+    sha256: str = ""
+    other_names: tuple[str, ...] = ()
 
     @property
     def source_id(self) -> str:

@@ -24,7 +24,7 @@ _HIT_COLUMNS = [
     _document.c.id.label("document_id"),
     _chunk.c.knowledge_base_id,
     _document.c.name.label("document_name"),
-    *(_document.c[name] for name in ("file_id", "filename", "attributes")),
+    *(_document.c[name] for name in ("file_id", "filename", "attributes", "sha256")),
 ]
 
 FIRST_NUMBER = (
@@ -110,4 +110,5 @@ def to_hit(row: Row | RowMapping, score: float) -> ChunkHit:
         file_id=row["file_id"],
         filename=row["filename"],
         attributes=attributes_in(row["attributes"]),
+        sha256=row["sha256"],
     )

@@ -66,7 +66,7 @@ _COUNTS = {"chunk_count": Integer, "index_token_count": BigInteger}
 _NUMBERS = {"version": Integer, "indexed_version": Integer, "next_chunk_number": Integer}
 _VERSION = {"edition_id": Text, "knowledge_base_id": Text}
 knowledge_base = _read("knowledge_base", id=Text, last_active_at=Instant, embed=Boolean, **_COUNTS, **_NUMBERS)
-_NAMES = dict.fromkeys(("id", "name", "indexed_edition_id", "file_id", "filename", "attributes"), Text)
+_NAMES = dict.fromkeys(("id", "name", "indexed_edition_id", "sha256", "file_id", "filename", "attributes"), Text)
 document = _read("document", **_VERSION, **_NAMES, **_COUNTS)
 _PLACE = dict.fromkeys(("ordinal", "number", "tokens"), Integer)
 chunk = _read("chunk", id=Text, heading_path=Text, text=Text, place=Text, **_VERSION, **_PLACE)
