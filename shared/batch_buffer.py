@@ -13,7 +13,6 @@ class BatchBuffer(Generic[Element]):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._waiting: list[Element] = []
-        self._is_woken = False
         self._reader: asyncio.Future[None] | None = None
         self._emptied = asyncio.Event()
         self._is_closed = False
@@ -23,14 +22,10 @@ class BatchBuffer(Generic[Element]):
         """Whether more than `capacity` elements wait: who adds some waits for `room` before adding others."""
         return len(self._waiting) > self._capacity
 
-    def add(self, elements: Iterable[Element], *, wakes: bool = True) -> None:
-        """Add elements without waiting for room.
-
-        A reader takes elements that do not wake it once it is woken: by others, by an overfull buffer, by `wake`.
-        """
+    def add(self, elements: Iterable[Element]) -> None:
+        """Add elements without waiting for room."""
         self._waiting.extend(elements)
-        if wakes or self.is_overfull:
-            self.wake()
+        self.wake()
 
     async def room(self) -> None:
         """Wait until no more than `capacity` elements wait."""
@@ -40,7 +35,6 @@ class BatchBuffer(Generic[Element]):
 
     def wake(self) -> None:
         """Let the reader take what is there."""
-        self._is_woken = True
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
 
@@ -51,12 +45,11 @@ class BatchBuffer(Generic[Element]):
         self.wake()
 
     async def take(self) -> Sequence[Element]:
-        """Wait to be woken for an element and return all in the buffer; an empty batch is the end of the stream.
+        """Wait for an element and return all in the buffer; an empty batch is the end of the stream.
 
         A cancelled call loses no elements.
         """
-        while not (self._is_closed or (self._waiting and self._is_woken)):
-            self._is_woken = False
+        while not (self._is_closed or self._waiting):
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
         return self.take_ready()
@@ -64,7 +57,6 @@ class BatchBuffer(Generic[Element]):
     def take_ready(self) -> Sequence[Element]:
         """Return all in the buffer without waiting."""
         taken, self._waiting = self._waiting, []
-        self._is_woken = False
         self._emptied.set()
         return self._hand_out(taken)
 

@@ -16,7 +16,6 @@ from protos.execution.v1 import chat_shell_pb2, request_pb2
 from shared.errors import BallastError, InternalError, InvalidRequest
 from shared.message_size import STREAM_MESSAGE_BYTES
 from shared.tracing import SpanKind, is_tracing, span_of
-from shared.wakeup_batcher import WakeupBatcher
 from shared.wire import request_from_proto
 
 log = structlog.get_logger("chat_shell.grpc")
@@ -43,7 +42,6 @@ class CallerLink:
         self._bounds = bounds
         self._span_name = span_name
         self._knows_newer = knows_newer
-        self._rounds = WakeupBatcher()
         self._turns: dict[int, LinkedTurn] = {}
         self._ready: dict[int, LinkedTurn] = {}
         self._has_message = asyncio.Event()
@@ -109,7 +107,7 @@ class CallerLink:
     def _start(self, command: chat_shell_pb2.TurnCommand, group: asyncio.TaskGroup) -> None:
         start, number = command.start, command.turn
         left_seconds = start.left_seconds if start.HasField("left_seconds") else None
-        turn = LinkedTurn(number, self._rounds, self._add_ready, knows_newer=self._knows_newer)
+        turn = LinkedTurn(number, self._add_ready, knows_newer=self._knows_newer)
         turn.task = task = group.create_task(self._run(turn, start.request, left_seconds, start.traceparent))
         self._turns[number] = turn
         timer = None

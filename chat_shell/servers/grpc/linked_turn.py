@@ -10,7 +10,6 @@ from protos.execution.v1 import chat_shell_pb2, events_pb2
 from shared.errors import BallastError, InternalError
 from shared.models.error_reports import report_of
 from shared.models.events import ExecutionEvent, FunctionCallDelta
-from shared.wakeup_batcher import WakeupBatcher
 from shared.wire import report_to_proto
 
 FIRST_CREDIT_BYTES = 65_536
@@ -23,10 +22,8 @@ class LinkedTurn(EventBuffer):
     `on_ready` is called when a frame of it can be written.
     """
 
-    def __init__(
-        self, number: int, rounds: WakeupBatcher, on_ready: Callable[["LinkedTurn"], None], *, knows_newer: bool
-    ) -> None:
-        super().__init__(rounds)
+    def __init__(self, number: int, on_ready: Callable[["LinkedTurn"], None], *, knows_newer: bool) -> None:
+        super().__init__()
         self.number = number
         self.task: asyncio.Task[None] | None = None
         self._on_ready = on_ready

@@ -5,35 +5,22 @@ from collections.abc import Iterable, Sequence
 from shared.batch_buffer import BatchBuffer
 from shared.errors import BallastError
 from shared.models.coalescing import coalesce
-from shared.models.events import (
-    ExecutionEvent,
-    FunctionCallDelta,
-    ReasoningDelta,
-    RefusalDelta,
-    TextDelta,
-    TurnEnd,
-)
-from shared.wakeup_batcher import WakeupBatcher
+from shared.models.events import ExecutionEvent, TurnEnd
 
 MAX_EVENTS = 64
 """When more events wait, the turn waits for the writer. Written together they cost about as much as one."""
 
 MAX_JOINED_CHARACTERS = 65_536
 
-_DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, FunctionCallDelta)
-
 
 class EventBuffer(BatchBuffer[ExecutionEvent]):
     """A bounded buffer for one writer and one reader, which takes all waiting events at once, text deltas joined.
 
-    A delta behind one of its own kind waits for the next of the `rounds`, or for any other event of the turn. All else
-    goes at once, and so does the first delta of an answer.
     The error of a turn that was refused before its first event is raised by `take`.
     """
 
-    def __init__(self, rounds: WakeupBatcher, max_events: int = MAX_EVENTS) -> None:
+    def __init__(self, max_events: int = MAX_EVENTS) -> None:
         super().__init__(max_events)
-        self._rounds = rounds
         self._last: ExecutionEvent | None = None
         self._refusal: BallastError | None = None
 
@@ -49,11 +36,8 @@ class EventBuffer(BatchBuffer[ExecutionEvent]):
 
     async def put(self, event: ExecutionEvent) -> None:
         """Add an event; wait while the buffer is overfull."""
-        may_wait = isinstance(event, _DELTAS) and type(event) is type(self._last)
         self._last = event
-        self.add((event,), wakes=not may_wait)
-        if may_wait:
-            self._rounds.join(self.wake)
+        self.add((event,))
         if self.is_overfull:
             await self.room()
 

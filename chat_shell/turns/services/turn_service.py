@@ -18,7 +18,6 @@ from shared.models.events import ModelCard, TurnFailed, Usage
 from shared.models.execution import ExecutionRequest, count_seconds_left
 from shared.models.served_tools import OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult
-from shared.wakeup_batcher import WakeupBatcher
 
 log = structlog.get_logger("chat_shell.turns")
 
@@ -60,7 +59,6 @@ class TurnService:
         self._clock = clock
         self._admission = admission
         self._deadline_grace_seconds = deadline_grace_seconds
-        self._rounds = WakeupBatcher()
 
     @property
     def accepting(self) -> bool:
@@ -123,7 +121,7 @@ class TurnService:
         """
         with self._admission.admit():
             left_seconds = self._count_left_seconds(request)
-            buffer = EventBuffer(self._rounds)
+            buffer = EventBuffer()
             failure: BaseException | None = None
             try:
                 async with asyncio.TaskGroup() as group:

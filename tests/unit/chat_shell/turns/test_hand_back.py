@@ -7,7 +7,6 @@ from shared.models.events import MessagesAdded, ModelCallStarted, TurnFinished, 
 from shared.models.execution import ExecutionRequest, TurnLimits
 from shared.models.messages import AssistantMessage, ToolMessage, UserMessage
 from shared.prompts.knowledge_base import CALL_LIMIT_REACHED, KNOWLEDGE_BASE_SEARCH
-from shared.wakeup_batcher import WakeupBatcher
 from tests.fakes.model_requests import execution_request
 from tests.fakes.model_scripted import ScriptedModel, ScriptLine, call, end, says
 from tests.unit.chat_shell.turns.turn_cases import FunctionTool, Stage, only, results
@@ -89,6 +88,6 @@ async def test_a_clients_function_ends_the_turn_before_it_is_handed_back():
 
 
 async def test_the_buffer_knows_the_end():
-    buffer = EventBuffer(WakeupBatcher())
+    buffer = EventBuffer()
     await buffer.put(TurnHandedBack(prompt_tokens=1, usage=REPORTED))
     assert buffer.is_complete

@@ -3,7 +3,7 @@ import contextlib
 import gc
 import itertools
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,14 +19,12 @@ from shared.errors import Draining, UnknownModel
 from shared.models.coalescing import coalesce
 from shared.models.events import ExecutionEvent, ModelCallStarted, ReasoningDelta, TextDelta
 from shared.models.execution import ExecutionRequest
-from shared.wakeup_batcher import WakeupBatcher
 from tests.fakes.certificates import no_certificates
 from tests.fakes.chat_shell_events import FINISHED
 from tests.fakes.chat_shell_requests import full_request
 from tests.fakes.chat_shell_runner import CARDS, ScriptedRunner, ScriptedTool, saying, waiting_after
 from tests.fakes.clock import FakeClock
 from tests.fakes.supervision import make_supervisor
-from tests.patience import PATIENCE_SECONDS
 
 TEXT = TextDelta(text="x")
 
@@ -53,7 +51,7 @@ def test_what_is_joined_has_a_size():
 
 
 async def test_a_full_buffer_makes_the_writer_wait():
-    buffer = EventBuffer(WakeupBatcher(), max_events=2)
+    buffer = EventBuffer(max_events=2)
     await buffer.put(ModelCallStarted(call=1))
     await buffer.put(ModelCallStarted(call=2))
     async with asyncio.TaskGroup() as group:
@@ -65,7 +63,7 @@ async def test_a_full_buffer_makes_the_writer_wait():
 
 
 async def test_final_events_find_room_in_a_full_buffer():
-    buffer = EventBuffer(WakeupBatcher(), max_events=1)
+    buffer = EventBuffer(max_events=1)
     await buffer.put(ModelCallStarted(call=1))
     buffer.end(final_events=(FINISHED,))
     assert await buffer.take() == (ModelCallStarted(call=1), FINISHED)
@@ -74,14 +72,14 @@ async def test_final_events_find_room_in_a_full_buffer():
 
 
 async def test_a_refusal_is_raised_to_the_reader():
-    buffer = EventBuffer(WakeupBatcher())
+    buffer = EventBuffer()
     buffer.end(refusal=UnknownModel("No model of that name."))
     with pytest.raises(UnknownModel):
         await buffer.take()
 
 
 async def test_a_taker_that_was_cancelled_loses_nothing():
-    buffer = EventBuffer(WakeupBatcher())
+    buffer = EventBuffer()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await buffer.take()
@@ -188,56 +186,3 @@ def test_an_address_that_is_none_is_refused(url: str):
 def test_a_token_that_no_header_can_carry_is_refused(token: str):
     with pytest.raises(ValueError, match="token"):
         connect("grpc://host:1", token)
-
-
-class StoppedTimer:
-    """Never calls, so that only what does not wait for a round arrives."""
-
-    def time(self) -> float:
-        return 0.0
-
-    def call_at(self, when: float, callback: Callable[[], None], /) -> object:
-        return None
-
-
-@pytest.mark.parametrize(
-    "before",
-    [(), (ModelCallStarted(call=1),), (ReasoningDelta(text="r"),)],
-    ids=["first of all", "first of a call", "first of the answer"],
-)
-async def test_the_first_delta_waits_for_no_round(before: tuple[ExecutionEvent, ...]):
-    rounds = WakeupBatcher(timer=StoppedTimer())
-    rounds.join(lambda: None)
-    buffer = EventBuffer(rounds)
-    for event in (*before, TEXT):
-        await buffer.put(event)
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            assert await buffer.take() == (event,)
-
-
-async def test_a_later_delta_waits_for_the_round_and_any_other_event_takes_it_along():
-    rounds = WakeupBatcher(timer=StoppedTimer())
-    rounds.join(lambda: None)
-    buffer = EventBuffer(rounds)
-    await buffer.put(TEXT)
-    assert await buffer.take() == (TEXT,)
-    await buffer.put(TEXT)
-    async with asyncio.TaskGroup() as group:
-        taking = group.create_task(buffer.take())
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert not taking.done()
-        await buffer.put(FINISHED)
-    assert taking.result() == (TEXT, FINISHED)
-
-
-async def test_a_full_buffer_waits_for_no_round():
-    rounds = WakeupBatcher(timer=StoppedTimer())
-    rounds.join(lambda: None)
-    buffer = EventBuffer(rounds, max_events=1)
-    await buffer.put(TEXT)
-    assert await buffer.take() == (TEXT,)
-    await buffer.put(TEXT)
-    async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
-        group.create_task(buffer.put(TEXT))
-        assert await buffer.take() == (TextDelta(text=2 * TEXT.text),)
