@@ -108,6 +108,7 @@ class LinkedTurn(BatchBuffer[Any]):
     def arrive(self, frame: chat_shell_pb2.TurnFrame, max_bytes: int) -> None:
         """Take what chat_shell has sent."""
         events: Sequence[bytes] = list(frame.events)  # not the message, which holds what it says of others, too
+        self._arrived_bytes += sum(map(len, events))
         if self._begun_event and events:
             events = (bytes(self._begun_event) + events[0], *events[1:])
             self._begun_event.clear()
@@ -117,7 +118,6 @@ class LinkedTurn(BatchBuffer[Any]):
             if len(self._begun_event) > max_bytes:
                 self.fail(PayloadTooLarge(TOO_LARGE))
         if events:
-            self._arrived_bytes += sum(map(len, frame.events))
             self.add(events)
         if frame.is_last:
             self._end(frame)

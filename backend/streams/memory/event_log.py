@@ -109,8 +109,8 @@ class MemoryEventLog:
                 yield rest
             return
         while True:
-            batch = log.above(after)
-            if batch:
+            if log.events and log.events[-1].sequence_number > after:
+                batch = log.above(after)
                 after = batch[-1].sequence_number
                 yield batch
             elif log.is_over:
@@ -174,9 +174,11 @@ class _OpenLog:
     def append(self, events: Sequence[LoggedEvent]) -> None:
         """Add events and wake the readers."""
         number = events[0].sequence_number if self.next_number is None else self.next_number
-        if [event.sequence_number for event in events] != list(range(number, number + len(events))):
-            raise InternalError("Events were appended out of turn.")
-        self.next_number = number + len(events)
+        for event in events:
+            if event.sequence_number != number:
+                raise InternalError("Events were appended out of turn.")
+            number += 1
+        self.next_number = number
         self.events.extend(events)
         self.wakeups.note()
 

@@ -1,8 +1,8 @@
 """Rounds in which a busy process reads the answers of all models, so that it wakes up once for many of them."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 import aiohttp
 
@@ -94,16 +94,21 @@ class RoundedReader:
         """Let it read."""
         self._wait.set()
 
-    async def read(self, *, at_once: bool) -> bytes:
+    def read(self, *, at_once: bool) -> Coroutine[Any, Any, bytes]:
         """Wait for bytes, unless `at_once` for a round, and return all that have come; none is the end."""
-        if self._rounds.are_held and not at_once:
-            self._wait.clear()
-            self._rounds.join(self)
-            try:
-                await self._wait.wait()
-            finally:
-                self._rounds.leave(self)
-        received = await self._content.readany()
+        is_held = self._rounds.are_held and not at_once
+        return self._read_in_round() if is_held else self._content.readany()
+
+    def note_read(self) -> None:
+        """Note that what has come was read."""
         self._read_bytes = self._content.total_bytes
         self._rounds.count_read()
-        return received
+
+    async def _read_in_round(self) -> bytes:
+        self._wait.clear()
+        self._rounds.join(self)
+        try:
+            await self._wait.wait()
+        finally:
+            self._rounds.leave(self)
+        return await self._content.readany()

@@ -157,6 +157,7 @@ class StreamedModel:
                             raise
                         break
                     timeouts.end_wait()
+                    body.note_read()
                     if not received:
                         break
                     for fragment in reader.feed(received):

@@ -154,22 +154,19 @@ class TurnWriter:
     async def write(self, batch: Sequence[ExecutionEvent]) -> None:
         """Write events of chat_shell, for clients first, then for the log."""
         logged: list[LoggedEvent] = []
+        others: list[ExecutionEvent] = []
         settled = self._settled
         for event in coalesce(batch):
             self._log.feed(event)
             logged.extend(self._projection.feed(event))
-            if isinstance(event, MessagesAdded) and self._log.holds_whole_exchanges:
-                settled = Settled(self._projection.last_number, tuple(self._projection.output()))
-            elif isinstance(event, ModelCallFinished):
-                self._usage_of_execution = add_usage(self._usage_of_execution, event.usage)
-            elif isinstance(event, TurnEnd):
-                self._end_execution(event)
+            if not isinstance(event, DELTAS):
+                others.append(event)
+                settled = self._settle(event) or settled
         was_shown = self.has_shown_of_call
         await self._events.append(logged)
         if not was_shown and self.has_shown_of_call:
             self.call_shown.set()
         now, has_shown_delta = self._ports.clock.now(), self._deltas.has_begun
-        others = [event for event in batch if not isinstance(event, DELTAS)]
         self._deltas.feed(len(batch) - len(others), now)
         self._not_measured += others
         if has_shown_delta and self._not_measured:
@@ -177,6 +174,16 @@ class TurnWriter:
         entries = self._log.complete_exchange(now)
         if entries:
             await self._append_entries(entries, settled)
+
+    def _settle(self, event: ExecutionEvent) -> Settled | None:
+        """Take an event that is no delta, which clients get; return what is settled with it, None where nothing is."""
+        if isinstance(event, ModelCallFinished):
+            self._usage_of_execution = add_usage(self._usage_of_execution, event.usage)
+        elif isinstance(event, TurnEnd):
+            self._end_execution(event)
+        elif isinstance(event, MessagesAdded) and self._log.holds_whole_exchanges:
+            return Settled(self._projection.last_number, tuple(self._projection.output()))
+        return None
 
     async def write_rest(self) -> None:
         """Write what is held back at the end of the stream, which is nothing."""

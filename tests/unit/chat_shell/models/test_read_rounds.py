@@ -32,7 +32,9 @@ class HandTimer:
 
 def make_content() -> aiohttp.StreamReader:
     loop = asyncio.get_running_loop()
-    return aiohttp.StreamReader(BaseProtocol(loop), 65_536, loop=loop)
+    protocol = BaseProtocol(loop)
+    protocol.connection_made(asyncio.Transport())
+    return aiohttp.StreamReader(protocol, 65_536, loop=loop)
 
 
 def make_busy() -> tuple[HandTimer, ReadRounds]:
@@ -55,6 +57,7 @@ async def test_what_comes_seldom_is_read_as_it_comes():
     for _ in range(BUSY_READS - 1):
         content.feed_data(b"word")
         assert await reader.read(at_once=False) == b"word"
+        reader.note_read()
     assert not timer.due
 
 
