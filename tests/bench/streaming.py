@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tests.bench.bare_relay import relay_microseconds
 from tests.bench.fake_model import WORD
 from tests.bench.figures import Figure, percentile
 from tests.bench.pair import ADMIN_KEY, BenchPair
@@ -29,7 +30,7 @@ LIVE_FIRST, LIVE_MOST, LIVE_STEP = 40, 480, 10
 LIVE_TRIES = 2
 LAG_MILLISECONDS = 100
 SHORT_TURNS, SHORT_STREAMS, MANY_TURNS = 1_500, 32, 10_000
-PACED_GOAL = 80
+PACED_GOALS = {50: 90, 200: 50}
 MICROSECONDS = 1_000_000
 
 
@@ -199,12 +200,19 @@ def live_figures(pair: BenchPair, store: Store) -> list[Figure]:
 
 
 def paced_figures(pair: BenchPair, store: Store) -> list[Figure]:
-    """Measure what a delta costs when nothing can be grouped."""
-    flow = Flow(STREAMS, STREAMS, LIVE_DELTAS, RATE)
+    """Measure what a delta costs when nothing can be grouped, beside a bare relay of the same deltas."""
     load(pair, Flow(1, 1))
-    with measured_cost(pair, store, f"{STREAMS} streams at {RATE} deltas/s") as cost:
+    return [figure for streams, goal in PACED_GOALS.items() for figure in _paced_figures(pair, store, streams, goal)]
+
+
+def _paced_figures(pair: BenchPair, store: Store, streams: int, goal: float) -> list[Figure]:
+    flow, scale = Flow(streams, streams, LIVE_DELTAS, RATE), f"{streams} streams at {RATE} deltas/s"
+    with measured_cost(pair, store, scale) as cost:
         load(pair, flow)
-    return cost("delta", flow.total * flow.deltas, PACED_GOAL)
+    each = cost("delta", flow.total * flow.deltas)
+    both = sum(figure.value for figure in each if figure.unit == "µs")
+    name = f"CPU a delta, {scale}, both services (direct: a bare relay)"
+    return [*each, Figure(name, both, "µs", goal, direct=relay_microseconds(streams))]
 
 
 def largest(fits: Callable[[int], bool]) -> int:
