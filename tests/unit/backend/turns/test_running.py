@@ -548,7 +548,7 @@ async def test_a_full_inbox_holds_the_reader_back() -> None:
     inbox = BatchBuffer[TextDelta](capacity=2)
     inbox.add([TextDelta(text="a"), TextDelta(text="b")])
     assert not inbox.is_overfull
-    inbox.add([TextDelta(text="c")], wakes=False)
+    inbox.add([TextDelta(text="c")])
     assert inbox.is_overfull
     waiting = asyncio.ensure_future(inbox.room())
     await asyncio.sleep(0)
