@@ -31,7 +31,7 @@ SERVICE, METHOD = "bench.Relay", "Connect"
 FRAME = b"event: response.output_text.delta\ndata: %b\n\n"
 
 
-async def relay_to_door(model: int, link: int, _door: int, streams: int) -> None:
+async def relay_answers(model: int, link: int, _http: int, streams: int) -> None:
     """Read answers of the fake model, and write what has come of all of them in one message."""
     body = json.dumps({"messages": [{"content": f"[deltas {DELTAS} delay {1000 // RATE}]"}]})
     ended = asyncio.Semaphore(0)
@@ -74,7 +74,7 @@ async def relay_to_door(model: int, link: int, _door: int, streams: int) -> None
     await server.stop(1)
 
 
-async def relay_to_clients(_model: int, link: int, door: int, streams: int) -> None:
+async def relay_to_clients(_model: int, link: int, http: int, streams: int) -> None:
     """Serve these answers as server-sent events."""
     numbers, answers, ended, writing = count(), dict[int, asyncio.Queue[bytes]](), 0, asyncio.Lock()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{link}") as channel:
@@ -100,19 +100,19 @@ async def relay_to_clients(_model: int, link: int, door: int, streams: int) -> N
             server.should_exit = ended == streams
 
         options: dict[str, Any] = {"loop": "uvloop", "http": "httptools", "lifespan": "off", "log_config": None}
-        server = uvicorn.Server(uvicorn.Config(cast(Any, app), port=door, **options))
+        server = uvicorn.Server(uvicorn.Config(cast(Any, app), port=http, **options))
         async with asyncio.TaskGroup() as group:
             reading = group.create_task(read())
             await server.serve()
             reading.cancel()
 
 
-async def read_all(_model: int, _link: int, door: int, streams: int) -> None:
+async def read_all(_model: int, _link: int, http: int, streams: int) -> None:
     """Read these events as the load of the bench does; the streams begin spread over a second."""
 
     async def stream(place: int) -> None:
         await asyncio.sleep(1 + place / streams)
-        reader, writer = await asyncio.open_connection("127.0.0.1", door)
+        reader, writer = await asyncio.open_connection("127.0.0.1", http)
         writer.write(b"GET / HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")
         while await reader.read(65_536):
             pass
@@ -123,7 +123,7 @@ async def read_all(_model: int, _link: int, door: int, streams: int) -> None:
             group.create_task(stream(place))
 
 
-PARTS = {part.__name__: part for part in (relay_to_door, relay_to_clients, read_all)}
+PARTS = {part.__name__: part for part in (relay_answers, relay_to_clients, read_all)}
 
 
 def relay_microseconds(streams: int) -> float:
