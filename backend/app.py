@@ -57,7 +57,7 @@ from backend.restricted.sql.ledger import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted
 from backend.retention.sql.withholding import withhold_answers
 from backend.retention.wiring import build_retention
-from backend.routes import BEFORE_BODIES, OPERATOR_ROUTERS, ROUTERS
+from backend.routes import BEFORE_BODIES, METRICS_OF_ADMINISTRATORS, OPEN_METRICS, OPERATOR_ROUTERS, ROUTERS
 from backend.search.wiring import build_search
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
 from backend.turns.dynamic_blocks.entry_points import load_installed_blocks
@@ -128,7 +128,8 @@ async def serve(settings: Settings) -> None:
         backend = await _build(settings, database, certificates, stack)
         await _ensure_admin_key(settings, backend, stop)
         options = _http_options(settings, backend)
-        routers = (*ROUTERS, *console_routers(is_on=settings.console))
+        metrics = OPEN_METRICS if settings.admin_port is None else METRICS_OF_ADMINISTRATORS
+        routers = (*ROUTERS, *metrics, *console_routers(is_on=settings.console))
         app = create_app(routers, backend.services, options)
         server = http_server(app, allows=options.allows, tls=tls_listener(certificates))
         stack.enter_context(LoopMeter())

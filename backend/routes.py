@@ -30,10 +30,13 @@ STORES = (vector_stores, vector_store_files, file_batches)
 # Tried in this order: the routes that are called most come first, and a router with one of them before one with many.
 _ROUTES_FIRST = (chat, responses, prompts, health, conversations, models)
 _ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, moderations, lookups, api_keys)
-_ROUTES_LAST = (users, audit, receipts, shown_metrics, internal, socket)
+_ROUTES_LAST = (users, audit, receipts, internal, socket)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN, *_ROUTES_LAST))
 OPERATOR_ROUTERS = (health.router, health.metrics_router)
-"""What a port of operators has: there the metrics need no key, which elsewhere an administrator's key shows alone."""
+"""What a port of operators has: there all metrics need no key."""
+OPEN_METRICS = (shown_metrics.router,)
+METRICS_OF_ADMINISTRATORS = (shown_metrics.router_beside_operators,)
+"""What the public port has where operators have a port of their own."""
 
 BEFORE_BODIES = (RefusedEarly,)
 """What sees a request before anything of its body is read."""

@@ -238,7 +238,8 @@ def _build_servers(settings: Settings, turns: TurnService, certificates: Certifi
         grpc = create_grpc_server(turns, token, bounds, address=address, certificates=shown)
     except RuntimeError:
         raise WrongSetting(f"CHAT_SHELL_GRPC_PORT: cannot listen on {address}") from None
-    app = create_http_app(turns, token, bounds, needs_certificate=certificates.files.are_mutual)
+    has_metrics, needs_certificate = settings.admin_port is None, certificates.files.are_mutual
+    app = create_http_app(turns, token, bounds, has_metrics=has_metrics, needs_certificate=needs_certificate)
     rules = ConnectionRules(ReadLimits(unfinished_heads=IDLE_CONNECTIONS))
     return grpc, build_server(app, rules, tls_listener(certificates))
 

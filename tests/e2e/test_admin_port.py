@@ -10,6 +10,7 @@ from tests.servers.ports import free_port
 from tests.servers.services import Launch
 
 METRIC = "ballast_streams_active"
+OF_OUTCOMES = "ballast_safe_summary_total"
 
 
 def test_metrics_leave_the_public_ports_for_the_admin_ports(launch: Launch, tmp_path: Path) -> None:
@@ -18,16 +19,20 @@ def test_metrics_leave_the_public_ports_for_the_admin_ports(launch: Launch, tmp_
         backend={"BACKEND_ADMIN_PORT": str(admin_ports[0])}, chat_shell={"CHAT_SHELL_ADMIN_PORT": str(admin_ports[1])}
     )
     pair = start_pair(launch, tmp_path, options)
-    for public_url, refused in ((pair.backend_url, 404), (pair.chat_shell_http_url, 401)):
-        assert httpx2.get(f"{public_url}/metrics").status_code == refused
+    for public_url in (pair.backend_url, pair.chat_shell_http_url):
+        assert httpx2.get(f"{public_url}/metrics").status_code == 404
         assert httpx2.get(f"{public_url}/healthz").status_code == 200
         assert httpx2.get(f"{public_url}/readyz").status_code == 200
-    assert all(METRIC in shown for shown in asyncio.run(pair.metrics()))
+    of_backend, _ = asyncio.run(pair.metrics())
+    assert METRIC in of_backend
+    assert OF_OUTCOMES in of_backend
     hidden, missing = (httpx2.get(f"{pair.backend_url}/{name}").json()["error"] for name in ("metrics", "nothing"))
     assert hidden["message"].replace("/metrics", "/nothing") == missing["message"]
     for port in admin_ports:
         admin_url = f"http://127.0.0.1:{port}"
-        assert METRIC in httpx2.get(f"{admin_url}/metrics").text
+        shown = httpx2.get(f"{admin_url}/metrics").text
+        assert METRIC in shown
+        assert (OF_OUTCOMES in shown) == (port == admin_ports[0])
         assert httpx2.get(f"{admin_url}/healthz").status_code == 200
         assert httpx2.get(f"{admin_url}/readyz").status_code == 200
         assert httpx2.get(f"{admin_url}/v1/models").status_code == 404

@@ -38,7 +38,7 @@ from backend.restricted.services.sealed_search import SealedSearches
 from backend.restricted.services.ticketed_knowledge import TicketAccess, TicketedFiles, TicketedKnowledge
 from backend.retention.services.exporting import PersonExport, PersonTexts
 from backend.retention.services.user_erasure import UserErasure
-from backend.routes import BEFORE_BODIES, ROUTERS
+from backend.routes import BEFORE_BODIES, OPEN_METRICS, ROUTERS
 from backend.search.ports.index import Retrieval
 from backend.search.services.embedding_worker import EmbeddingPace
 from backend.turns.services.request.tool_catalogue import ToolCatalogue
@@ -180,7 +180,7 @@ class FakeHouse:
 
     def app(self) -> FastAPI:
         """Build the application."""
-        return create_app(ROUTERS, self.services(), self.options())
+        return create_app((*ROUTERS, *OPEN_METRICS), self.services(), self.options())
 
     def stand_behind(self, app: FastAPI) -> None:
         """Take the place of the house that an application was built for: building the routes is what costs."""

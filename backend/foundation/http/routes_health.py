@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from fastapi import Depends, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from pydantic import BaseModel
 
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
 from backend.foundation.services.readiness import Readiness, State
+from backend.foundation.telemetry.outcomes import OUTCOMES
 
 router = new_router("Health")
 metrics_router = new_router("Health")
@@ -42,6 +43,11 @@ async def is_ready(readiness: Annotated[Readiness, Depends(service_of(Readiness)
 
 
 @metrics_router.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
-async def metrics() -> Response:
+async def all_metrics() -> Response:
     """Answer with the text format of Prometheus."""
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    return metrics_of(REGISTRY, OUTCOMES)
+
+
+def metrics_of(*registries: CollectorRegistry) -> Response:
+    """Return metrics in the text format of Prometheus."""
+    return Response(b"".join(map(generate_latest, registries)), media_type=CONTENT_TYPE_LATEST)

@@ -3,15 +3,21 @@
 import structlog
 from prometheus_client import Counter
 
+from backend.foundation.telemetry.outcomes import OUTCOMES
 from backend.restricted.domain.restricted import AuditRecord
 from shared.models.safe_summary import GateCode
 
 log = structlog.get_logger("backend.restricted")
 
 SAFE_SUMMARIES = Counter(
-    "ballast_safe_summary_total", "Restricted searches by what became of them", ["decision", "reason"]
+    "ballast_safe_summary_total",
+    "Restricted searches by what became of them",
+    ["decision", "reason"],
+    registry=OUTCOMES,
 )
-GATE_REJECTIONS = Counter("ballast_gate_rejections_total", "Checks of the gate that a summary failed", ["gate"])
+GATE_REJECTIONS = Counter(
+    "ballast_gate_rejections_total", "Checks of the gate that a summary failed", ["gate"], registry=OUTCOMES
+)
 # Shown as 0 before anything is counted: Prometheus takes a series that begins with 1 for one that has not grown.
 for _code in GateCode:
     GATE_REJECTIONS.labels(_code.value)

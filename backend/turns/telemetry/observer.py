@@ -8,6 +8,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from backend.conversations.domain.model_calls import CacheMiss
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
 from backend.conversations.domain.waiting_turns import IfRunning
+from backend.foundation.telemetry.outcomes import OUTCOMES
 from backend.restricted.domain.outgoing_events import CutCause
 from backend.turns.ports.observer import CompactionOutcome, TakeoverOutcome
 from shared.telemetry import LogEvent, bind_ids
@@ -27,7 +28,10 @@ PROMPT_TOKENS = Counter(
     "ballast_prompt_tokens_total", "Estimated tokens sent to models, by whether the call before had sent them", ["part"]
 )
 ANSWERS_CUT = Counter(
-    "ballast_answers_cut_total", "Answers that ended because they would have shown restricted knowledge", ["cause"]
+    "ballast_answers_cut_total",
+    "Answers that ended because they would have shown restricted knowledge",
+    ["cause"],
+    registry=OUTCOMES,
 )
 TAKEN_OVER = Counter(
     "ballast_turns_taken_over_total", "Turns taken over from another process, by what became of them", ["outcome"]

@@ -38,20 +38,21 @@ def create_http_app(
     bounds: MessageBounds,
     *,
     heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    has_metrics: bool = True,
     needs_certificate: bool = False,
 ) -> FastAPI:
-    """Build the application: all but health checks needs the service token, and so do metrics here.
+    """Build the application: turns and models need the service token, health checks and metrics do not.
 
-    With `needs_certificate` it needs a connection with a client certificate as well.
+    With `needs_certificate` they need a connection with a client certificate as well.
     """
     authenticated = Depends(_authentication(service_token, needs_certificate=needs_certificate))
     turn_routes = _turn_routes(turns, authenticated, bounds, heartbeat_seconds)
-    return _app_of(turn_routes, _health_routes(turns), _metrics_routes(authenticated))
+    return _app_of(turn_routes, _operator_routes(turns, has_metrics=has_metrics))
 
 
 def create_admin_app(turns: TurnService) -> FastAPI:
     """Build the application of a port that only operators and orchestrators reach."""
-    return _app_of(_health_routes(turns), _metrics_routes())
+    return _app_of(_operator_routes(turns, has_metrics=True))
 
 
 def _app_of(*routers: APIRouter) -> FastAPI:
@@ -112,7 +113,7 @@ def _turn_routes(
     return router
 
 
-def _health_routes(turns: TurnService) -> APIRouter:
+def _operator_routes(turns: TurnService, *, has_metrics: bool) -> APIRouter:
     router = APIRouter()
 
     @router.api_route("/healthz", methods=["GET", "HEAD"])
@@ -123,16 +124,11 @@ def _health_routes(turns: TurnService) -> APIRouter:
     async def readyz() -> Response:
         return _json({"status": "ready"}) if turns.accepting else _json({"status": "draining"}, status=503)
 
-    return router
-
-
-def _metrics_routes(*needs: DependsParameter) -> APIRouter:
-    router = APIRouter(dependencies=needs)
-
-    @router.get("/metrics")
     async def metrics() -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
+    if has_metrics:
+        router.add_api_route("/metrics", metrics)
     return router
 
 

@@ -3,6 +3,8 @@
 import httpx2
 import pytest
 
+from backend.restricted.telemetry.restricted import GATE_REJECTIONS, SAFE_SUMMARIES
+from backend.turns.telemetry.observer import ANSWERS_CUT
 from tests.fakes.http_api import FakeHouse
 
 
@@ -45,15 +47,14 @@ async def test_without_its_event_store_it_stays_ready_and_says_so(
     assert (answer.status_code, answer.json()["components"]) == (200, {"database": "ok", "event_store": "away"})
 
 
-async def test_metrics_are_in_the_text_format_and_an_administrators(
+async def test_metrics_of_outcomes_are_for_administrators_alone(
     admin: httpx2.AsyncClient, user: httpx2.AsyncClient, stranger: httpx2.AsyncClient
 ) -> None:
-    hidden, missing = [(await stranger.get(path)).json()["error"]["message"] for path in ("/metrics", "/nothing")]
-    assert hidden.replace("/metrics", "/nothing") == missing
-    assert (await user.get("/metrics")).status_code == 404
-    answer = await admin.get("/metrics")
-    assert answer.headers["content-type"].startswith("text/plain")
-    assert "# TYPE ballast_http_requests_total counter" in answer.text
+    answers = [await client.get("/metrics") for client in (stranger, user, admin)]
+    assert all(answer.headers["content-type"].startswith("text/plain") for answer in answers)
+    assert all("# TYPE ballast_http_requests_total counter" in answer.text for answer in answers)
+    for name in {metric.name for each in (SAFE_SUMMARIES, GATE_REJECTIONS, ANSWERS_CUT) for metric in each.collect()}:
+        assert [f"# TYPE {name}_total" in answer.text for answer in answers] == [False, False, True]
 
 
 async def test_the_description_says_keys_and_errors(stranger: httpx2.AsyncClient) -> None:

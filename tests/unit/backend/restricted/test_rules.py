@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY
 
+from backend.foundation.telemetry.outcomes import OUTCOMES
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.restricted.domain.released_results import normalise_query, result_key, user_hash
 from backend.restricted.domain.restricted import Candidate, RefusalHistory, SearchedBase, change_since
@@ -125,7 +125,7 @@ async def test_what_counts_no_more_is_forgotten() -> None:
 
 def test_what_an_operator_counts_has_labels_of_closed_lists() -> None:
     def counted(name: str, **labels: str) -> float:
-        return REGISTRY.get_sample_value(name, labels) or 0.0
+        return OUTCOMES.get_sample_value(name, labels) or 0.0
 
     summaries = {"decision": "refuse", "reason": "gate_blocked_figures"}
     before = counted("ballast_safe_summary_total", **summaries), counted("ballast_gate_rejections_total", gate="canary")
