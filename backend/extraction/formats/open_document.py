@@ -187,9 +187,10 @@ class _Walk:
                 text = self._cell(cell, above, len(cells))
                 is_filler = text == "" and times > _MAX_REPEATED
                 cells += [text] * (0 if is_filler else min(times, _MAX_REPEATED))
-            self._budget.take(max(1, len(cells)))
             times = int(value(row, "table:number-rows-repeated") or 1)
-            yield from [cells] * (min(times, _MAX_REPEATED) if any(cells) else 1)
+            times = min(times, _MAX_REPEATED) if any(cells) else 1
+            self._budget.take(max(1, len(cells) * times))
+            yield from [cells] * times
             above = cells
 
     def _cell(self, cell: Element, above: list[Cell], place: int) -> Cell:

@@ -95,7 +95,7 @@ class _Walk:
         """Read a paragraph or table, where it is damaged as its bare text."""
         try:
             read = list(self._block(element))
-        except MALFORMED:
+        except (OverflowError, *MALFORMED):
             texts = (each.text or "" for each in element.iter() if name_of(each.tag) in ("w:t", "m:t"))
             read = [Paragraph(text=storable(" ".join(texts))), Note(text=_PARTLY_DAMAGED)]
         yield from read

@@ -263,3 +263,12 @@ def test_deep_nesting_is_read_as_its_bare_text() -> None:
         Paragraph(text="deep"),
         Note(text="A damaged paragraph or table was read as plain text."),
     ]
+
+
+def test_a_sign_beyond_all_signs_costs_its_paragraph_alone() -> None:
+    body = p("<w:r><w:sym w:char='FFFFFFFFFF'/><w:t>damaged</w:t></w:r>") + p(run("whole"))
+    assert [block.text for block in read_docx(docx_of(body))] == [
+        "damaged",
+        "A damaged paragraph or table was read as plain text.",
+        "whole",
+    ]

@@ -141,6 +141,13 @@ def test_open_document_margins_are_read_once_and_hidden_text_is_left_out() -> No
     assert texts(body, ODT) == ["Port", "Seen", "Catch in tons", "HR-7", "Hidden texts that were left out: 3."]
 
 
+def test_repeated_rows_count_as_often_as_they_are_repeated() -> None:
+    cell = '<table:table-cell table:number-columns-repeated="1000"><text:p>x</text:p></table:table-cell>'
+    row = f'<table:table-row table:number-rows-repeated="1000">{cell}</table:table-row>'
+    with pytest.raises(PayloadTooLarge, match="cells"):
+        texts(open_document(ODT, f"<office:text><table:table>{row * 3}</table:table></office:text>"), ODT)
+
+
 def test_names_of_columns_in_which_nothing_stands_are_kept() -> None:
     def fill(_: openpyxl.Workbook, sheet: Worksheet) -> None:
         for row in (["Ship", "Tons", "Owner"], ["Aino", 31, None]):
