@@ -13,6 +13,7 @@ from chat_shell.sealed.outcome import Outcome, SealedSearch, SealedSearchResult
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.secondary_model import read_at_most
 from chat_shell.sealed.verdicts import Released
+from shared.disclosure.frame import BaseRules
 from shared.ids import request_id_headers
 from shared.models.knowledge_api import (
     KNOWLEDGE_PATH,
@@ -138,6 +139,7 @@ def _result(sealed: SealedPart) -> SealedSearchResult:
         siblings=tuple(map(_wrap, found.siblings)),
         canary_replies=sealed.canary_replies,
         translatable_base_ids=frozenset(sealed.restricted_translation),
+        rules=BaseRules(sealed.support, sealed.has_records),
     )
 
 

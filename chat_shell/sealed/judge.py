@@ -4,39 +4,42 @@
 
 Each line of standard input is an object `{"documents": [{"title", "heading_path", "text"}], "user_messages": [str],
 "query": str, "reply": str}`, where `reply` is the raw text of a secondary model. `"grade": "open"|"strict"` may stand
-beside them, `open` where it is missing, and for `strict` `"areas": [str]`, the keywords of the base. For each, one line
-is written: `{"verdict": "released"|"blocked"|"refused", "codes": [str], "pre_screen": null|str,
-"released": null|{..}}`, and `"findings": [{..}]` where codes left. `refused` is a reply that is itself a refusal in the
-agreed form; `pre_screen` is the refusal that the last message or the query would have got before anything was
-retrieved. A line that is no such object gets `{"error": {"line", "message"}}`, and the command ends with 1.
+beside them, `open` where it is missing, and for `strict` `"areas": [str]`, the keywords of the base; `"support": int`
+and `"content": "documents"|"records"` are those of the base, by default 3 and `documents`. For each, one line is
+written: `{"verdict": "released"|"blocked"|"refused", "codes": [str], "pre_screen": null|str, "released": null|{..}}`,
+and `"findings": [{..}]` where codes left. `refused` is a reply that is itself a refusal in the agreed form;
+`pre_screen` is the refusal that the last message or the query would have got before anything was retrieved. A line that
+is no such object gets `{"error": {"line", "message"}}`, and the command ends with 1.
 """
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import orjson
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from chat_shell.sealed.codes import GateCode
 from chat_shell.sealed.gate import judge, prepare
+from chat_shell.sealed.gate.case import names_record
 from chat_shell.sealed.gate.codebook import read_shipped
 from chat_shell.sealed.gate.typed import TypedCase, choose_areas, judge_codes
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
 from chat_shell.sealed.question_language import select_evidence
 from chat_shell.sealed.verdicts import Blocked, Released
+from shared.disclosure.frame import BaseRules
 from shared.models.invalid_fields import refusal_of
-from shared.models.safe_summary import RestrictedGrade
+from shared.models.safe_summary import LEAST_SUPPORT, MAX_SUPPORT, BaseContent, PolicyRefusal, RestrictedGrade
 from shared.models.values import Value
 
 USAGE = """\
 usage: python -m chat_shell.sealed.judge < cases.jsonl
 
 Reads cases from standard input, one JSON object a line with the keys documents, user_messages, query and reply, and
-optionally grade ("open" or "strict") and areas, and writes the gate's verdict on each as one line. It takes no file
-names and no options but --help. It ends with 0; with 1 if a line was no such object; with 2 for arguments that it does
-not know. More: docs/how-the-gate-decides.md
+optionally grade ("open" or "strict"), areas, support and content, and writes the gate's verdict on each as one line. It
+takes no file names and no options but --help. It ends with 0; with 1 if a line was no such object; with 2 for arguments
+that it does not know. More: docs/how-the-gate-decides.md
 """
 
 _NOWHERE = "judge"
@@ -60,6 +63,13 @@ class JudgedCase(Value):
     reply: str
     grade: Literal["open", "strict"] = "open"
     areas: tuple[str, ...] = ()
+    support: Annotated[int, Field(ge=LEAST_SUPPORT, le=MAX_SUPPORT)] = LEAST_SUPPORT
+    content: Literal["documents", "records"] = "documents"
+
+    @property
+    def rules(self) -> BaseRules:
+        """What the owner says of the base."""
+        return BaseRules(self.support, self.content == BaseContent.RECORDS)
 
 
 def verdict_of(case: JudgedCase) -> dict[str, object]:
@@ -73,15 +83,18 @@ def verdict_of(case: JudgedCase) -> dict[str, object]:
         verdict = judge_codes(reply, TypedCase(read_shipped(), areas, frozenset(), evidence.language))
     else:
         # A reply is compared with all that an auditor gives, also with what the room would not show.
-        verdict = judge(reply, prepare(chunks, _join(case), (), (), evidence.language))
+        verdict = judge(reply, prepare(chunks, _join(case), (), (), evidence.language, case.rules))
         if isinstance(verdict, Released) and chunks and not evidence.chunks:
             verdict = Blocked((GateCode.LANGUAGE,))  # an answer about chunks that are not shown is a translation
+    refusal = pre_screen(last_message, case.query)
+    if refusal is None and names_record(last_message, chunks, case.rules):
+        refusal = PolicyRefusal.KNOWLEDGE_BASE_QUESTION
     name = "blocked" if isinstance(verdict, Blocked) else "released" if isinstance(verdict, Released) else "refused"
     released = verdict.as_object() if isinstance(verdict, Released) else None
     answer: dict[str, object] = {
         "verdict": name,
         "codes": list(verdict.codes) if isinstance(verdict, Blocked) else [],
-        "pre_screen": pre_screen(last_message, case.query),
+        "pre_screen": refusal,
         "released": released,
     }
     return answer | {"findings": released["findings"]} if released and "findings" in released else answer

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.verdicts import Released
+from shared.disclosure.frame import USUAL_RULES, BaseRules
 from shared.models.knowledge_api import MAX_CANARY_HITS
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason
 
@@ -38,7 +39,7 @@ class SealedSearchResult:
     either. `canary_replies` counts the searches of the last hour, in any process, in which the secondary model
     repeated canaries. `areas` are what findings can be about where one of the bases has the grade `strict`, and None
     elsewhere. `translatable_base_ids` are the bases whose owners allow that their text is summarised in another
-    language.
+    language. `rules` are what the owners say of the bases.
     """
 
     search_id: str
@@ -49,6 +50,7 @@ class SealedSearchResult:
     siblings: tuple[ProtectedChunk, ...] = ()
     canary_replies: int = 0
     translatable_base_ids: frozenset[str] = frozenset()
+    rules: BaseRules = USUAL_RULES
 
 
 @dataclass(slots=True)

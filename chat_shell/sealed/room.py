@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from chat_shell.sealed.backend_wire import OutcomeReceipt, SealedBackend
 from chat_shell.sealed.exception_guard import failure_for_exceptions
+from chat_shell.sealed.gate.case import names_record
 from chat_shell.sealed.outcome import SealedSearch, SealedSearchResult, SearchProgress, SummaryResult, outcome_of
 from chat_shell.sealed.pre_screen import is_open_ask, pre_screen
 from chat_shell.sealed.question_language import select_evidence
@@ -18,7 +19,7 @@ from chat_shell.sealed.summary_writer import SummaryWriter
 from chat_shell.sealed.verdicts import Released
 from shared.models.execution import count_seconds_left
 from shared.models.knowledge_api import MAX_SEALED_CHUNKS
-from shared.models.safe_summary import Failure, SummaryVersions
+from shared.models.safe_summary import Failure, PolicyRefusal, SummaryVersions
 from shared.prompts.safe_summary import PROMPT_VERSION
 from shared.tracing import span_of
 
@@ -58,7 +59,7 @@ class LatencyPadding:
 
 T = TypeVar("T")
 
-POLICY_VERSION = "6"
+POLICY_VERSION = "7"
 """The version of the rules of the pre-screen and the room; a kept summary is valid for one version only."""
 
 OUTCOME_TIMEOUT_SECONDS = 5.0
@@ -153,6 +154,9 @@ class SealedRoom:
         )
         if not evidence.chunks:
             return Failure.INSUFFICIENT_EVIDENCE
+        given = *found.chunks, *found.siblings
+        if await asyncio.to_thread(names_record, search.last_message, given, found.rules):
+            return PolicyRefusal.KNOWLEDGE_BASE_QUESTION
         return await self._writer.write(search, evidence, found, progress)
 
     async def _find(self, search: SealedSearch, progress: SearchProgress) -> SealedSearchResult | SummaryResult:

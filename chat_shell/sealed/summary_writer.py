@@ -107,7 +107,7 @@ class SummaryWriter:
         chunks, siblings = evidence.chunks, (*evidence.withheld, *found.siblings)
         asked = keep_everyday(search.query)
         prompt = SummaryPrompt(asked, write_prose(evidence.answer_language), chunks, self._new_token)
-        given = chunks, search.user_words, prompt.canaries(), siblings, evidence.language
+        given = chunks, search.user_words, prompt.canaries(), siblings, evidence.language, found.rules
         async with asyncio.TaskGroup() as group:
             # Runs in a thread while the model writes, because the normal forms of many chunks take long to compute.
             preparing = group.create_task(asyncio.to_thread(self._gate.prepare, *given))

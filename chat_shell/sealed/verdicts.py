@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from chat_shell.sealed.codes import AnswerReason, Confidence, GateCode, PolicyRefusal
 from chat_shell.sealed.protected import ProtectedChunk
+from shared.disclosure.frame import BaseRules
 from shared.disclosure.languages import Language
 from shared.models.safe_summary import UNLESS_EMPTY, CodedFinding
 from shared.models.values import JsonObject, Value
@@ -87,6 +88,7 @@ class Gate(Protocol):
         canaries: Sequence[str],
         siblings: Sequence[ProtectedChunk],
         language: Language | None,
+        rules: BaseRules,
     ) -> Judge:
         """Read the chunks of one search, and return what judges each of its replies."""
         ...

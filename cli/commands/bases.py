@@ -51,6 +51,24 @@ def choose_grade(run: Run, name: str, grade: str) -> Work:
     return _call(run, "PATCH", name, {"restricted_grade": grade})
 
 
+@bases.command("support")
+@click.argument("name")
+@click.argument("documents", type=click.IntRange(min=3))
+@runs
+def choose_support(run: Run, name: str, documents: int) -> Work:
+    """Choose in how many documents a word must stand to leave a base; with fewer documents findings alone leave it."""
+    return _call(run, "PATCH", name, {"support": documents})
+
+
+@bases.command("content")
+@click.argument("name")
+@click.argument("content", type=click.Choice(("documents", "records")))
+@runs
+def choose_content(run: Run, name: str, content: str) -> Work:
+    """Say what a base holds: documents, or records, of whose subjects restricted members are told nothing."""
+    return _call(run, "PATCH", name, {"content": content})
+
+
 @bases.command("delete")
 @click.argument("name")
 @yes_option

@@ -7,16 +7,14 @@ of somebody is said in others: with what, where, since when.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from shared.disclosure.canonical import Piece
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, list_written
 from shared.disclosure.word_lists import members
 from shared.disclosure.words import Finding, rareness
-from shared.models.safe_summary import GateCode
-
-SUPPORT = 3
-"""Documents in which a word has to stand to say nothing of any of them."""
+from shared.models.safe_summary import LEAST_SUPPORT, GateCode
 
 FREQUENT_SHARE = 0.02
 """A word among so large a share of the everyday ones is everybody's."""
@@ -28,22 +26,37 @@ _ABSTRACT = re.compile(
 """English words for what is thought of and judged, not seen: "dependence", "unclear", "misuse"."""
 
 
+class BaseRules(NamedTuple):
+    """What the owners of the searched bases have said of them.
+
+    `support` is the number of documents in which a word has to stand to say nothing of any of them; `has_records` tells
+    that what a passage begins with, or is headed by, is a subject.
+    """
+
+    support: int = LEAST_SUPPORT
+    has_records: bool = False
+
+
+USUAL_RULES = BaseRules()
+
+
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The stems and Chinese words of the passages that were shown, by document."""
+    """The stems and Chinese words of the passages that were shown, by document, and in how many a word must stand."""
 
     documents: tuple[tuple[str, frozenset[str]], ...]
+    least: int
 
     @classmethod
-    def of(cls, titles: Iterable[str], readings: Iterable[SourceReading]) -> "Support":
+    def of(cls, titles: Iterable[str], readings: Iterable[SourceReading], least: int) -> "Support":
         """Put the words of chunks with the titles of their documents."""
         rows = zip(titles, readings, strict=True)
-        return cls(tuple((title, words) for title, each in rows for words in (each.stems, each.han_words)))
+        return cls(tuple((title, words) for title, each in rows for words in (each.stems, each.han_words)), least)
 
     def tells(self, content: str, written: str) -> bool:
         """Tell whether a word says something of few documents: those shown have it, or it is seldom used in advice."""
         holding = len({title for title, words in self.documents if content in words})
-        if holding >= SUPPORT or rareness(content) < FREQUENT_SHARE or content in members("frame_common"):
+        if holding >= self.least or rareness(content) < FREQUENT_SHARE or content in members("frame_common"):
             return False
         return holding > 0 or not (content in members("frame_seldom") or _is_abstract(written))
 

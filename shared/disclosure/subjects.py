@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces, plain
 from shared.disclosure.folding import letters_only
-from shared.disclosure.frame import SUPPORT
+from shared.disclosure.frame import BaseRules
 from shared.disclosure.languages import Language
 from shared.disclosure.names import english_names, is_titled, persons_among, persons_in
 from shared.disclosure.source import content_of, words_of
@@ -72,16 +73,33 @@ def _find_english(text: str) -> Iterator[str]:
     yield from (word for word in (*names.certain, *unknown) if word not in names.plain and word not in _LANGUAGES)
 
 
-def find_roles(texts: Sequence[str]) -> frozenset[str]:
+class Passage(NamedTuple):
+    """A passage with its headings, of which the first is the title of its document."""
+
+    headings: tuple[str, ...]
+    text: str
+
+
+def find_roles(passages: Sequence[Passage], rules: BaseRules) -> frozenset[str]:
     """Return what tells the subjects of records from each other; nothing where most passages begin otherwise.
 
     A record begins with whom or what it is about: "Ruth Pellow, teacher." What so many begin with tells none of them.
+    Where the owner says that these are records, what stands above them counts as well.
     """
-    leads = [lead[1] for text in texts if (lead := _LEAD.match(text)) and not _is_sentence(lead[1])]
-    short = [lead for lead in map(frozenset, map(content_of, leads)) if 0 < len(lead) <= _LONGEST_LEAD]
-    if len(short) < max(SUPPORT, _LEAD_SHARE * len(texts)):
+    leads = [lead[1] for passage in passages if (lead := _LEAD.match(passage.text)) and not _is_sentence(lead[1])]
+    named = [*leads, *_find_headings(passages, rules.support)] if rules.has_records else leads
+    short = [lead for lead in map(frozenset, map(content_of, named)) if 0 < len(lead) <= _LONGEST_LEAD]
+    if not rules.has_records and len(short) < max(rules.support, _LEAD_SHARE * len(passages)):
         return frozenset()
-    return frozenset(word for word, count in Counter(chain.from_iterable(short)).items() if count < SUPPORT)
+    return frozenset(word for word, count in Counter(chain.from_iterable(short)).items() if count < rules.support)
+
+
+def _find_headings(passages: Sequence[Passage], least: int) -> Iterator[str]:
+    """Yield titles and headings where a level has several; one that several documents have names a part of a record."""
+    placed = {(level, text, each.headings[0]) for each in passages for level, text in enumerate(each.headings)}
+    alone = [place for place, count in Counter(place[:2] for place in placed).items() if count == 1]
+    levels = Counter(level for level, _ in alone)
+    yield from (text for level, text in alone if levels[level] >= least)
 
 
 def _is_sentence(lead: str) -> bool:
@@ -89,14 +107,25 @@ def _is_sentence(lead: str) -> bool:
     return any(english.is_function_word(word) for word in _LETTERS.findall(lead.lower()))
 
 
-def find_spoken_of(fields: Sequence[Sequence[Piece]], subjects: Collection[str]) -> Iterator[Finding]:
-    """Yield subjects, and what stands for one: a personal pronoun, and a yes or no to what was asked about it."""
+def find_spoken_of(
+    fields: Sequence[Sequence[Piece]], subjects: Collection[str], roles: Collection[str]
+) -> Iterator[Finding]:
+    """Yield subjects and roles; where there are subjects also what stands for one.
+
+    That is a personal pronoun, and a yes or no to what was asked about it.
+    """
     for part in (part for field in fields for part in parts_of(field, SENTENCES)):
-        words, han = [*words_of(part)], "\n".join(piece.text for piece in part if piece.kind is Kind.HAN)
-        stems = frozenset(form for word in words for form in (word.removesuffix("'s"), english.stem_of(word)))
-        held = [name for name in subjects if name in stems or name in han]
-        stand = [word for word in words if word in _STANDING_FOR]
-        confirmed = _CONFIRMING.match(part[0].text)
-        yield from (
-            Finding(GateCode.IDENTIFIERS, word) for word in (*held, *stand, *([confirmed[0]] if confirmed else ()))
-        )
+        said = chain(_find_named(part, (*subjects, *roles)), _find_standing(part) if subjects else ())
+        yield from (Finding(GateCode.IDENTIFIERS, word) for word in said)
+
+
+def _find_named(part: Sequence[Piece], names: Iterable[str]) -> Iterator[str]:
+    han = "\n".join(piece.text for piece in part if piece.kind is Kind.HAN)
+    stems = frozenset(form for word in words_of(part) for form in (word.removesuffix("'s"), english.stem_of(word)))
+    yield from (name for name in names if name in stems or name in han)
+
+
+def _find_standing(part: Sequence[Piece]) -> Iterator[str]:
+    yield from (word for word in words_of(part) if word in _STANDING_FOR)
+    if confirmed := _CONFIRMING.match(part[0].text):
+        yield confirmed[0]

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import (
+    LEAST_SUPPORT,
     AnswerReason,
     Decision,
     Failure,
@@ -155,7 +156,8 @@ class SealedPart(BaseModel):
 
     `siblings` are other chunks of the same documents, for the gate alone. `restricted_translation` are the ids of the
     searched bases whose owners allow that their text is summarised in another language; where it is missing or has
-    another form, none does.
+    another form, none does. `support` is the number of documents in which a word must stand to say nothing of one of
+    them, and `has_records` tells that a base holds records.
     """
 
     search_id: str
@@ -166,6 +168,8 @@ class SealedPart(BaseModel):
     canary_replies: int
     restricted_translation: Annotated[tuple[str, ...], BeforeValidator(_ids_or_none)] = ()
     strict: StrictPart | None = None
+    support: Annotated[int, Field(ge=1)] = LEAST_SUPPORT
+    has_records: bool = False
 
 
 class SealedSearchAnswer(SearchAnswer):

@@ -26,6 +26,17 @@ class RestrictedGrade(StrEnum):
     STRICT = "strict"
 
 
+class BaseContent(StrEnum):
+    """What a base holds: documents, or records, each of which is about one subject."""
+
+    DOCUMENTS = "documents"
+    RECORDS = "records"
+
+
+LEAST_SUPPORT, MAX_SUPPORT = 3, 1000
+"""Documents in which a word has to stand to say nothing of any of them; an owner may ask for more."""
+
+
 class Decision(StrEnum):
     """The outcome of a restricted search."""
 

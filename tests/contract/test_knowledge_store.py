@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backend.knowledge.domain.knowledge import MemberRole
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from shared.errors import Conflict, NotFound
-from shared.models.safe_summary import RestrictedGrade
+from shared.models.safe_summary import BaseContent, RestrictedGrade
 from tests.contract.knowledge_cases import fake_knowledge, indexed, make_base, make_document, put, sql_knowledge
 
 
@@ -65,6 +66,23 @@ async def test_the_version_grows_where_another_grade_is_chosen(store: KnowledgeS
         await store.update_base(make_base().model_copy(update={"restricted_grade": grade}))
         (binding,) = await store.bindings("acme", "ann", None)
         assert (binding.base.restricted_grade, binding.base.version) == (grade, version)
+
+
+@pytest.mark.parametrize("said", [{"support": 5}, {"content": BaseContent.RECORDS}])
+async def test_the_version_grows_with_what_an_owner_says_of_a_base(store: KnowledgeStore, said: dict[str, Any]) -> None:
+    await store.create_base(make_base(), "ann")
+    for _ in range(2):
+        await store.update_base(make_base().model_copy(update=said))
+        (binding,) = await store.bindings("acme", "ann", None)
+        assert binding.base == make_base().model_copy(update={**said, "version": 1})
+
+
+async def test_documents_are_counted_by_base(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    assert await store.count_documents(["kb_a"]) == {}
+    await put(store, "a.md", ["one", "two"])
+    await put(store, "b.md", ["three"])
+    assert await store.count_documents(["kb_a", "kb_b"]) == {"kb_a": 2}
 
 
 async def test_a_base_that_allows_translation_comes_back_so(store: KnowledgeStore) -> None:

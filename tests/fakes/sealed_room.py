@@ -15,6 +15,7 @@ from chat_shell.sealed.room import LatencyPadding, RoomTimes, SealedRoom
 from chat_shell.sealed.summary_prompt import Messages
 from chat_shell.sealed.summary_writer import CanaryCircuit, SummaryWriter
 from chat_shell.sealed.verdicts import Blocked, Judge, Released, Verdict
+from shared.disclosure.frame import BaseRules
 from shared.disclosure.languages import Language
 from shared.models.safe_summary import Failure, SummaryVersions
 from shared.models.values import JsonObject
@@ -160,7 +161,7 @@ class FakeSecondary:
         return said or b""
 
 
-Statement = tuple[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk], Language | None]
+Statement = tuple[Sequence[ProtectedChunk], str, Sequence[str], Sequence[ProtectedChunk], Language | None, BaseRules]
 
 
 @dataclass
@@ -179,10 +180,11 @@ class FakeGate:
         canaries: Sequence[str],
         siblings: Sequence[ProtectedChunk],
         language: Language | None,
+        rules: BaseRules,
     ) -> Judge:
         if self.failure is not None:
             raise self.failure
-        self.cases.append((chunks, user_words, canaries, siblings, language))
+        self.cases.append((chunks, user_words, canaries, siblings, language, rules))
         return self._judge
 
     def _judge(self, reply: bytes) -> Verdict:

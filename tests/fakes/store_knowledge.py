@@ -166,6 +166,9 @@ class FakeKnowledge:
         start = ids.index(after) + 1 if after is not None else 0
         return tuple(ordered[start : start + limit])
 
+    async def count_documents(self, base_ids: Sequence[str]) -> Mapping[str, int]:
+        return Counter(stored.document.knowledge_base_id for stored in self._documents_of(base_ids))
+
     async def all_documents(self, base_ids: Sequence[str]) -> tuple[Document, ...]:
         return tuple(stored.document for stored in self._documents_of(base_ids))
 
@@ -267,4 +270,4 @@ def _hit(document: Document, chunk: Chunk, score: float) -> ChunkHit:
 
 
 def _terms_of(base: KnowledgeBase) -> tuple[object, ...]:
-    return base.restricted_translation, base.restricted_grade
+    return base.restricted_translation, base.restricted_grade, base.support, base.content

@@ -148,7 +148,15 @@ async def test_documents_from_before_document_versions_are_found_replaced_and_de
         assert await database.read(lambda c: c.execute(text("SELECT COUNT(*) FROM chunk")).scalar_one()) == 0
 
 
-NEWER_COLUMNS = {"restricted_translation", "metadata", "last_active_at", "embed", "restricted_grade"}
+NEWER_COLUMNS = {
+    "restricted_translation",
+    "metadata",
+    "last_active_at",
+    "embed",
+    "restricted_grade",
+    "support",
+    "content",
+}
 OLD_COUNTS = {"chunk_count": 2, "index_token_count": 7, "next_chunk_number": 2}
 OLD_DOCUMENT = (
     "INSERT INTO knowledge_member (knowledge_base_id, user_id, role) VALUES ('kb_a', 'ann', 'owner')",

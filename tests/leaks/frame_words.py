@@ -1,8 +1,8 @@
 """`python -m tests.leaks.frame_words`: write the lists of words in which honest answers are given.
 
 They are the words of content, English ones as stems, of the honest replies of the sets, of harmless advice, of the demo
-and of the typed findings: those that answers over `SUPPORT` documents have, and those that fewer have. What the lists
-do to answers that are not in them is measured by leaving a set out.
+and of the typed findings: those that answers over `LEAST_SUPPORT` documents have, and those that fewer have. What the
+lists do to answers that are not in them is measured by leaving a set out.
 """
 
 import json
@@ -16,8 +16,8 @@ from typing import Any
 from chat_shell.sealed.gate.codebook import read_shipped
 from deploy.demo.topics import ANYTHING, TOPICS
 from shared.disclosure.alignment import group_by_key
-from shared.disclosure.frame import SUPPORT
 from shared.disclosure.source import content_of
+from shared.models.safe_summary import LEAST_SUPPORT
 from tests.leaks.corpus.reading import benign_summaries
 
 SETS = ("first", "second", "third", "fourth", "fifth", "corpus", "demo")
@@ -32,7 +32,7 @@ def frame_words(sets: Collection[str] = SETS) -> dict[str, list[str]]:
     words = group_by_key((word, document) for document, text in texts for word in content_of(text) if word.isalpha())
     phrases = (phrase for table in read_shipped().lists.values() for both in table.values() for phrase in both)
     shipped = {word for phrase in phrases for word in content_of(phrase)}
-    usual = {word for word, documents in words.items() if len(set(documents)) >= SUPPORT} | shipped
+    usual = {word for word, documents in words.items() if len(set(documents)) >= LEAST_SUPPORT} | shipped
     return {"frame_common": sorted(usual), "frame_seldom": sorted(words.keys() - usual)}
 
 

@@ -1,6 +1,6 @@
 """Knowledge bases, the roles of their members and what each may do, their documents, and what these consist of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from backend.search.domain.filters import Attributes
 from shared.errors import PermissionDenied
 from shared.models.execution import AccessMode
-from shared.models.safe_summary import RestrictedGrade
+from shared.models.safe_summary import LEAST_SUPPORT, BaseContent, RestrictedGrade
 from shared.models.values import Value
 
 
@@ -36,9 +36,10 @@ class MemberRole(StrEnum):
 class KnowledgeBase(Value):
     """A base as its owner describes it.
 
-    `version` grows with every change of its documents, of `restricted_grade` and of `restricted_translation`, which
-    allows that restricted members are given summaries of its text in another language. A base for which nobody has
-    chosen a grade is open. `metadata` is the owner's own, for nobody else's eyes
+    `version` grows with every change of its documents and of what decides on what leaves for restricted members:
+    `restricted_translation`, which allows summaries of its text in another language; `restricted_grade`, without which
+    a base is open; `support`, the number of documents in which a word must stand to say nothing of one of them, for
+    which nobody has chosen one where it is None; and `content`. `metadata` is the owner's own, for nobody else's eyes
     than full members'; `last_active_at` is when it was last searched or changed as a vector store. `embed` allows that
     its text is sent to the operator's embedder, for search by meaning.
     """
@@ -57,6 +58,8 @@ class KnowledgeBase(Value):
     last_active_at: datetime | None = None
     embed: bool = True
     restricted_grade: RestrictedGrade | None = None
+    support: int | None = None
+    content: BaseContent = BaseContent.DOCUMENTS
 
 
 class Binding(Value):
@@ -107,9 +110,32 @@ def strictest_mode(bindings: Sequence[Binding]) -> AccessMode:
     return AccessMode.RESTRICTED if restricted else AccessMode.FULL
 
 
-def is_strict(bindings: Sequence[Binding]) -> bool:
-    """Say whether only coded findings may leave a search of these bases; one strict base suffices."""
-    return any(binding.base.restricted_grade is RestrictedGrade.STRICT for binding in bindings)
+def is_too_small(base: KnowledgeBase, documents: int) -> bool:
+    """Say whether a base has too few documents for its support, so that no word of it speaks of several."""
+    return documents < (base.support or LEAST_SUPPORT)
+
+
+def is_strict(bindings: Sequence[Binding], documents: Mapping[str, int]) -> bool:
+    """Say whether only coded findings may leave a search of these bases; one strict base suffices.
+
+    So is one that has fewer documents than the support that its owner has chosen. `documents` counts them by base.
+    """
+    bases = [binding.base for binding in bindings]
+    return any(
+        base.restricted_grade is RestrictedGrade.STRICT
+        or (base.support is not None and is_too_small(base, documents.get(base.id, 0)))
+        for base in bases
+    )
+
+
+def greatest_support(bindings: Sequence[Binding]) -> int:
+    """Return the support that a search of these bases asks for."""
+    return max((LEAST_SUPPORT, *(binding.base.support or 0 for binding in bindings)))
+
+
+def has_records(bindings: Sequence[Binding]) -> bool:
+    """Say whether one of these bases holds records."""
+    return any(binding.base.content is BaseContent.RECORDS for binding in bindings)
 
 
 def require_read(binding: Binding) -> None:

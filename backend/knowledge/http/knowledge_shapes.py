@@ -13,12 +13,12 @@ from backend.knowledge.domain.kb_meta import (
     MAX_ROUTING_KEYWORD_CHARACTERS,
     MAX_ROUTING_KEYWORDS,
 )
-from backend.knowledge.domain.knowledge import Binding, Document, MemberRole
+from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.services.knowledge_documents import MAX_RESULTS
 from backend.search.domain.chunks import Chunk, ChunkHit
 from backend.search.ports.vectors import EmbeddingProgress
 from shared.models.execution import AccessMode
-from shared.models.safe_summary import GateCode, RestrictedGrade
+from shared.models.safe_summary import LEAST_SUPPORT, MAX_SUPPORT, GateCode, RestrictedGrade
 from shared.models.values import Place
 
 MAX_QUERY_CHARACTERS = 100_000
@@ -66,6 +66,40 @@ RestrictedGradeOfBase = Annotated[
         )
     ),
 ]
+SupportOfBase = Annotated[
+    int,
+    Field(
+        ge=LEAST_SUPPORT,
+        le=MAX_SUPPORT,
+        description=(
+            "In how many documents of the base a word must stand to say nothing of one of them, for its restricted"
+            " members; for owners. Once it is set, coded findings alone leave a base with fewer documents, as with the"
+            " grade `strict`."
+        ),
+    ),
+]
+ContentOfBase = Annotated[
+    Literal["documents", "records"],
+    Field(
+        description=(
+            "`records` where each passage or document is about one subject, such as a person: then neither their names"
+            " nor the roles that stand for them are spoken of to restricted members, and a question that names one is"
+            " refused. For owners."
+        )
+    ),
+]
+_SUPPORT_NOTICE = (
+    "For the owners of a base that has fewer documents than its `support`: what that means for its restricted members."
+    " Null elsewhere."
+)
+TOO_SMALL = (
+    "This base has fewer documents than its support, so coded findings alone leave it for restricted members, as with"
+    " the grade strict. Add documents."
+)
+TOO_SMALL_AND_OPEN = (
+    f"This base has fewer than {LEAST_SUPPORT} documents, so what leaves it in prose is said of one of them. Set"
+    " support, and coded findings alone leave it until it has so many documents; or set restricted_grade to strict."
+)
 _GRADE_NOTICE = (
     "For the owners of a base for which nobody has chosen a grade, because it is older than the grades: what holds, and"
     " what to do. Null elsewhere."
@@ -103,6 +137,8 @@ class CreateBase(RequestBody):
     routing_keywords: RoutingKeywords = Field(default=[])
     restricted_translation: RestrictedTranslation = False
     restricted_grade: RestrictedGradeOfBase = "open"
+    support: SupportOfBase = LEAST_SUPPORT
+    content: ContentOfBase = "documents"
     embed: bool = True
 
 
@@ -136,13 +172,15 @@ class RestrictedBase(BaseModel):
 
 
 class ShownBase(RestrictedBase):
-    """A base, and the caller's role in it; `version` grows when documents, grade or `restricted_translation` change."""
+    """A base, and the caller's role in it; `version` grows with documents and with what owners alone decide."""
 
     object: Literal["knowledge_base"] = "knowledge_base"
     summary: str
     topics: list[str]
     restricted_translation: RestrictedTranslation
     restricted_grade: RestrictedGradeOfBase
+    support: SupportOfBase
+    content: ContentOfBase
     embed: bool
     embedded_chunks: Annotated[int | None, Field(description=_EMBEDDED_CHUNKS)] = None
     chunks: Annotated[
@@ -160,6 +198,7 @@ class EditableBase(ShownBase):
     left_out_reasons: Annotated[dict[str, list[GateCode]], Field(description=_LEFT_OUT_REASONS)]
     left_out_words: Annotated[dict[str, list[str]], Field(description=_LEFT_OUT_WORDS)]
     grade_notice: Annotated[str | None, Field(description=_GRADE_NOTICE)] = None
+    support_notice: Annotated[str | None, Field(description=_SUPPORT_NOTICE)] = None
 
 
 class BaseList(ListPage[ShownBase | RestrictedBase]):
@@ -253,7 +292,11 @@ class Hits(BaseModel):
 
 
 def show_base(
-    binding: Binding, left_out: Mapping[str, LeftOut] | None = None, progress: EmbeddingProgress | None = None
+    binding: Binding,
+    left_out: Mapping[str, LeftOut] | None = None,
+    progress: EmbeddingProgress | None = None,
+    *,
+    is_too_small: bool = False,
 ) -> EditableBase | ShownBase | RestrictedBase:
     """Show a base in the form that the caller's role allows; with `left_out` to those who may change these fields."""
     base = binding.base
@@ -272,6 +315,8 @@ def show_base(
         topics=list(base.topics),
         restricted_translation=base.restricted_translation,
         restricted_grade=(base.restricted_grade or RestrictedGrade.OPEN).value,
+        support=base.support or LEAST_SUPPORT,
+        content=base.content.value,
         embed=base.embed,
         embedded_chunks=progress.embedded_chunks if progress is not None else None,
         chunks=progress.chunks if progress is not None else None,
@@ -281,13 +326,21 @@ def show_base(
     )
     if left_out is None:
         return shown
+    is_owned = binding.role is MemberRole.OWNER
     return EditableBase(
         **dict(shown),
         left_out=list(left_out),
         left_out_reasons={place: list(why.codes) for place, why in left_out.items()},
         left_out_words={place: list(why.phrases) for place, why in left_out.items()},
-        grade_notice=GRADE_NOT_CHOSEN if base.restricted_grade is None and binding.role is MemberRole.OWNER else None,
+        grade_notice=GRADE_NOT_CHOSEN if base.restricted_grade is None and is_owned else None,
+        support_notice=_notice_of(base) if is_too_small and is_owned else None,
     )
+
+
+def _notice_of(base: KnowledgeBase) -> str | None:
+    if base.restricted_grade is RestrictedGrade.STRICT:
+        return None
+    return TOO_SMALL if base.support is not None else TOO_SMALL_AND_OPEN
 
 
 def show_document(document: Document) -> ShownDocument:

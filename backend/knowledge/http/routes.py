@@ -92,8 +92,8 @@ async def create_base(
     body: CreateBase, bases: BasesDep, progress: ProgressDep, caller: CallerDep, once: OnceDep
 ) -> AnyBase:
     """Create a base that the caller owns."""
-    left_to_operator = {"restricted_grade"} - body.model_fields_set
-    described = Description.model_validate(body.model_dump(exclude=left_to_operator))
+    not_chosen = {"restricted_grade", "support"} - body.model_fields_set
+    described = Description.model_validate(body.model_dump(exclude=not_chosen))
     create = partial(bases.create, caller, described)
     return await _show(bases, progress, await once(create, partial(bases.find, caller)))
 
@@ -119,7 +119,7 @@ async def retrieve_base(base_id: str, bases: BasesDep, progress: ProgressDep, ca
 async def update_base(
     base_id: str, body: UpdateBase, bases: BasesDep, progress: ProgressDep, caller: CallerDep
 ) -> AnyBase:
-    """Change the given fields; for owners and editors; grade, translation and `embed` for owners alone."""
+    """Change the given fields; for owners and editors, but what is said to be for owners for owners alone."""
     changes = body.model_dump(exclude_unset=True)
     return await _show(bases, progress, await bases.describe(caller, base_id, changes))
 
@@ -240,8 +240,9 @@ async def search_base(base_id: str, body: SearchBody, search: SearchDep, caller:
 
 
 async def _show(bases: KnowledgeCatalogue, progress: KnowledgeProgress, binding: Binding) -> AnyBase:
-    embedded = await progress.of([binding])
-    return show_base(binding, await bases.find_left_out(binding), embedded.get(binding.base.id))
+    embedded = (await progress.of([binding])).get(binding.base.id)
+    left_out = await bases.find_left_out(binding)
+    return show_base(binding, left_out, embedded, is_too_small=await bases.is_too_small(binding))
 
 
 Result = TypeVar("Result")

@@ -36,7 +36,8 @@ class KnowledgeStore(Protocol):
     async def update_base(self, base: KnowledgeBase) -> None:
         """Replace the descriptive fields of a base.
 
-        Its version grows where `restricted_translation` changes, so that no summary from before is given any more.
+        Its version grows where `restricted_translation`, grade, support or content change, so that no summary from
+        before is given any more.
         """
         ...
 
@@ -127,6 +128,10 @@ class KnowledgeStore(Protocol):
         Raises:
             NotFound: `after` names no document of this base.
         """
+        ...
+
+    async def count_documents(self, base_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the numbers of documents of these bases; a base without any is left out."""
         ...
 
     async def all_documents(self, base_ids: Sequence[str]) -> tuple[Document, ...]:

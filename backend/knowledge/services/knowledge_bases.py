@@ -9,7 +9,14 @@ from backend.foundation.domain.idempotency import KeyClaim
 from backend.identity.domain import Caller
 from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.domain.description_rules import LeftOut
-from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole, require_owner, require_write
+from backend.knowledge.domain.knowledge import (
+    Binding,
+    KnowledgeBase,
+    MemberRole,
+    is_too_small,
+    require_owner,
+    require_write,
+)
 from backend.knowledge.ports.attachments import AttachmentStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.services.knowledge_access import find_binding
@@ -17,7 +24,7 @@ from backend.knowledge.services.safe_descriptions import SafeDescriptions
 from shared.clock import Clock
 from shared.errors import NotFound
 from shared.ids import IdPrefix, new_id
-from shared.models.safe_summary import RestrictedGrade
+from shared.models.safe_summary import BaseContent, RestrictedGrade
 from shared.models.values import Value
 
 
@@ -33,13 +40,15 @@ class Description(Value):
     metadata: dict[str, str] = Field(default={})
     embed: bool = True
     restricted_grade: RestrictedGrade | None = None
+    support: int | None = None
+    content: BaseContent = BaseContent.DOCUMENTS
 
     def with_grade(self, default: RestrictedGrade) -> "Description":
         """Return it with a grade."""
         return self.model_copy(update={"restricted_grade": self.restricted_grade or default})
 
 
-_OF_OWNERS = ("restricted_translation", "restricted_grade", "embed")
+_OF_OWNERS = ("restricted_translation", "restricted_grade", "support", "content", "embed")
 
 
 class KnowledgeCatalogue:
@@ -141,6 +150,11 @@ class KnowledgeCatalogue:
             Unavailable: the database is away.
         """
         return await self._descriptions.places_left_out(binding.base) if binding.role.may_write else None
+
+    async def is_too_small(self, binding: Binding) -> bool:
+        """Say whether a base has too few documents for its support."""
+        counted = await self._store.count_documents([binding.base.id])
+        return is_too_small(binding.base, counted.get(binding.base.id, 0))
 
     async def delete(self, caller: Caller, base_id: str) -> None:
         """Delete a base with all that is in it.

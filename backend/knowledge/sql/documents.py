@@ -122,6 +122,13 @@ class SqlDocumentStore:
 
         return await self._database.read(work)
 
+    async def count_documents(self, base_ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the numbers of documents of these bases; a base without any is left out."""
+        base_id = _document.c.knowledge_base_id
+        query = select(base_id, func.count()).where(base_id.in_(base_ids)).group_by(base_id)
+        found = await self._database.read(lambda connection: connection.execute(query).all())
+        return {row[0]: row[1] for row in found}
+
     async def all_documents(self, base_ids: Sequence[str]) -> tuple[Document, ...]:
         """Return the documents of these bases, ordered by base id and name."""
         query = _DOCUMENTS.where(_document.c.knowledge_base_id.in_(base_ids))

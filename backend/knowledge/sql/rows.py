@@ -8,7 +8,7 @@ from backend.foundation.sql.statements import Row as PreparedRow
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
 from backend.search.domain.chunks import STORED_FIELDS, Chunk, attributes_in
-from shared.models.safe_summary import RestrictedGrade
+from shared.models.safe_summary import BaseContent, RestrictedGrade
 
 Parameters = dict[str, object]
 Row = PreparedRow | RowMapping
@@ -31,8 +31,15 @@ def to_binding(row: Row) -> Binding:
     """Read a base and the member's role in it."""
     columns = {name: row[name] for name in KnowledgeBase.model_fields}
     lists = {name: tuple(orjson.loads(row[name])) for name in ("topics", "routing_keywords")}
-    read = {"metadata": attributes_in(row["metadata"]), "restricted_grade": to_grade(row["restricted_grade"])}
+    read = {"metadata": attributes_in(row["metadata"]), **_read_rules(row)}
     return Binding(base=KnowledgeBase.model_validate({**columns, **lists, **read}), role=to_role(row["role"]))
+
+
+def _read_rules(row: Row) -> Parameters:
+    """Read what an owner says of a base; content that this release does not know counts as the one with more rules."""
+    is_plain = row["content"] in (None, BaseContent.DOCUMENTS)
+    content = BaseContent.DOCUMENTS if is_plain else BaseContent.RECORDS
+    return {"restricted_grade": to_grade(row["restricted_grade"]), "content": content}
 
 
 def to_grade(stored: str | None) -> RestrictedGrade | None:

@@ -34,16 +34,18 @@ _INSERT_MISSING = Statement(
     text("""
         INSERT INTO knowledge_base (id, tenant, name, summary, topics, routing_hint, routing_keywords, version,
             created_at, restricted_translation, metadata, last_active_at, embed,
-            restricted_grade, chunk_count, index_token_count, next_chunk_number, indexed_version)
+            restricted_grade, support, content,
+            chunk_count, index_token_count, next_chunk_number, indexed_version)
         VALUES (:id, :tenant, :name, :summary, :topics, :routing_hint, :routing_keywords, :version,
             :created_at, :restricted_translation, :metadata, :last_active_at, :embed,
-            :restricted_grade, :chunk_count, :index_token_count, :next_chunk_number, :indexed_version)
+            :restricted_grade, :support, :content,
+            :chunk_count, :index_token_count, :next_chunk_number, :indexed_version)
         ON CONFLICT (id) DO NOTHING
     """).bindparams(bindparam("created_at", type_=Instant), bindparam("last_active_at", type_=Instant))
 )
 _DESCRIBED = frozenset(
     {"name", "summary", "topics", "routing_hint", "routing_keywords", "metadata", "embed"}
-    | {"restricted_translation", "restricted_grade"}
+    | {"restricted_translation", "restricted_grade", "support", "content"}
 )
 
 
@@ -87,10 +89,8 @@ class SqlKnowledgeStore(SqlDocumentStore):
     async def update_base(self, base: KnowledgeBase) -> None:
         """Replace the descriptive fields of a base."""
         values = {name: value for name, value in rows.base_parameters(base).items() if name in _DESCRIBED}
-        is_other = or_(
-            _base.c.restricted_translation != base.restricted_translation,
-            _base.c.restricted_grade.is_distinct_from(base.restricted_grade),
-        )
+        terms = ("restricted_translation", "restricted_grade", "support", "content")
+        is_other = or_(*(_base.c[name].is_distinct_from(values[name]) for name in terms))
         growth = case((is_other, 1), else_=0)
         versions = {"version": _base.c.version + growth, "indexed_version": _base.c.indexed_version + growth}
         statement = update(_base).where(_base.c.id == base.id).values(**values, **versions)

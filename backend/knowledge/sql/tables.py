@@ -42,6 +42,8 @@ knowledge_base = Table(
     Column("last_active_at", Instant),
     require("embed", Boolean, server_default=true()),
     Column("restricted_grade", Text),
+    Column("support", Integer),
+    Column("content", Text),
     Index("ix_knowledge_base_changed", "id", sqlite_where=_IS_CHANGED, postgresql_where=_IS_CHANGED),
 )
 

@@ -150,6 +150,8 @@ def seal_part(answer: SealedAnswer) -> SealedPart:
         siblings=siblings if is_open else (),
         strict=None if answer.areas is None else StrictPart(areas=answer.areas, chunks=chunks, siblings=siblings),
         canary_replies=answer.canary_replies,
+        support=answer.support,
+        has_records=answer.has_records,
         restricted_translation=tuple(answer.translatable_base_ids),
     )
 

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from backend.knowledge.domain.knowledge import is_strict
 from backend.knowledge.domain.tickets import Ticket
 from backend.restricted.domain.released_results import outcome_digest
 from backend.restricted.domain.restricted import (
@@ -89,7 +88,7 @@ class SealedOutcomes:
         wanted = find_wanted_bases(ticket, outcome.base_ids)
         _check(outcome)
         bindings = await self._access.memberships(ticket, wanted)
-        if outcome.released is not None and not outcome.released.findings and is_strict(bindings):
+        if outcome.released is not None and not outcome.released.findings and await self._access.is_strict(bindings):
             raise InvalidRequest("From a strict knowledge base findings alone are released.", param="released")
         today = list_searched_bases(bindings)
         charged = await self._find_charged(ticket, outcome, wanted)

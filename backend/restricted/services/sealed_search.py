@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 from typing import NamedTuple
 
-from backend.knowledge.domain.knowledge import Binding
+from backend.knowledge.domain.knowledge import Binding, greatest_support, has_records
 from backend.knowledge.domain.tickets import Ticket
 from backend.restricted.domain.canaries import document_canary
 from backend.restricted.domain.evidence import evidence_of
@@ -21,7 +21,7 @@ from shared.disclosure.everyday import keep_everyday
 from shared.errors import PermissionDenied
 from shared.ids import IdPrefix, new_id
 from shared.models.knowledge_api import MAX_SEALED_CHUNKS
-from shared.models.safe_summary import Failure, ReleasedSummary, SummaryVersions
+from shared.models.safe_summary import LEAST_SUPPORT, Failure, ReleasedSummary, SummaryVersions
 
 MAX_SIBLINGS_OF_DOCUMENT, MAX_SIBLINGS = 16, 96
 """The most sibling chunks of one document, and of all: some 150 KB, read for terms while the model writes.
@@ -45,7 +45,8 @@ class SealedAnswer(NamedTuple):
     `siblings` are other chunks of the same documents: no model reads them, so they are not charged, but the gate learns
     from them which words of the chunks are terms. With chunks, `canary_replies` counts the searches of the last hour in
     which the model that is to read them repeated canaries, for whomever and in whatever process. `areas` are what
-    findings can be about where a base is strict, and None where prose may leave. The owners of the bases
+    findings can be about where a base is strict, and None where prose may leave. `support` and `has_records` are
+    those of the bases together. The owners of the bases
     `translatable_base_ids` allow that their text is summarised in another language.
     """
 
@@ -57,6 +58,8 @@ class SealedAnswer(NamedTuple):
     siblings: tuple[SealedChunk, ...] = ()
     areas: tuple[str, ...] | None = None
     canary_replies: int = 0
+    support: int = LEAST_SUPPORT
+    has_records: bool = False
     translatable_base_ids: tuple[str, ...] = ()
 
 
@@ -113,7 +116,8 @@ class SealedSearches:
         )
         hits, whole = await self._retrieve(search.base_ids, request, translatable)
         answer = await self._charge(search, hits, whole=whole)
-        return answer._replace(areas=areas, translatable_base_ids=translatable)
+        rules = {"support": greatest_support(bindings), "has_records": has_records(bindings)}
+        return answer._replace(areas=areas, translatable_base_ids=translatable, **rules)
 
     async def _charge(self, search: SealedSearch, hits: tuple[ChunkHit, ...], *, whole: bool) -> SealedAnswer:
         charged = await self._ledger.charge(search, tuple(map(_candidate, hits)), self._limits)

@@ -83,7 +83,12 @@ class TicketAccess:
 
     async def find_areas(self, bindings: Sequence[Binding]) -> tuple[str, ...] | None:
         """Return what findings of a search can be about, or None where prose may leave all of its bases."""
-        return await self._descriptions.list_areas(bound.base for bound in bindings) if is_strict(bindings) else None
+        is_coded = await self.is_strict(bindings)
+        return await self._descriptions.list_areas(bound.base for bound in bindings) if is_coded else None
+
+    async def is_strict(self, bindings: Sequence[Binding]) -> bool:
+        """Say whether coded findings alone may leave a search of these bases."""
+        return is_strict(bindings, await self._store.count_documents([bound.base.id for bound in bindings]))
 
     def search_of(
         self, ticket: Ticket, bases: tuple[SearchedBase, ...], versions: SummaryVersions, cache_key: str = ""

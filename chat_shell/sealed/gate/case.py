@@ -7,14 +7,14 @@ from itertools import chain, groupby
 from chat_shell.sealed.protected import ProtectedChunk
 from shared.disclosure.combinations import Combinations
 from shared.disclosure.folding import fold
-from shared.disclosure.frame import Support
+from shared.disclosure.frame import USUAL_RULES, BaseRules, Support
 from shared.disclosure.languages import Language, language_of
 from shared.disclosure.outlines import Outline, outline, outlines_of
 from shared.disclosure.own_words import MAX_USER_CHARACTERS, OwnWords
 from shared.disclosure.passages import Passages, index_passages
 from shared.disclosure.readings import HiddenTerms
 from shared.disclosure.source import SourceReading, SourceText, read_source
-from shared.disclosure.subjects import find_roles, find_subjects
+from shared.disclosure.subjects import Passage, find_roles, find_subjects
 from shared.disclosure.words import ProtectedWords
 from shared.plain_text.normal_form import split_words
 from shared.plain_text.reading import as_read
@@ -22,7 +22,10 @@ from shared.plain_text.reading import as_read
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GateCase:
-    """The chunks and the user's words in the forms that the checks compare; it prints nothing of them."""
+    """The chunks and the user's words in the forms that the checks compare; it prints nothing of them.
+
+    `subjects` are those that the user names; `roles`, of records alone, stand for a subject whoever names it.
+    """
 
     own: OwnWords
     language: Language | None
@@ -33,6 +36,7 @@ class GateCase:
     outlines: tuple[Outline, ...]
     support: Support
     subjects: frozenset[str]
+    roles: frozenset[str]
     canaries: frozenset[str]
 
 
@@ -42,6 +46,7 @@ def prepare(
     canaries: Sequence[str],
     siblings: Sequence[ProtectedChunk] = (),
     language: Language | None = None,
+    rules: BaseRules = USUAL_RULES,
 ) -> GateCase:
     """Read the chunks of one search.
 
@@ -51,13 +56,15 @@ def prepare(
         canaries: The tokens planted for this request; those of the documents are in the chunks.
         siblings: Other chunks of the same documents, which the secondary model does not see.
         language: That of the question, which the answer has to have; by default that of the user's words.
+        rules: What the owners of the bases have said of them.
     """
     newest = user_words[-MAX_USER_CHARACTERS:]
     own = OwnWords.of(newest)
     sources = [_source(chunk) for chunk in chunks]
     readings = [read_source(source) for source in sources]
     others = [read_source(_source(chunk)) for chunk in siblings]
-    words = ProtectedWords.of(readings, own, others)
+    words, roles = ProtectedWords.of(readings, own, others), _find_roles((*chunks, *siblings), rules)
+    named = _subjects(newest, own, words, (*readings, *others))
     return GateCase(
         own=own,
         language=language or language_of(newest) or language_of("\n".join(source.text for source in sources)),
@@ -66,10 +73,17 @@ def prepare(
         hidden=HiddenTerms.of(readings, own, others),
         passages=index_passages([text for source in sources for text in _texts(source)], fold(newest)),
         outlines=tuple(_outlines(chunks)),
-        support=Support.of((source.title for source in sources), readings),
-        subjects=frozenset(_subjects(newest, own, words, (*chunks, *siblings), (*readings, *others))),
+        support=Support.of((source.title for source in sources), readings, rules.support),
+        subjects=frozenset((*named, *filter(own.holds_content, roles))),
+        roles=roles if rules.has_records else frozenset(),
         canaries=fold_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
     )
+
+
+def names_record(user_words: str, chunks: Iterable[ProtectedChunk], rules: BaseRules) -> bool:
+    """Say whether a question names by its role the subject of a record; one about a whole base names none."""
+    own = OwnWords.of(user_words)
+    return rules.has_records and any(map(own.holds_content, _find_roles(chunks, rules)))
 
 
 def read_protected_words(chunks: Sequence[ProtectedChunk]) -> ProtectedWords:
@@ -81,17 +95,20 @@ def _subjects(
     user_words: str,
     own: OwnWords,
     protected: ProtectedWords,
-    chunks: Iterable[ProtectedChunk],
     readings: Sequence[SourceReading],
 ) -> Iterator[str]:
     """Yield the subjects of the chunks that the user names."""
-    named, roles = frozenset(find_subjects(user_words)), find_roles([chunk.text.reveal() for chunk in chunks])
+    named = frozenset(find_subjects(user_words))
     yield from (word for word in named if any(word in each.words or word in each.han for each in readings))
     written = chain.from_iterable(each.names.certain | (each.names.capital & protected.names) for each in readings)
     yield from (word for word in written if own.holds(word))
-    yield from (word for word in roles if own.holds_content(word))
     for each in readings:
         yield from filter(own.holds_han, each.persons)
+
+
+def _find_roles(chunks: Iterable[ProtectedChunk], rules: BaseRules) -> frozenset[str]:
+    sources = map(_source, chunks)
+    return find_roles([Passage((source.title, *source.headings), source.text) for source in sources], rules)
 
 
 def _source(chunk: ProtectedChunk) -> SourceText:

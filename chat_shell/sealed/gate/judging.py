@@ -16,7 +16,7 @@ from chat_shell.sealed.verdicts import Blocked, Judge, Refused, Released, Verdic
 from shared.disclosure.canonical import CLAUSES, Piece, compose, parts_of, pieces, unreadable
 from shared.disclosure.combinations import alike_findings, containment_findings, find_retellings, term_findings
 from shared.disclosure.folding import fold
-from shared.disclosure.frame import find_beyond_frame
+from shared.disclosure.frame import BaseRules, find_beyond_frame
 from shared.disclosure.languages import Language, has_other_words, language_of
 from shared.disclosure.outlines import follows_outline
 from shared.disclosure.passages import shares_passage
@@ -42,9 +42,10 @@ class CodeGate:
         canaries: Sequence[str],
         siblings: Sequence[ProtectedChunk],
         language: Language | None,
+        rules: BaseRules,
     ) -> Judge:
         """Read the chunks of one search; see `prepare`."""
-        return partial(judge, case=prepare(chunks, user_words, canaries, siblings, language))
+        return partial(judge, case=prepare(chunks, user_words, canaries, siblings, language, rules))
 
 
 def judge(reply: bytes, case: GateCase) -> Verdict:
@@ -81,7 +82,7 @@ def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: Gat
     yield from find_retellings(fields, case.combinations, case.own)
     if case.subjects:
         yield from find_beyond_frame(fields, case.support, case.own)
-        yield from find_spoken_of(fields, case.subjects)
+    yield from find_spoken_of(fields, case.subjects, case.roles)
     yield from (Finding(code, "") for code, failed in _other_checks(candidate, fields, together, case) if failed)
 
 

@@ -23,6 +23,8 @@ CALLS: list[tuple[str, str, dict[str, Any] | None]] = [
         {"name": "Tea", "summary": "", "restricted_grade": "strict"},
     ),
     ("bases grade Handbook strict", f"PATCH {KB}", {"restricted_grade": "strict"}),
+    ("bases support Handbook 5", f"PATCH {KB}", {"support": 5}),
+    ("bases content Handbook records", f"PATCH {KB}", {"content": "records"}),
     ("bases show Handbook", f"GET {KB}", None),
     ("bases delete Handbook --yes", f"DELETE {KB}", None),
     ("bases search Handbook boil", f"POST {KB}/search", {"query": "boil"}),

@@ -7,6 +7,9 @@ import type { KnowledgeBase, Role } from "./types";
 export const GRADES = ["open", "strict"] as const;
 export type Grade = (typeof GRADES)[number];
 
+export const CONTENTS = ["documents", "records"] as const;
+export type Content = (typeof CONTENTS)[number];
+
 export interface Description {
   name: string;
   summary: string;
@@ -15,6 +18,9 @@ export interface Description {
   routing_keywords: string[];
   restricted_translation: boolean;
   restricted_grade: Grade;
+  /** In how many documents a word must stand to say nothing of one of them. */
+  support: number;
+  content: Content;
   embed: boolean;
 }
 
@@ -32,6 +38,8 @@ export interface ReadableBase extends KnowledgeBase, Description {
   left_out_words?: Record<string, string[]>;
   /** Set where nobody has chosen a grade. */
   grade_notice?: string | null;
+  /** Set where it has fewer documents than its support. */
+  support_notice?: string | null;
 }
 
 /** A base as its restricted members see it. */

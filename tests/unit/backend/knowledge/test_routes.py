@@ -8,8 +8,8 @@ import httpx2
 import pytest
 
 from backend.knowledge.domain.description_rules import NEUTRAL_NAME
-from backend.knowledge.http.knowledge_shapes import GRADE_NOT_CHOSEN
-from shared.models.safe_summary import RestrictedGrade
+from backend.knowledge.http.knowledge_shapes import GRADE_NOT_CHOSEN, TOO_SMALL, TOO_SMALL_AND_OPEN
+from shared.models.safe_summary import LEAST_SUPPORT, RestrictedGrade
 from tests.unit.backend.conftest import BASES, MANUAL, Members
 
 
@@ -51,7 +51,7 @@ async def test_what_tells_the_content_is_not_shown_to_a_restricted_member(member
     assert patched["left_out_reasons"]["routing_keywords[1]"] == ["figures"]
     assert "overlap" in patched["left_out_reasons"]["routing_hint"]
     assert patched["left_out_words"]["routing_keywords[1]"][0] == "42"
-    assert (await members.editor.get(members.base)).json() == {**patched, "role": "editor"}
+    assert (await members.editor.get(members.base)).json() == {**patched, "role": "editor", "support_notice": None}
     for answer in (
         (await members.restricted.get(members.base)).json(),
         *(await members.restricted.get(BASES)).json()["data"],
@@ -63,6 +63,20 @@ async def test_what_tells_the_content_is_not_shown_to_a_restricted_member(member
     mended: dict[str, object] = {"routing_hint": "Ask about trips", "routing_keywords": []}
     again = (await members.owner.patch(members.base, json=mended)).json()
     assert [again[field] for field in ("left_out", "left_out_reasons", "left_out_words")] == [[], {}, {}]
+
+
+async def test_the_owner_of_a_base_of_few_documents_is_told_what_may_leave_it(members: Members) -> None:
+    told = (await members.owner.get(members.base)).json()
+    assert (told["support"], told["support_notice"]) == (LEAST_SUPPORT, TOO_SMALL_AND_OPEN)
+    asked = {"support": LEAST_SUPPORT, "content": "records"}
+    chosen = (await members.owner.patch(members.base, json=asked)).json()
+    assert (chosen["support"], chosen["content"], chosen["support_notice"]) == (LEAST_SUPPORT, "records", TOO_SMALL)
+    assert (await members.owner.patch(members.base, json={"support": LEAST_SUPPORT - 1})).status_code == 400
+    assert (await members.editor.patch(members.base, json={"support": 5})).status_code == 403
+    assert (await members.editor.patch(members.base, json={"content": "documents"})).status_code == 403
+    for name in ("a.md", "b.md", "c.md"):
+        await members.put(name, "Trips are booked early.")
+    assert (await members.owner.get(members.base)).json()["support_notice"] is None
 
 
 async def test_a_name_that_tells_is_not_shown_to_a_restricted_member(members: Members) -> None:

@@ -348,6 +348,21 @@ async def test_a_strict_base_hands_no_text_to_a_room_that_makes_prose_of_it(memb
     assert [chunk["text"] for chunk in part["strict"]["chunks"]][-1] == "Hotels cost at most ninety."
 
 
+async def test_fewer_documents_than_an_owner_has_set_leave_in_findings_alone(members: Members) -> None:
+    await members.put("a.md", MANUAL)
+    part = await sealed_part(members)
+    assert (part["strict"], part["support"], part["has_records"]) == (None, 3, False)
+    await members.owner.patch(members.base, json={"support": 4, "content": "records"})
+    part = await sealed_part(members)
+    assert part["strict"] is not None
+    told = await report(members, **outcome(members, part["search_id"]))
+    assert (told.status_code, told.json()["error"]["param"]) == (400, "released")
+    for name in ("b.md", "c.md", "d.md"):
+        await members.put(name, MANUAL)
+    part = await sealed_part(members)
+    assert (part["strict"], part["support"], part["has_records"]) == (None, 4, True)
+
+
 async def test_areas_are_the_keywords_that_tell_nothing_of_the_base(members: Members) -> None:
     await members.put("a.md", "The zebrafish valve of Ruth Calloway leaks.", "text/plain")
     words = ["repair", "Calloway", "zebrafish"]

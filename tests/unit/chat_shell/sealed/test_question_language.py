@@ -54,7 +54,7 @@ async def asked(*chunks: ProtectedChunk, last_message: str, translatable: frozen
 async def test_what_is_withheld_from_the_model_is_read_by_the_gate():
     stage = await asked(ENGLISH, CHINESE, last_message="Where are we weak?")
     assert (ENGLISH_TEXT in str(stage.model.prompts), CHINESE_TEXT in str(stage.model.prompts)) == (True, False)
-    ((chunks, _, _, siblings, _),) = stage.gate.cases
+    ((chunks, _, _, siblings, *_),) = stage.gate.cases
     assert ([one.chunk_id for one in chunks], [one.chunk_id for one in siblings]) == (["c_en"], ["c_zh"])
     (outcome,) = stage.backend.outcomes
     assert (outcome.chunks_found, outcome.chunks_sent) == (2, 1)

@@ -56,7 +56,7 @@ async def test_the_search_names_what_a_summary_depends_on():
     await stage.ask()
     ((_, versions),) = stage.backend.searches
     assert versions == SummaryVersions(
-        policy_version="6", gate_version="7", prompt_version=PROMPT_VERSION, model="second"
+        policy_version="7", gate_version="7", prompt_version=PROMPT_VERSION, model="second"
     )
 
 
@@ -65,7 +65,7 @@ async def test_the_gate_gets_the_users_words_every_canary_and_siblings_that_no_m
     stage = RoomStage(**found(chunks=(protected_chunk(),), siblings=(sibling,)))
     await stage.ask()
     assert "slow tide" not in str(stage.model.prompts)
-    ((chunks, words, canaries, siblings, _),) = stage.gate.cases
+    ((chunks, words, canaries, siblings, *_),) = stage.gate.cases
     assert ([chunk.chunk_id for chunk in chunks], words) == (["c_1"], "Hello.\nWhere are we weak?")
     assert set(canaries) == {"token2", "token3", CANARY}
     assert siblings == (sibling,)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shared.disclosure.subjects import find_roles, find_subjects
+from shared.disclosure.frame import USUAL_RULES, BaseRules
+from shared.disclosure.subjects import Passage, find_roles, find_subjects
 from shared.disclosure.word_lists import lines
 from tests.leaks.frame_words import frame_words
 from tests.unit.shared.disclosure.asking import codes
@@ -38,11 +39,32 @@ def test_an_answer_that_speaks_of_no_subject_is_one_though_the_user_names_somebo
     assert codes("They need clear rules.", _RECORD, "Do teams have rules?") == set()
 
 
+def _roles(*texts: str, rules: BaseRules = USUAL_RULES) -> frozenset[str]:
+    return find_roles([Passage(("Staff",), text) for text in texts], rules)
+
+
 def test_what_tells_records_apart_is_a_subject_and_what_they_share_is_not():
     records = ["Ruth Pellow, teacher. Tired.", "Owen Strachey, driver. Ill.", "Joan Marsh, teacher. Well."]
-    assert {"pellow", "driver"} <= find_roles(records)
-    assert "not" not in find_roles([*records, "Rooms, first floor. Cold."])
-    assert find_roles(["The guard sleeps at night. Help is late."] * 3) == frozenset()
+    assert {"pellow", "driver"} <= _roles(*records)
+    assert "not" not in _roles(*records, "Rooms, first floor. Cold.")
+    assert _roles(*["The guard sleeps at night. Help is late."] * 3) == frozenset()
+
+
+def test_what_fewer_records_share_than_the_support_tells_them_apart():
+    records = ["Ruth Pellow, teacher. Tired.", "Owen Strachey, teacher. Ill.", "Joan Marsh, teacher. Well."]
+    assert "teacher" not in _roles(*records)
+    assert "teacher" in _roles(*records, "Ann Lee, teacher. Away.", rules=BaseRules(5, has_records=True))
+
+
+def test_of_records_that_begin_otherwise_titles_and_headings_tell_the_subjects():
+    files = [Passage((name, "Health"), "Sleeps badly.") for name in ("Night nurse", "Cook", "Gardener")]
+    assert find_roles(files, USUAL_RULES) == frozenset()
+    found = find_roles(files, BaseRules(has_records=True))
+    assert "cook" in found
+    assert "health" not in found
+    one_file = [Passage(("Staff", name), "Sleeps badly.") for name in ("Night nurse", "Cook", "Gardener")]
+    assert "cook" in find_roles(one_file, BaseRules(has_records=True))
+    assert "staff" not in find_roles(one_file, BaseRules(has_records=True))
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ export function DescriptionTab({ base, onChange }: { base: ReadableBase; onChang
       </form>
       <div class="stack">
         <AnalystCard base={asTold(shown)} />
-        <GradeOfBase base={shown} onPick={(restricted_grade) => void save({ restricted_grade })} />
+        <GradeOfBase base={shown} onPick={(changes) => void save(changes)} />
         <Switches base={shown} onSwitch={(changes) => void save(changes)} />
         {base.role === "owner" && <DeleteBase base={base} />}
       </div>

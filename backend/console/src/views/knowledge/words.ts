@@ -1,4 +1,4 @@
-import type { Grade } from "../../api/knowledge";
+import type { Content, Grade } from "../../api/knowledge";
 import type { Role } from "../../api/types";
 
 const ROLES_EN: Record<Role, string> = { owner: "Owner", editor: "Editor", reader: "Reader", restricted_analyst: "Restricted analyst" };
@@ -107,6 +107,12 @@ export const KNOWLEDGE_WORDS = {
       open: "“Too much rests on one person at night; share the duty.”",
       strict: "“Night shift: too much depends on one person (serious).”",
     } as Record<Grade, string>,
+    content: "What the base holds",
+    contents: { documents: "Documents", records: "Records" } as Record<Content, string>,
+    contentHint: "Records are each about one subject, such as a person. Restricted members are told nothing of a subject, nor of the role that stands for it.",
+    support: "Documents that must have a word",
+    supportHint: "In so many documents a word must stand to say nothing of one of them. Once you choose a number, only findings leave a base with fewer documents.",
+    supportNotice: "This base has fewer documents than that. Once you choose a number, only findings leave it for restricted members until it has as many.",
     gradeTitle: "What may leave for restricted members?",
     gradeLead: "This is the first restricted member of the base. Choose how much of its sense they may be told; you can change it later under Description.",
     chooseGrade: (grade: string) => `Choose ${grade.toLowerCase()}`,
@@ -227,6 +233,12 @@ export const KNOWLEDGE_WORDS = {
       open: "“夜间过于依赖一个人，应当分担值守。”",
       strict: "“夜班：过于依赖一个人（严重）。”",
     } as Record<Grade, string>,
+    content: "知识库的内容",
+    contents: { documents: "文档", records: "记录" } as Record<Content, string>,
+    contentHint: "每条记录只关于一个对象，例如一个人。受限成员得不到关于该对象及其代称角色的任何内容。",
+    support: "一个词须出现的文档数",
+    supportHint: "一个词出现在这么多文档中，才不透露其中任何一篇。选定数字后，文档更少的知识库只放行结论。",
+    supportNotice: "该知识库的文档少于此数。选定数字后，在文档足够之前只向受限成员放行结论。",
     gradeTitle: "可以向受限成员放行什么？",
     gradeLead: "这是该知识库的第一位受限成员。请选择可以让他们得知多少大意，之后可在“描述”中修改。",
     chooseGrade: (grade: string) => `选择${grade}`,
