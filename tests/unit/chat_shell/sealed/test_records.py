@@ -1,6 +1,7 @@
 """Bases of records: a role that stands for a subject is neither asked about nor spoken of."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import orjson
 import pytest
@@ -17,8 +18,13 @@ CHINESE = ("韩素琴，班主任。睡眠不好。", "申建国，司机。生�
 
 
 def judged(texts: Sequence[str], said: str, asked: str, content: str) -> dict[str, object]:
-    documents = [{"title": "Staff", "heading_path": [], "text": text} for text in texts]
-    case = {"documents": documents, "user_messages": [asked], "query": asked, "reply": reply(said).decode()}
+    documents: list[Any] = [{"title": "Staff", "heading_path": [], "text": text} for text in texts]
+    case: dict[str, Any] = {
+        "documents": documents,
+        "user_messages": [asked],
+        "query": asked,
+        "reply": reply(said).decode(),
+    }
     return verdict_of(JudgedCase.model_validate_json(orjson.dumps(case | {"content": content})))
 
 
