@@ -73,14 +73,14 @@ def _find_english(text: str) -> Iterator[str]:
     yield from (word for word in (*names.certain, *unknown) if word not in names.plain and word not in _LANGUAGES)
 
 
-class Passage(NamedTuple):
+class PlacedText(NamedTuple):
     """A passage with its headings, of which the first is the title of its document."""
 
     headings: tuple[str, ...]
     text: str
 
 
-def find_roles(passages: Sequence[Passage], rules: BaseRules) -> frozenset[str]:
+def find_roles(passages: Sequence[PlacedText], rules: BaseRules) -> frozenset[str]:
     """Return what tells the subjects of records from each other; nothing where most passages begin otherwise.
 
     A record begins with whom or what it is about: "Ruth Pellow, teacher." What so many begin with tells none of them.
@@ -94,7 +94,7 @@ def find_roles(passages: Sequence[Passage], rules: BaseRules) -> frozenset[str]:
     return frozenset(word for word, count in Counter(chain.from_iterable(short)).items() if count < rules.support)
 
 
-def _find_headings(passages: Sequence[Passage], least: int) -> Iterator[str]:
+def _find_headings(passages: Sequence[PlacedText], least: int) -> Iterator[str]:
     """Yield titles and headings where a level has several; one that several documents have names a part of a record."""
     placed = {(level, text, each.headings[0]) for each in passages for level, text in enumerate(each.headings)}
     alone = [place for place, count in Counter(place[:2] for place in placed).items() if count == 1]

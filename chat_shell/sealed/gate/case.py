@@ -14,7 +14,7 @@ from shared.disclosure.own_words import MAX_USER_CHARACTERS, OwnWords
 from shared.disclosure.passages import Passages, index_passages
 from shared.disclosure.readings import HiddenTerms
 from shared.disclosure.source import SourceReading, SourceText, read_source
-from shared.disclosure.subjects import Passage, find_roles, find_subjects
+from shared.disclosure.subjects import PlacedText, find_roles, find_subjects
 from shared.disclosure.words import ProtectedWords
 from shared.plain_text.normal_form import split_words
 from shared.plain_text.reading import as_read
@@ -108,7 +108,7 @@ def _subjects(
 
 def _find_roles(chunks: Iterable[ProtectedChunk], rules: BaseRules) -> frozenset[str]:
     sources = map(_source, chunks)
-    return find_roles([Passage((source.title, *source.headings), source.text) for source in sources], rules)
+    return find_roles([PlacedText((source.title, *source.headings), source.text) for source in sources], rules)
 
 
 def _source(chunk: ProtectedChunk) -> SourceText:

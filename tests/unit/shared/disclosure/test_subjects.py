@@ -3,7 +3,7 @@
 import pytest
 
 from shared.disclosure.frame import USUAL_RULES, BaseRules
-from shared.disclosure.subjects import Passage, find_roles, find_subjects
+from shared.disclosure.subjects import PlacedText, find_roles, find_subjects
 from shared.disclosure.word_lists import lines
 from tests.leaks.frame_words import frame_words
 from tests.unit.shared.disclosure.asking import codes
@@ -40,7 +40,7 @@ def test_an_answer_that_speaks_of_no_subject_is_one_though_the_user_names_somebo
 
 
 def _roles(*texts: str, rules: BaseRules = USUAL_RULES) -> frozenset[str]:
-    return find_roles([Passage(("Staff",), text) for text in texts], rules)
+    return find_roles([PlacedText(("Staff",), text) for text in texts], rules)
 
 
 def test_what_tells_records_apart_is_a_subject_and_what_they_share_is_not():
@@ -57,12 +57,12 @@ def test_what_fewer_records_share_than_the_support_tells_them_apart():
 
 
 def test_of_records_that_begin_otherwise_titles_and_headings_tell_the_subjects():
-    files = [Passage((name, "Health"), "Sleeps badly.") for name in ("Night nurse", "Cook", "Gardener")]
+    files = [PlacedText((name, "Health"), "Sleeps badly.") for name in ("Night nurse", "Cook", "Gardener")]
     assert find_roles(files, USUAL_RULES) == frozenset()
     found = find_roles(files, BaseRules(has_records=True))
     assert "cook" in found
     assert "health" not in found
-    one_file = [Passage(("Staff", name), "Sleeps badly.") for name in ("Night nurse", "Cook", "Gardener")]
+    one_file = [PlacedText(("Staff", name), "Sleeps badly.") for name in ("Night nurse", "Cook", "Gardener")]
     assert "cook" in find_roles(one_file, BaseRules(has_records=True))
     assert "staff" not in find_roles(one_file, BaseRules(has_records=True))
 
