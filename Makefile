@@ -31,7 +31,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run protos fmt lock lint types layers house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run setup-ocr protos fmt lock lint types layers house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -103,6 +103,7 @@ eval-documents: setup ## measure how many words of documents are found, beside o
 	@$(if $(CASES),$(BIN)/python -m tests.bench.eval_cases $(CASES))
 	@$(BIN)/python -m tests.bench.eval_documents $(DOCUMENTS)
 	@$(BIN)/python -m tests.bench.eval_documents --encodings
+	@$(BIN)/python -m tests.bench.eval_documents --scans
 
 leak-test: setup ## let hostile models try to get restricted text out; prints tables, writes var/leaks/*.json
 	@$(BIN)/python -m tests.leaks.gate
@@ -118,6 +119,9 @@ setup: ## create .venv and install what the tests need
 
 setup-run:
 	@$(if $(PYTHON),,echo "Python 3.11 or later is needed; name one with PYTHON=…"; exit 1;) $(PYTHON) requirements/install.py run
+
+setup-ocr: setup-run ## add an engine that reads scanned pages and pictures on this machine (BACKEND_OCR=local)
+	@$(PYTHON) requirements/install.py local-ocr
 
 protos: setup ## generate the protobuf code beside its sources
 	@$(PROTOC) $(call PROTOC_OUT,.) $(PROTO_FILES)
@@ -150,6 +154,7 @@ lock: ## resolve the dependencies anew (needs uv)
 	@$(LOCK) --constraint requirements/dev.txt --extra backend pyproject.toml -o requirements/backend.txt
 	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
 	@$(LOCK) --constraint requirements/dev.txt --no-deps requirements/local-embeddings.in -o requirements/local-embeddings.txt
+	@$(LOCK) --constraint requirements/dev.txt requirements/local-ocr.in -o requirements/local-ocr.txt
 	@$(LOCK) requirements/sbom.in -o requirements/sbom.txt
 	@$(LOCK) requirements/docs.in -o requirements/docs.txt
 	@$(LOCK) requirements/cache-judges.in -o requirements/cache-judges.txt

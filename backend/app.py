@@ -21,7 +21,6 @@ from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import ConversationPackage, build_conversations
 from backend.embeddings.wiring import build_embeddings
-from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.services import FilePackage
 from backend.files.wiring import build_files
 from backend.foundation.http.app import create_admin_app, create_app, http_server
@@ -51,7 +50,7 @@ from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, pos
 from backend.openai_api.domain.client_left import DisconnectPolicy
 from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
-from backend.reaching import naming_setting, open_event_store, reach_database
+from backend.reaching import naming_setting, open_event_store, open_reader, reach_database
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.ledger import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted
@@ -263,8 +262,7 @@ def _knowledge(
 ) -> tuple[SearchInDatabase, KnowledgePackage, Part]:
     providers = (settings.embedder, settings.reranker, settings.moderation)
     meaning = build_embeddings(*providers, admission, clock, stack)
-    reader = LibraryDocumentReader()
-    stack.push_async_callback(reader.close)
+    reader = open_reader(settings, clock, stack)
     search = build_search(database, clock, meaning.ports)
     terms = KnowledgeTerms(settings.restricted_grade, is_only_replica=not settings.redis_url)
     hooks = (forget_results_of, withhold_answers)

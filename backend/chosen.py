@@ -19,7 +19,7 @@ def choose_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Comm
     from backend.check import check_parts
     from backend.reindex import reindex_database
     from backend.reread import reread_documents
-    from backend.settings import DatabaseSettings, Settings
+    from backend.settings import DatabaseSettings, ReadingSettings, Settings
 
     match list(arguments):
         case [] | ["serve"]:
@@ -27,7 +27,7 @@ def choose_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Comm
         case ["check"]:
             return lambda: print_parts(check_parts(environ))
         case ["reread"]:
-            return lambda: reread_documents(read_settings(DatabaseSettings, environ))
+            return lambda: reread_documents(read_settings(ReadingSettings, environ))
         case ["migrate"]:
             return lambda: migrate_database(read_settings(DatabaseSettings, environ))
         case ["reindex"]:

@@ -4,6 +4,9 @@ import random
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
+from backend.embeddings.wiring import vision_model_of
+from backend.extraction.formats.reader import LibraryDocumentReader
+from backend.extraction.wiring import build_reader
 from backend.foundation.redis.chosen import open_redis
 from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.supervision import Supervisor
@@ -12,7 +15,7 @@ from backend.foundation.sql.database import Database
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.limits.ports.rates import RateStore
 from backend.limits.wiring import rate_store
-from backend.settings import DatabaseSettings, Settings
+from backend.settings import DatabaseSettings, ReadingSettings, Settings
 from backend.streams.ports.events import Tenure
 from backend.streams.wiring import Streams, memory_streams, redis_streams
 from shared.clock import Clock, SystemClock
@@ -34,6 +37,18 @@ async def reach_database(settings: DatabaseSettings) -> AsyncGenerator[Database]
         yield database
     finally:
         await database.close()
+
+
+def open_reader(settings: ReadingSettings, clock: Clock, stack: AsyncExitStack) -> LibraryDocumentReader:
+    """Open what reads documents, with the engine for pictures.
+
+    Raises:
+        WrongSetting: this engine is not installed.
+    """
+    options = settings.ocr_options
+    model = vision_model_of(options.model, clock, stack) if options.model is not None else None
+    with naming_setting("BACKEND_OCR"):
+        return build_reader(options, model, stack)
 
 
 async def open_event_store(

@@ -2,37 +2,35 @@
 
 import sys
 from collections import Counter
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 
 from backend.embeddings.services.question_vectors import NO_MEANING
-from backend.extraction.formats.reader import LibraryDocumentReader
+from backend.extraction.domain.pictures import OcrEngine
 from backend.knowledge.services.rereading import Rereading, RereadOutcome
 from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.reaching import reach_database
+from backend.reaching import open_reader, reach_database
 from backend.search.wiring import build_search
-from backend.settings import DatabaseSettings
+from backend.settings import ReadingSettings
 from shared.clock import SystemClock
 
 
-async def reread_documents(settings: DatabaseSettings) -> None:
+async def reread_documents(settings: ReadingSettings) -> None:
     """Read what is outdated, and print what became of it.
 
     Raises:
-        WrongSetting: the database cannot be used at its address.
+        WrongSetting: the database cannot be used at its address, or the engine for pictures is not installed.
     """
     clock, counts = SystemClock(), Counter[RereadOutcome]()
-    async with reach_database(settings) as database:
+    async with AsyncExitStack() as stack, reach_database(settings) as database:
         index = build_search(database, clock, NO_MEANING).index
-        reader = LibraryDocumentReader()
-        rereading = Rereading(SqlKnowledgeStore(database, clock, index), reader)
-        try:
-            async with aclosing(rereading.run()) as documents:
-                async for one in documents:
-                    counts[one.outcome] += 1
-                    reason = f": {one.reason}" if one.reason else ""
-                    _tell(f"{one.number} of {one.of}: {one.document_id} {one.outcome}{reason}")
-        finally:
-            await reader.close()
+        reader = open_reader(settings, clock, stack)
+        ocr = settings.ocr is not OcrEngine.OFF
+        rereading = Rereading(SqlKnowledgeStore(database, clock, index), reader, reads_pictures=ocr)
+        async with aclosing(rereading.run()) as documents:
+            async for one in documents:
+                counts[one.outcome] += 1
+                reason = f": {one.reason}" if one.reason else ""
+                _tell(f"{one.number} of {one.of}: {one.document_id} {one.outcome}{reason}")
     _tell(", ".join(f"{counts[outcome]} {outcome}" for outcome in RereadOutcome))
 
 

@@ -14,11 +14,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from backend.embeddings.domain import (
     ConfiguredEmbedder,
     EmbedderOptions,
-    ModerationOptions,
     ProviderAddress,
+    ProviderModel,
     RerankerOptions,
     TextForm,
 )
+from backend.extraction.domain.pictures import OcrEngine, OcrOptions, PictureTime
 from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, check_origin
 from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
@@ -156,7 +157,47 @@ class DatabaseSettings(ServiceSettings):
         return frozenset(Settings.variables())
 
 
-class Settings(DatabaseSettings):
+class ReadingSettings(DatabaseSettings):
+    """What reading documents takes as well."""
+
+    ocr: OcrEngine = Field(OcrEngine.OFF, alias="BACKEND_OCR")
+    ocr_base_url: OptionalWebAddress = Field("", alias="BACKEND_OCR_BASE_URL")
+    ocr_api_key: HeaderSecret | None = Field(None, alias="BACKEND_OCR_API_KEY")
+    ocr_model: str = Field("", alias="BACKEND_OCR_MODEL", max_length=256)
+    ocr_timeout_seconds: float = Field(60, alias="BACKEND_OCR_TIMEOUT_SECONDS", gt=0, le=600)
+    ocr_document_seconds: float = Field(600, alias="BACKEND_OCR_DOCUMENT_SECONDS", gt=0, le=86_400)
+    https_proxy: ProxyAddress | None = Field(None, alias="HTTPS_PROXY")
+    no_proxy: str = Field("", alias="NO_PROXY")
+
+    @model_validator(mode="after")
+    def _ocr_is_whole(self) -> Self:
+        is_given = bool(self.ocr_base_url), bool(self.ocr_model)
+        if self.ocr is OcrEngine.MODEL and not all(is_given):
+            raise ValueError("BACKEND_OCR: model needs BACKEND_OCR_BASE_URL and BACKEND_OCR_MODEL")
+        if self.ocr is not OcrEngine.MODEL and (any(is_given) or self.ocr_api_key is not None):
+            raise ValueError("BACKEND_OCR: must be model where BACKEND_OCR_BASE_URL, _MODEL or _API_KEY is set")
+        return self
+
+    @property
+    def proxy(self) -> OutgoingProxy:
+        """The way to addresses outside."""
+        return OutgoingProxy(address=self.https_proxy, direct_hosts=self.no_proxy)
+
+    @property
+    def ocr_options(self) -> OcrOptions:
+        """What finds the text in pictures, and how long it may take."""
+        time, model = PictureTime(self.ocr_timeout_seconds, self.ocr_document_seconds), None
+        if self.ocr is OcrEngine.MODEL:
+            address = self._provider("the vision model", self.ocr_base_url, self.ocr_api_key)
+            model = ProviderModel(address, self.ocr_model, self.ocr_timeout_seconds)
+        return OcrOptions(self.ocr, model, time)
+
+    def _provider(self, name: str, base_url: str, secret: HeaderSecret | None) -> ProviderAddress:
+        key = secret.get_secret_value() if secret is not None else None
+        return ProviderAddress(name, base_url, key, self.proxy.for_address(base_url))
+
+
+class Settings(ReadingSettings):
     """All that an operator can set."""
 
     key_turns_per_minute: Rate = Field(None, alias="BACKEND_KEY_TURNS_PER_MINUTE")
@@ -235,8 +276,6 @@ class Settings(DatabaseSettings):
     tls_cert_file: Path | None = Field(None, alias="BACKEND_TLS_CERT_FILE")
     tls_key_file: Path | None = Field(None, alias="BACKEND_TLS_KEY_FILE")
     tls_ca_file: Path | None = Field(None, alias="BACKEND_TLS_CA_FILE")
-    https_proxy: ProxyAddress | None = Field(None, alias="HTTPS_PROXY")
-    no_proxy: str = Field("", alias="NO_PROXY")
     service_token: LongHeaderSecret = Field(alias="SERVICE_TOKEN")
 
     @property
@@ -272,11 +311,6 @@ class Settings(DatabaseSettings):
             for days in (self.retention_days, self.audit_retention_days)
         )
         return RetentionTerms(untouched, audit)
-
-    @property
-    def proxy(self) -> OutgoingProxy:
-        """The way to addresses outside."""
-        return OutgoingProxy(address=self.https_proxy, direct_hosts=self.no_proxy)
 
     @model_validator(mode="after")
     def _wholes(self) -> Self:
@@ -343,13 +377,9 @@ class Settings(DatabaseSettings):
         return RerankerOptions(address, self.rerank_model, self.rerank_deadline_seconds)
 
     @property
-    def moderation(self) -> ModerationOptions | None:
+    def moderation(self) -> ProviderModel | None:
         """What judges texts and images for callers; None where nothing is to."""
         if not self.moderation_base_url:
             return None
         address = self._provider("the moderation model", self.moderation_base_url, self.moderation_api_key)
-        return ModerationOptions(address, self.moderation_model, self.moderation_timeout_seconds)
-
-    def _provider(self, name: str, base_url: str, secret: HeaderSecret | None) -> ProviderAddress:
-        key = secret.get_secret_value() if secret is not None else None
-        return ProviderAddress(name, base_url, key, self.proxy.for_address(base_url))
+        return ProviderModel(address, self.moderation_model, self.moderation_timeout_seconds)

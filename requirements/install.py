@@ -1,9 +1,10 @@
 """Make an environment and install a lock into it, once for each content of the lock.
 
 Run as `python install.py run` (what the services need) or `python install.py dev` (that and the tests' tools), which
-fill `.venv`; as `python install.py docs` (what builds the documentation), which fills `var/docs-environment`; or as
-`python install.py cache-judges` (foreign judges of request logs), which fills `var/cache-judges-environment`. It needs
-nothing but the standard library and pip. `dev` holds all that `run` holds, at the same versions.
+fill `.venv`; as `python install.py local-ocr` (an engine for pictures), which adds to it; as `python install.py docs`
+(what builds the documentation), which fills `var/docs-environment`; or as `python install.py cache-judges` (foreign
+judges of request logs), which fills `var/cache-judges-environment`. It needs nothing but the standard library and pip.
+`dev` holds all that `run` holds, at the same versions.
 """
 
 import hashlib
@@ -41,6 +42,7 @@ _SATISFIED_BY = {
     "docs": ("docs",),
     "cache-judges": ("cache-judges",),
     "local-embeddings": ("local-embeddings", "dev"),
+    "local-ocr": ("local-ocr",),
 }
 _WHERE_THERE_IS_A_WHEEL = ("--only-binary", ":all:", "--retries", "0", "--timeout", "15")
 _OLDEST_PYTHON = (3, 11)
@@ -126,6 +128,6 @@ def _digest(lock_name: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in (["run"], ["dev"], ["docs"], ["cache-judges"]):
-        sys.exit("usage: install.py run|dev|docs|cache-judges")
+    if sys.argv[1:] not in (["run"], ["dev"], ["docs"], ["cache-judges"], ["local-ocr"]):
+        sys.exit("usage: install.py run|dev|docs|cache-judges|local-ocr")
     main(sys.argv[1])

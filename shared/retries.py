@@ -6,8 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from typing import TypeVar
 
 from shared.errors import ModelError, ModelRateLimited, ModelUnavailable
+
+_T = TypeVar("_T")
 
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 
@@ -36,6 +39,19 @@ class RetryPolicy:
         if asked_seconds > self.longest_wait_seconds:
             return None
         return max(asked_seconds, self.first_wait_seconds * 2**retries * (0.5 + self.jitter()))
+
+    async def repeat(self, call: Callable[[], Awaitable[_T]]) -> _T:
+        """Make a call until it succeeds, or fails in a way that shall not be tried again."""
+        retries = 0
+        while True:
+            try:
+                return await call()
+            except ModelError as error:
+                wait_seconds = self.wait_seconds(error, retries)
+                if wait_seconds is None:
+                    raise
+            await self.sleep(wait_seconds)
+            retries += 1
 
     async def wait(self, model: str, seconds: float) -> None:
         """Tell that a call of the model is sent again, and wait before that."""

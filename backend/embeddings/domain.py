@@ -122,8 +122,8 @@ class RerankerOptions:
 
 
 @dataclass(frozen=True)
-class ModerationOptions:
-    """What the operator has set of the moderation model, and how long one call may take."""
+class ProviderModel:
+    """What the operator has set of a model that judges or reads, and how long one call may take."""
 
     address: ProviderAddress
     model: str

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from backend.embeddings.domain import (
     BatchBounds,
     EmbedderOptions,
-    ModerationOptions,
     ProviderAddress,
+    ProviderModel,
     RerankerOptions,
     TextKind,
 )
@@ -29,6 +29,7 @@ from shared.retries import RetryPolicy
 
 if TYPE_CHECKING:
     from backend.embeddings.providers.json_calls import JsonCalls
+    from backend.embeddings.providers.openai_vision import OpenAIVisionModel
 
 MAX_BATCH_CHARACTERS = 65_536
 """Of several texts in one call: far below the 300,000 tokens that OpenAI takes in one."""
@@ -51,7 +52,7 @@ class EmbeddingPackage:
 def build_embeddings(
     embedder: EmbedderOptions | None,
     reranker: RerankerOptions | None,
-    moderation: ModerationOptions | None,
+    moderation: ProviderModel | None,
     admission: Admission,
     clock: Clock,
     stack: AsyncExitStack,
@@ -82,6 +83,14 @@ def provider_of(options: EmbedderOptions, clock: Clock, stack: AsyncExitStack) -
     return OpenAIEmbedder(calls, options.configured, BatchBounds(options.batch_texts, MAX_BATCH_CHARACTERS), places)
 
 
+def vision_model_of(options: ProviderModel, clock: Clock, stack: AsyncExitStack) -> "OpenAIVisionModel":
+    """Build what asks the operator's vision model for the text of pictures."""
+    from backend.embeddings.providers.openai_vision import COMPLETIONS_PATH, OpenAIVisionModel
+
+    calls = _calls(options.address, COMPLETIONS_PATH, options.timeout_seconds, clock, stack)
+    return OpenAIVisionModel(calls, options.model, RetryPolicy(random.random))
+
+
 def _reranker(options: RerankerOptions | None, clock: Clock, stack: AsyncExitStack) -> Reranker:
     if options is None:
         return NO_MEANING.reranker
@@ -92,7 +101,7 @@ def _reranker(options: RerankerOptions | None, clock: Clock, stack: AsyncExitSta
     return TimelyReranker(HttpReranker(calls, options.model), timely, RERANKING_OBSERVER)
 
 
-def _moderator(options: ModerationOptions, clock: Clock, stack: AsyncExitStack) -> Moderator:
+def _moderator(options: ProviderModel, clock: Clock, stack: AsyncExitStack) -> Moderator:
     from backend.embeddings.providers.openai_moderator import MODERATIONS_PATH, OpenAIModerator
 
     calls = _calls(options.address, MODERATIONS_PATH, options.timeout_seconds, clock, stack)

@@ -1,4 +1,4 @@
-"""The port to what reads files and cuts them into chunks."""
+"""The ports to what reads files and cuts them into chunks, and to what reads pictures."""
 
 from collections.abc import AsyncIterable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -8,7 +8,10 @@ from backend.search.domain.chunks import Chunk
 
 
 class ReadableFile(NamedTuple):
-    """A file to be cut into the chunks of a document, and who sent it; a text with its encoding, where it is told."""
+    """A file to be cut into the chunks of a document, and who sent it; a text with its encoding, where it is told.
+
+    With `reads_pictures` its pictures are read as well, where an engine is set up: that may take minutes.
+    """
 
     tenant: str
     user_id: str
@@ -16,17 +19,33 @@ class ReadableFile(NamedTuple):
     media_type: str
     body: bytes | bytearray
     charset: str | None = None
+    reads_pictures: bool = False
 
 
 class CutFile(NamedTuple):
     """How many chunks a file has, and the chunks, at most `CHUNKS_AT_ONCE` at a time, as they are made.
 
-    The notes say what of the file the chunks do not hold. Iterating raises what `DocumentReader.read` raises.
+    The notes say what of the file the chunks do not hold; `unread_pictures` counts what an engine for pictures could
+    still read of it. Iterating raises what `DocumentReader.read` raises.
     """
 
     chunk_count: int
     batches: AsyncIterable[Sequence[Chunk]]
     notes: tuple[str, ...] = ()
+    unread_pictures: int = 0
+
+
+class PictureReader(Protocol):
+    """An engine that finds the text in a picture (OCR)."""
+
+    async def read_picture(self, picture: bytes) -> str:
+        """Return the text of a JPEG in reading order, line by line; an empty one where there is none.
+
+        Raises:
+            Unavailable: the engine is away, overloaded or slow. Retryable.
+            ModelRequestRejected: it refuses this picture, and will refuse it again.
+        """
+        ...
 
 
 class DocumentReader(Protocol):

@@ -2,6 +2,7 @@
 
     python -m tests.bench.eval_documents [FOLDER …]
     python -m tests.bench.eval_documents --encodings
+    python -m tests.bench.eval_documents --scans
 
 Without folders the test files of public projects are fetched with git into `var/eval-documents`. The other readers live
 in environments of their own there. Each reads its files in one process, which tells words and CPU seconds. The words
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.bench.eval_encodings import print_encodings
+from tests.bench.eval_scans import print_scans
 
 PLACE = Path("var/eval-documents")
 SOURCES = (
@@ -162,8 +164,12 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.eval_documents")
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--encodings", action="store_true")
+    parser.add_argument("--scans", action="store_true")
     parser.add_argument("--lossy", action="store_true", help="name the files that lose words")
     asked = parser.parse_args(arguments)
+    if asked.scans:
+        print_scans()
+        return
     if asked.encodings:
         print_encodings()
         return

@@ -192,6 +192,10 @@ async def test_outdated_are_the_documents_that_an_earlier_reader_has_read(store:
         await store.put_document(document.model_copy(update={"reader_version": version}), body, indexed(chunks))
     assert await store.find_outdated({"text/plain": 2, "text/csv": 9}) == ("doc_kb_a_a", "doc_kb_a_b")
     assert await store.find_outdated({"text/plain": 0}) == ()
+    document, body, chunks = make_document("e", ["Text."])
+    await store.put_document(document.model_copy(update={"unread_pictures": 2}), body, indexed(chunks))
+    assert await store.find_outdated({"text/plain": 0}) == ()
+    assert await store.find_outdated({"text/plain": 0}, reads_pictures=True) == ("doc_kb_a_e",)
 
 
 async def test_one_new_name_put_at_once_is_one_document(store: KnowledgeStore) -> None:

@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 from backend.embeddings.domain import (
     ConfiguredEmbedder,
     EmbedderOptions,
-    ModerationOptions,
     ProviderAddress,
+    ProviderModel,
     RerankerOptions,
     TextForm,
 )
@@ -46,7 +46,7 @@ def embeddings_over(
     stack: AsyncExitStack,
     embedder: EmbedderOptions | None = None,
     reranker: RerankerOptions | None = None,
-    moderation: ModerationOptions | None = None,
+    moderation: ProviderModel | None = None,
 ) -> EmbeddingPackage:
     """Build the package, whose connections close with the stack."""
     return build_embeddings(embedder, reranker, moderation, Admission(), SystemClock(), stack)

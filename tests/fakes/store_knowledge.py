@@ -116,9 +116,13 @@ class FakeKnowledge:
         found = [one.document for one in self._documents_of(list(self._bases))]
         return tuple(one for one in found if one.id in source_ids or one.file_id in source_ids)
 
-    async def find_outdated(self, versions: Mapping[str, int]) -> tuple[str, ...]:
+    async def find_outdated(self, versions: Mapping[str, int], *, reads_pictures: bool = False) -> tuple[str, ...]:
         found = [one.document for one in self._documents_of(list(self._bases))]
-        outdated = [one.id for one in found if (one.reader_version or 0) < versions.get(one.media_type, 0)]
+        outdated = [
+            one.id
+            for one in found
+            if (one.reader_version or 0) < versions.get(one.media_type, 0) or (reads_pictures and one.unread_pictures)
+        ]
         return tuple(sorted(outdated))
 
     async def withdraw_file(self, file_id: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.embeddings.domain import ModerationInput, ModerationOptions, ProviderAddress
+from backend.embeddings.domain import ModerationInput, ProviderAddress, ProviderModel
 from backend.embeddings.services.moderations import Moderations
 from backend.identity.domain import Caller, KeyRole
 from shared.errors import BallastError, ModelRequestRejected, Unavailable
@@ -27,7 +27,7 @@ async def server() -> AsyncIterator[FakeEmbeddingServer]:
 async def judged(server: FakeEmbeddingServer, given: ModerationInput, timeout_seconds: float = 20) -> JsonObject:
     address = ProviderAddress("the moderation model", server.base_url, "key-of-the-moderator")
     async with AsyncExitStack() as stack:
-        embeddings = embeddings_over(stack, moderation=ModerationOptions(address, "moderator", timeout_seconds))
+        embeddings = embeddings_over(stack, moderation=ProviderModel(address, "moderator", timeout_seconds))
         (moderations,) = [each for each in embeddings.part.services if isinstance(each, Moderations)]
         return await moderations.judge(ADA, None, given)
 

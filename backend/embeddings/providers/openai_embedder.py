@@ -157,17 +157,9 @@ class OpenAIEmbedder:
             raise Unavailable("the embedder rejects every request; is BACKEND_EMBEDDING_MODEL right?") from error
 
     async def _call(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
-        of_kind, retries = self._places[kind], 0
+        of_kind = self._places[kind]
         async with of_kind.places:
-            while True:
-                try:
-                    return await self._post(texts, kind)
-                except ModelError as error:
-                    wait_seconds = of_kind.retry.wait_seconds(error, retries)
-                    if wait_seconds is None:
-                        raise
-                await of_kind.retry.sleep(wait_seconds)
-                retries += 1
+            return await of_kind.retry.repeat(lambda: self._post(texts, kind))
 
     async def _post(self, texts: Sequence[str], kind: TextKind) -> tuple[Vector, ...]:
         form, count = self._configured.form_of(kind), len(texts)

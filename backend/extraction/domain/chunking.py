@@ -5,7 +5,7 @@ A document is cut at headings first, then between paragraphs, then between sente
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, zip_longest
 from math import ceil
@@ -39,7 +39,24 @@ class Note(Value):
     text: str
 
 
-Block = Heading | Paragraph | Note
+class Picture(Value):
+    """A page without text, or a picture, whose text an engine may find; until then it is none.
+
+    `draw` makes a JPEG of it, or raises InvalidRequest. Notes call it by its name, such as `Page 3 of 7`; those without
+    a name are counted. The heading stands above its text, where it has any.
+    """
+
+    draw: Callable[[], bytes]
+    name: str = ""
+    heading: Heading | None = None
+    place: Place | None = None
+    text: str = ""
+
+
+TextBlock = Heading | Paragraph | Note
+"""What can be cut, or said, as it is."""
+
+Block = TextBlock | Picture
 """A part of a document without its format; a document is read as blocks in reading order."""
 
 
@@ -47,6 +64,13 @@ def put_at(place: Place, blocks: Iterable[Block]) -> Iterator[Block]:
     """Say of blocks where they stand: on a page, on a slide."""
     for block in blocks:
         yield block if isinstance(block, Note) else block.model_copy(update={"place": place})
+
+
+def under(title: Heading, pictures: Iterable[Block]) -> Iterator[Block]:
+    """Put a heading above the text of pictures: it stands there only if they have any."""
+    for block in pictures:
+        name = f"{title.text}: {block.name}" if isinstance(block, Picture) and block.name else ""
+        yield block.model_copy(update={"heading": title, "name": name}) if isinstance(block, Picture) else block
 
 
 MIN_CHUNK_TOKENS = 200

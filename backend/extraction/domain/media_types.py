@@ -24,13 +24,18 @@ ODS = "application/vnd.oasis.opendocument.spreadsheet"
 ODP = "application/vnd.oasis.opendocument.presentation"
 EPUB = "application/epub+zip"
 ZIP = "application/zip"
+PNG = "image/png"
+JPEG = "image/jpeg"
+TIFF = "image/tiff"
+WEBP = "image/webp"
 
 
 class Format(NamedTuple):
     """A readable format, by what clients call it and what reading it takes.
 
     `reader` names the module among the readers, and its function. Formats that are heavy take long for their length:
-    what they hold is packed, or a page is drawn to be read. Those that are `is_text` may have any encoding of texts.
+    what they hold is packed, or a page is drawn to be read. Those that are `is_text` may have any encoding of texts;
+    those that are `is_picture` have no text but what an engine for pictures finds.
     Files in UTF-8 of up to `bytes_read_here` are read without a child process: none of these lengths takes 50 ms,
     whatever the file holds. `version` grows when the reader, or one that it hands parts to, makes another text of the
     same bytes: documents that an earlier one has read can then be read again.
@@ -42,6 +47,7 @@ class Format(NamedTuple):
     other_types: tuple[str, ...] = ()
     is_heavy: bool = False
     is_text: bool = False
+    is_picture: bool = False
     bytes_read_here: int = 0
     version: int = 1
 
@@ -87,6 +93,12 @@ FORMATS: Final[Mapping[str, Format]] = {
     ODP: Format("ODP", "open_document:read_slides", ("odp",), is_heavy=True, version=2),
     EPUB: Format("EPUB", "epub:read_epub", ("epub",), is_heavy=True, version=2),
     ZIP: Format("ZIP", "chosen:read_zip", ("zip",), is_heavy=True, version=2),
+    PNG: Format("PNG", "pictures.files:read_picture", ("png",), is_heavy=True, is_picture=True),
+    JPEG: Format(
+        "JPEG", "pictures.files:read_picture", ("jpg", "jpeg"), ("image/jpg",), is_heavy=True, is_picture=True
+    ),
+    TIFF: Format("TIFF", "pictures.files:read_picture", ("tif", "tiff"), is_heavy=True, is_picture=True),
+    WEBP: Format("WebP", "pictures.files:read_picture", ("webp",), is_heavy=True, is_picture=True),
 }
 """The readable formats, by media type."""
 
@@ -94,7 +106,7 @@ READER_VERSIONS: Final[Mapping[str, int]] = {media_type: one.version for media_t
 """The version of the reader of each format."""
 
 READABLE = tuple(FORMATS)
-*_FIRST_NAMES, _LAST_NAME = (one.name for one in FORMATS.values())
+*_FIRST_NAMES, _LAST_NAME = (one.name for one in FORMATS.values() if not one.is_picture)
 READABLE_NAMES = f"{', '.join(_FIRST_NAMES)} or {_LAST_NAME}"
 
 _BY_HEADER = {name: media_type for media_type, one in FORMATS.items() for name in (media_type, *one.other_types)}

@@ -6,8 +6,9 @@ It runs in a child process, and for a small text in a thread.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, Piece, cut_into_pieces
+from backend.extraction.domain.chunking import Heading, Note, Paragraph, Piece, TextBlock, cut_into_pieces
 from backend.extraction.formats.chosen import read_blocks
+from backend.extraction.formats.pictures.texts import PictureTexts
 from backend.search.domain.chunks import CHUNKS_AT_ONCE
 from shared.errors import InvalidRequest, PayloadTooLarge
 from shared.models.values import Place
@@ -36,16 +37,23 @@ class CutDocument(NamedTuple):
     batches: Iterator[Sequence[SizedPiece]]
 
 
-def cut_file(body: bytes, media_type: str, limits: ContentLimits, charset: str | None = None) -> CutDocument:
+def cut_file(
+    body: bytes,
+    media_type: str,
+    limits: ContentLimits,
+    charset: str | None = None,
+    pictures: PictureTexts | None = None,
+) -> CutDocument:
     """Read a document, a text by its encoding if that is told, and cut it into pieces.
 
     Raises:
         PayloadTooLarge: it holds more than `limits` allow, or is too large unpacked.
-        InvalidRequest: it is malformed, encrypted, of an uncertain encoding, or without any text.
+        InvalidRequest: it is malformed, encrypted, of an uncertain encoding, or without any text; of one whose
+            pictures an engine has failed to read that is not known.
     """
-    notes = dict[str, None]()
-    blocks = list(_within(read_blocks(body, media_type, charset), limits, notes))
-    if not blocks:
+    notes, pictures = dict[str, None](), pictures or PictureTexts()
+    blocks = list(_within(pictures.put_into(read_blocks(body, media_type, charset)), limits, notes))
+    if not blocks and not pictures.has_failed:
         said = " ".join(("The document has no text in it; it must hold some.", *_short(notes)))
         raise InvalidRequest(said, param="body")
     pieces = cut_into_pieces(blocks)
@@ -60,7 +68,9 @@ def _short(notes: Iterable[str]) -> tuple[str, ...]:
     return (*said[:MAX_NOTES], *more)
 
 
-def _within(blocks: Iterable[Block], limits: ContentLimits, notes: dict[str, None]) -> Iterator[Heading | Paragraph]:
+def _within(
+    blocks: Iterable[TextBlock], limits: ContentLimits, notes: dict[str, None]
+) -> Iterator[Heading | Paragraph]:
     """Yield the blocks that have text, and collect the notes, each once.
 
     A document that holds too much is refused before the rest of it is read.

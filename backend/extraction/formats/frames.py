@@ -1,7 +1,8 @@
 """What the backend and its children say to each other: frames of JSON.
 
 A frame begins with its length. To a child go a `Job` and the file; from it come `PieceCount`, one `Batch` after another
-and `Ended`, or `Refused` at any place.
+and `Ended`, or `Refused` at any place. Before these it may send pictures, each behind a `PictureSent`; it goes on when
+it has been answered with a `PictureAnswer`.
 """
 
 import struct
@@ -27,6 +28,15 @@ class Job(Value):
     chunks: int
     cpu_seconds: int
     charset: str | None = None
+    drawing_seconds: int = 0
+    """CPU time for pictures, beyond the other; without any, none is sent."""
+
+
+class PictureSent(Value):
+    """A JPEG of so many bytes follows, whose text is wanted."""
+
+    kind: Literal["picture"] = "picture"
+    size_bytes: int
 
 
 class PieceCount(Value):
@@ -35,6 +45,7 @@ class PieceCount(Value):
     kind: Literal["cut"] = "cut"
     chunk_count: int
     notes: tuple[str, ...] = ()
+    unread_pictures: int = 0
 
 
 class Batch(Value):
@@ -58,7 +69,7 @@ class Refused(Value):
     message: str
 
 
-Answer: TypeAlias = PieceCount | Batch | Ended | Refused
+Answer: TypeAlias = PieceCount | Batch | Ended | Refused | PictureSent
 ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 

@@ -3,15 +3,17 @@
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import NamedTuple
 
 from backend.extraction.domain.media_types import FORMATS, READABLE_NAMES
+from backend.extraction.domain.pictures import PictureTime
 from backend.extraction.formats.children import Child, ChildLimits
 from backend.extraction.formats.cutting import SizedPiece, cut_file
 from backend.extraction.formats.encodings import is_encoded_as
 from backend.extraction.formats.frames import PieceCount
-from backend.extraction.ports import CutFile, ReadableFile
+from backend.extraction.ports import CutFile, PictureReader, ReadableFile
+from backend.extraction.services.document_pictures import DocumentPictures
 from backend.search.domain.chunks import Chunk
 from shared.errors import InvalidRequest, Unavailable, UnsupportedValue
 from shared.ids import IdPrefix, new_id
@@ -23,12 +25,27 @@ QUEUE_LENGTH, WHOLE_QUEUE_LENGTH = 16, 64
 IDLE_SECONDS = 10.0
 """How long a child waits for another file."""
 
+_PICTURE_TIME = PictureTime()
+_NOT_DRAWN = "Pictures were not read: to draw them takes too much memory or computing time."
+
 
 class LibraryDocumentReader:
-    """Starts child processes when they are needed, and stops them when they are idle."""
+    """Starts child processes when they are needed, and stops them when they are idle.
 
-    def __init__(self, limits: ChildLimits | None = None, *, children: int = MAX_CHILDREN) -> None:
+    With an engine for pictures they send it those of a file whose pictures are to be read.
+    """
+
+    def __init__(
+        self,
+        limits: ChildLimits | None = None,
+        *,
+        children: int = MAX_CHILDREN,
+        engine: PictureReader | None = None,
+        picture_time: PictureTime = _PICTURE_TIME,
+    ) -> None:
         self._limits = limits or ChildLimits()
+        self._engine = engine
+        self._picture_time = picture_time
         self._places = FairSemaphore(children, QUEUE_LENGTH, WHOLE_QUEUE_LENGTH)
         self._idle: list[tuple[Child, asyncio.TimerHandle]] = []
         self._killed: list[Child] = []
@@ -36,7 +53,8 @@ class LibraryDocumentReader:
     @asynccontextmanager
     async def read(self, file: ReadableFile) -> AsyncGenerator[CutFile]:
         """Yield the pieces of a file; a caller that leaves early ends the work of the child."""
-        if file.media_type not in FORMATS:
+        engine = self._engine if file.reads_pictures else None
+        if file.media_type not in FORMATS or (engine is None and FORMATS[file.media_type].is_picture):
             raise UnsupportedValue(
                 f"Documents of type {file.media_type} are not read; use {READABLE_NAMES}.",
                 param="Content-Type",
@@ -46,13 +64,24 @@ class LibraryDocumentReader:
             async with aclosing(batches):
                 yield await _open(file, batches)
             return
-        claimant = Claimant(file.tenant, file.user_id)
-        async with (
-            self._places.place(claimant),
-            self._child() as child,
-            aclosing(child.cut(file)) as batches,
-        ):
-            yield await _open(file, batches)
+        pictures = DocumentPictures(engine, self._picture_time) if engine is not None else None
+        async with self._places.place(Claimant(file.tenant, file.user_id)), AsyncExitStack() as stack:
+            yield await self._open_in_child(file, pictures, stack)
+
+    async def _open_in_child(
+        self, file: ReadableFile, pictures: DocumentPictures | None, stack: AsyncExitStack
+    ) -> CutFile:
+        """Begin to read in a child, once more without pictures where drawing them has ended it."""
+        child = await stack.enter_async_context(self._child())
+        batches = await stack.enter_async_context(aclosing(child.cut(file, pictures)))
+        try:
+            return await _open(file, batches)
+        except InvalidRequest:
+            if pictures is None or not pictures.were_asked or not child.has_ended:
+                raise
+        await stack.aclose()
+        cut = await self._open_in_child(file, None, stack)
+        return cut._replace(notes=(*cut.notes, _NOT_DRAWN))
 
     async def close(self) -> None:
         """Stop all children that are idle; those that read are stopped by their callers."""
@@ -106,7 +135,8 @@ async def _open(file: ReadableFile, batches: AsyncGenerator[PieceCount | Sequenc
     counted = await anext(batches)
     if not isinstance(counted, PieceCount):
         raise InvalidRequest("The document cannot be read; it must not be damaged.", param="body")
-    return CutFile(counted.chunk_count, _chunks(file.document_id, batches, counted.chunk_count), counted.notes)
+    chunks = _chunks(file.document_id, batches, counted.chunk_count)
+    return CutFile(counted.chunk_count, chunks, counted.notes, counted.unread_pictures)
 
 
 async def _chunks(

@@ -61,7 +61,7 @@ def check_is_text(text: str, name: str) -> None:
         raise InvalidRequest(f"The {name} is no text: it holds control characters.", param="body")
 
 
-def paragraphs_of(text: str) -> list[Block]:
+def paragraphs_of(text: str) -> list[Paragraph]:
     """Split at blank lines."""
     return [Paragraph(text=part) for part in _BLANK_LINES.split(text) if part.strip()]
 

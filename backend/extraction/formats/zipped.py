@@ -6,8 +6,8 @@ from io import BytesIO
 from pathlib import PurePosixPath
 from zipfile import ZipFile, ZipInfo
 
-from backend.extraction.domain.chunking import Block, Heading, Note
-from backend.extraction.domain.media_types import ZIP, media_type_of
+from backend.extraction.domain.chunking import Block, Heading, Note, Picture, under
+from backend.extraction.domain.media_types import FORMATS, ZIP, media_type_of
 from backend.extraction.formats.archives import MAX_UNPACKED_BYTES, read_archive
 from backend.extraction.formats.text import decode, storable
 from shared.errors import InvalidRequest, PayloadTooLarge, UnsupportedValue
@@ -65,8 +65,12 @@ class _Files:
         return content
 
     def _file(self, name: str, content: bytes, media_type: str, depth: int) -> Iterator[Block]:
-        yield Heading(level=depth, text=name)
+        title = Heading(level=depth, text=name)
         try:
+            if FORMATS[media_type].is_picture:
+                yield from under(title, self._read_blocks(content, media_type))
+                return
+            yield title
             if media_type == ZIP and depth >= MAX_DEPTH:
                 raise InvalidRequest(f"Archives lie more than {MAX_DEPTH} deep in each other.", param="body")
             read = self.of_archive(content, depth + 1) if media_type == ZIP else self._read_blocks(content, media_type)
@@ -83,6 +87,8 @@ def _below(block: Block, name: str, depth: int) -> Block:
             return block.model_copy(update={"level": level + depth})
         case Note(text=text):
             return Note(text=f"{name}: {text}")
+        case Picture(name=page) if page:
+            return block.model_copy(update={"name": f"{name}: {page}"})
         case _:
             return block
 

@@ -75,7 +75,7 @@ class Document(Value):
     `file_id` and `filename` are those of the uploaded file that it was read from, where there is one; several files of
     one base may have the same filename. `notes` say what a reader of it sees and its text does not hold.
     `reader_version` is that of the reader that made its text, None where it is not known; `charset` is the
-    encoding that its client told.
+    encoding that its client told. `unread_pictures` counts pages and pictures whose text an engine could still find.
     """
 
     id: str
@@ -92,6 +92,7 @@ class Document(Value):
     notes: tuple[str, ...] = ()
     reader_version: int | None = None
     charset: str | None = None
+    unread_pictures: int = 0
 
     @property
     def source_id(self) -> str:

@@ -98,8 +98,11 @@ class KnowledgeStore(Protocol):
         """Return the documents that have one of these ids, or were read from a file that has; ordered by base."""
         ...
 
-    async def find_outdated(self, versions: Mapping[str, int]) -> tuple[str, ...]:
-        """Return the ids of the documents whose text an earlier reader of their format has made; ordered."""
+    async def find_outdated(self, versions: Mapping[str, int], *, reads_pictures: bool = False) -> tuple[str, ...]:
+        """Return the ids of the documents whose text an earlier reader of their format has made; ordered.
+
+        With `reads_pictures` also those of documents with pictures that were not read.
+        """
         ...
 
     async def withdraw_file(self, file_id: str) -> None:

@@ -228,7 +228,7 @@ class IngestDocument:
         if earlier is not None and is_same and charset in (None, "utf-8"):
             return earlier, False
         document_id = new_id(IdPrefix.DOCUMENT)
-        file = ReadableFile(caller.tenant, caller.user_id, document_id, media_type, new.body, charset)
+        file = ReadableFile(caller.tenant, caller.user_id, document_id, media_type, new.body, charset, True)
         async with self._reader.read(file) as cut:
             document = Document(
                 id=document_id,
@@ -239,6 +239,7 @@ class IngestDocument:
                 size_bytes=len(new.body),
                 chunk_count=cut.chunk_count,
                 notes=cut.notes,
+                unread_pictures=cut.unread_pictures,
                 reader_version=READER_VERSIONS[media_type],
                 attributes={} if new.modified_at is None else {"modified_at": new.modified_at},
                 charset=charset,

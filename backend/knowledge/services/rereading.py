@@ -13,7 +13,11 @@ from backend.extraction.domain.media_types import READER_VERSIONS
 from backend.extraction.ports import DocumentReader, ReadableFile
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.ports.knowledge import KnowledgeStore
-from shared.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge
+from shared.errors import Conflict, InvalidRequest, NotFound, PayloadTooLarge, UnsupportedValue
+
+_MORE_UNREAD = (
+    "The text of pictures would be lost that were read before: does the engine for pictures answer (BACKEND_OCR)?"
+)
 
 
 class RereadOutcome(StrEnum):
@@ -37,9 +41,10 @@ class RereadDocument(NamedTuple):
 class Rereading:
     """Reads what is outdated, one document after another."""
 
-    def __init__(self, store: KnowledgeStore, reader: DocumentReader) -> None:
+    def __init__(self, store: KnowledgeStore, reader: DocumentReader, *, reads_pictures: bool = False) -> None:
         self._store = store
         self._reader = reader
+        self._reads_pictures = reads_pictures
 
     async def run(self) -> AsyncGenerator[RereadDocument]:
         """Yield each document when it has had its turn.
@@ -47,7 +52,7 @@ class Rereading:
         Raises:
             Unavailable: the database is away.
         """
-        outdated = await self._store.find_outdated(READER_VERSIONS)
+        outdated = await self._store.find_outdated(READER_VERSIONS, reads_pictures=self._reads_pictures)
         for number, document_id in enumerate(outdated, 1):
             outcome, reason = await self._reread(document_id)
             yield RereadDocument(number, len(outdated), document_id, outcome, reason)
@@ -61,19 +66,22 @@ class Rereading:
             await self._replace(document)
         except (Conflict, NotFound):
             return RereadOutcome.CHANGED, ""
-        except (InvalidRequest, PayloadTooLarge) as refused:
+        except (InvalidRequest, PayloadTooLarge, UnsupportedValue) as refused:
             return RereadOutcome.REFUSED, refused.message
         return RereadOutcome.READ, ""
 
     async def _replace(self, document: Document) -> None:
         body = await self._store.document_body(document.id)
         # Nobody waits for it: it shares the places of no user of this process.
-        file = ReadableFile("", "", document.id, document.media_type, body, document.charset)
+        file = ReadableFile("", "", document.id, document.media_type, body, document.charset, reads_pictures=True)
         async with self._reader.read(file) as cut:
+            if cut.unread_pictures > document.unread_pictures:
+                raise InvalidRequest(_MORE_UNREAD, param="body")
             made: dict[str, object] = {
                 "attributes": {},
                 "chunk_count": cut.chunk_count,
                 "notes": cut.notes,
+                "unread_pictures": cut.unread_pictures,
                 "reader_version": READER_VERSIONS[document.media_type],
             }
             await self._store.put_document(document.model_copy(update=made), body, cut.batches, instead_of=document)

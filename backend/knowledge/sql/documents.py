@@ -79,10 +79,12 @@ class SqlDocumentStore:
         found = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return tuple(map(rows.to_document, found))
 
-    async def find_outdated(self, versions: Mapping[str, int]) -> tuple[str, ...]:
-        """Return the ids of documents whose text an earlier reader has made."""
+    async def find_outdated(self, versions: Mapping[str, int], *, reads_pictures: bool = False) -> tuple[str, ...]:
+        """Return the ids of documents whose text an earlier reader has made, or that have pictures left to read."""
         known = func.coalesce(_document.c.reader_version, 0)
         is_outdated = or_(*((_document.c.media_type == of) & (known < version) for of, version in versions.items()))
+        if reads_pictures:
+            is_outdated |= _document.c.unread_pictures > 0
         query = select(_document.c.id).where(is_outdated).order_by(_document.c.id)
         return tuple(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
 

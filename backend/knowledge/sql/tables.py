@@ -97,6 +97,7 @@ document = Table(
     Column("attributes", Text),
     Column("notes", Text),
     Column("reader_version", Integer),
+    Column("unread_pictures", Integer, nullable=False, server_default="0"),
     Column("charset", Text),
     Index(None, "knowledge_base_id", "name", unique=True),
     Index(None, "file_id"),

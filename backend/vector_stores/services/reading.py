@@ -130,7 +130,7 @@ class AttachedFileReading:
         media_type = media_type_of(file.content_type, file.filename, body)
         document_id = new_id(IdPrefix.DOCUMENT)
         charset = charset_of(file.content_type)
-        readable = ReadableFile(queued.tenant, queued.user_id, document_id, media_type, body, charset)
+        readable = ReadableFile(queued.tenant, queued.user_id, document_id, media_type, body, charset, True)
         async with self._reader.read(readable) as cut:
             document = Document(
                 id=document_id,
@@ -141,6 +141,7 @@ class AttachedFileReading:
                 size_bytes=file.size_bytes,
                 chunk_count=cut.chunk_count,
                 notes=cut.notes,
+                unread_pictures=cut.unread_pictures,
                 reader_version=READER_VERSIONS[media_type],
                 charset=charset,
                 created_at=queued.created_at,

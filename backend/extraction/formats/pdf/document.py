@@ -3,14 +3,16 @@
 import re
 from collections.abc import Iterator
 from ctypes import byref, c_double, c_ushort
+from functools import partial
 from itertools import chain
 from statistics import median
 from typing import Any
 
 from pypdfium2 import PdfDocument, PdfiumError
 
-from backend.extraction.domain.chunking import Block, Note, put_at
+from backend.extraction.domain.chunking import Block, Note, Picture, put_at
 from backend.extraction.formats.pdf.annotations import Annotations, Handle, raw
+from backend.extraction.formats.pdf.drawing import draw_page, has_content, pictures_on
 from backend.extraction.formats.pdf.layout import RIGHT_TO_LEFT, LinePart, join_segments
 from backend.extraction.formats.text import paragraphs_of, storable
 from shared.errors import InvalidRequest, PayloadTooLarge
@@ -54,8 +56,12 @@ def read_pdf(body: bytes) -> Iterator[Block]:
         for number in range(1, count + 1):
             page = raw.FPDF_LoadPage(document, number - 1)
             try:
-                text = _notes_or_paragraphs(_text_of(page) if page else None, f"Page {number} of {count}")
-                yield from put_at(Place(page=number), chain(text, annotations.of_page(page) if page else ()))
+                blocks = (
+                    chain(_text_or_pictures(document, page, f"Page {number} of {count}"), annotations.of_page(page))
+                    if page
+                    else [Note(text=f"Page {number} of {count} is damaged.")]
+                )
+                yield from put_at(Place(page=number), blocks)
             finally:
                 raw.FPDF_ClosePage(page)
         yield from annotations.leftovers()
@@ -70,15 +76,19 @@ def _open(body: bytes) -> PdfDocument:
         raise InvalidRequest(f"The PDF {what}.", param="body") from error
 
 
-def _notes_or_paragraphs(text: str | None, page: str) -> Iterator[Block]:
+def _text_or_pictures(document: PdfDocument, page: Handle, name: str) -> Iterator[Block]:
+    text = _text_of(page)
     if text is None:
-        yield Note(text=f"{page} is damaged.")
-        return
-    if not text.strip():
-        yield Note(text=f"{page} has no text.")
-    if len(_UNKNOWN.findall(text)) > _MAX_UNKNOWN_SHARE * len(text):
-        yield Note(text=f"{page} is in a font that does not say which characters it shows.")
-    yield from paragraphs_of(text)
+        yield Note(text=f"{name} is damaged.")
+    elif text.strip():
+        if len(_UNKNOWN.findall(text)) > _MAX_UNKNOWN_SHARE * len(text):
+            yield Note(text=f"{name} is in a font that does not say which characters it shows.")
+        yield from paragraphs_of(text)
+        yield from pictures_on(page, document)
+    elif has_content(page):
+        yield Picture(draw=partial(draw_page, page), name=name)
+    else:
+        yield Note(text=f"{name} has no text.")
 
 
 def _text_of(page: Handle) -> str | None:

@@ -222,7 +222,7 @@ def test_the_files_of_an_archive_are_read_under_their_names() -> None:
         **{
             "a/notes.md": "# Tea\n\nGreen.",
             "plan.pdf": pdf_of(("The river",)),
-            "b.png": b"\x89PNG\x00",
+            "b.gif": b"GIF89a\x00",
             "c.zip": inner,
             "__MACOSX/x": "no",
         }
@@ -231,7 +231,7 @@ def test_the_files_of_an_archive_are_read_under_their_names() -> None:
     assert [block.text.strip() for block in found if block.text.strip() and not isinstance(block, Note)] == [
         "a/notes.md", "Tea", "Green.", "plan.pdf", "The river", "c.zip", "deep.txt", "deep down",
     ]  # fmt: skip
-    assert notes_of(found) == ["Files that were not read, for their kind: 1 (.png)."]
+    assert notes_of(found) == ["Files that were not read, for their kind: 1 (.gif)."]
 
 
 def test_archives_in_archives_end_and_unpack_to_so_much() -> None:

@@ -11,7 +11,7 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 from pptx.util import Inches
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, cut_into_pieces
+from backend.extraction.domain.chunking import Block, Heading, Paragraph, cut_into_pieces
 from backend.extraction.domain.media_types import CSV, EMAIL, JSON, JSON_LINES, PPTX, RTF, XLSX
 from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.json_values import RECORD_CHARACTERS
@@ -27,7 +27,7 @@ def read(body: bytes | str, media_type: str) -> list[Block]:
 
 def placed(body: bytes | str, media_type: str) -> list[Heading | Paragraph]:
     raw = body.encode() if isinstance(body, str) else body
-    return [block for block in read_blocks(raw, media_type) if not isinstance(block, Note)]
+    return [block for block in read_blocks(raw, media_type) if isinstance(block, Heading | Paragraph)]
 
 
 def texts(body: bytes | str, media_type: str) -> list[str]:
@@ -214,7 +214,7 @@ def test_an_email_is_read_with_its_attachments_or_why_not() -> None:
     message.add_alternative("<p>not this one", subtype="html")
     message.add_attachment("a;b\n1;2\n".encode("utf-16"), maintype="text", subtype="csv", filename="t.csv")
     message.add_attachment("# Köln\n\nx", subtype="markdown", charset="latin-1", filename="k.md")
-    message.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="p.png")
+    message.add_attachment(b"GIF89a", maintype="image", subtype="gif", filename="p.gif")
     message.add_attachment(b"PK\x03\x04", maintype="application", subtype="octet-stream", filename="b.docx")
     forwarding = mail("Fwd: 预算")
     forwarding.set_content("<h1>Look</h1><p>at this", subtype="html")
@@ -228,7 +228,7 @@ def test_an_email_is_read_with_its_attachments_or_why_not() -> None:
         Heading(level=3, text="Attachment: t.csv"),
         Heading(level=3, text="Attachment: k.md"),
         Heading(level=4, text="Köln"),
-        Heading(level=3, text="Attachment: p.png"),
+        Heading(level=3, text="Attachment: p.gif"),
         Heading(level=3, text="Attachment: b.docx"),
     ]
     paragraphs = [block.text.strip() for block in found if isinstance(block, Paragraph)]
@@ -236,7 +236,7 @@ def test_an_email_is_read_with_its_attachments_or_why_not() -> None:
         "From: Jürgen <j@example.org>\nTo: li@example.org\nSubject: Fwd: 预算\nDate: 2026-11-02T10:00:00+01:00"
     )
     assert paragraphs[3:7] == ["Dear Li,", "see below. 你好", "a: 1\nb: 2", "x"]
-    assert paragraphs[7].startswith("p.png is left out: Cannot read 'image/png'")
+    assert paragraphs[7].startswith("p.gif is left out: Cannot read 'image/gif'")
     assert paragraphs[8] == "b.docx is left out: The DOCX cannot be read; it may be damaged or encrypted."
 
 

@@ -5,12 +5,14 @@ from contextlib import aclosing
 
 import pytest
 
-from backend.extraction.domain.media_types import READER_VERSIONS, TEXT
+from backend.extraction.domain.media_types import PDF, READER_VERSIONS, TEXT
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.knowledge.domain.knowledge import Document
 from backend.knowledge.services.rereading import RereadDocument, Rereading, RereadOutcome
 from backend.search.domain.chunks import Chunk
+from shared.errors import Unavailable
 from tests.contract.knowledge_cases import make_base, put
+from tests.fakes.pictures import FakePictureReader, picture_of, scan_of
 from tests.fakes.store_knowledge import FakeKnowledge
 
 
@@ -67,7 +69,35 @@ async def test_what_is_refused_keeps_its_text(store: FakeKnowledge, reader: Libr
     assert await store.chunks(document.id) == chunks
 
 
-async def document_of(body: bytes, store: FakeKnowledge) -> tuple[Document, tuple[Chunk, ...]]:
+async def test_pages_that_nobody_has_read_are_read_once_there_is_an_engine(store: FakeKnowledge) -> None:
+    body = scan_of("First page.", picture_of("Second."))
+    document, _ = await document_of(body, store, media_type=PDF, unread_pictures=1, reader_version=READER_VERSIONS[PDF])
+    for name in ("a", "b", "c"):
+        await store.delete_document("kb_a", name)
+    for engine, told, unread in (
+        (FakePictureReader(otherwise=Unavailable("away")), "read", 1),
+        (FakePictureReader("Second."), "read", 0),
+    ):
+        reader = LibraryDocumentReader(engine=engine)
+        assert await reread(store, reader) == []
+        (one,) = [each async for each in Rereading(store, reader, reads_pictures=True).run()]
+        await reader.close()
+        found = await store.find_document("kb_a", "d")
+        assert found is not None
+        assert (one.outcome, found.unread_pictures) == (told, unread)
+    assert [chunk.text for chunk in await store.chunks(document.id)] == ["First page.\n\nSecond."]
+
+
+async def test_what_an_engine_had_read_is_not_lost_without_it(
+    store: FakeKnowledge, reader: LibraryDocumentReader
+) -> None:
+    document, chunks = await document_of(scan_of("First page.", picture_of("Second.")), store, media_type=PDF)
+    told = {one.document_id: one for one in await reread(store, reader)}
+    assert (told[document.id].outcome, "would be lost" in told[document.id].reason) == (RereadOutcome.REFUSED, True)
+    assert await store.chunks(document.id) == chunks
+
+
+async def document_of(body: bytes, store: FakeKnowledge, **further: object) -> tuple[Document, tuple[Chunk, ...]]:
     await put(store, "d", ["As it was."])
     document = await store.find_document("kb_a", "d")
     assert document is not None
@@ -76,5 +106,5 @@ async def document_of(body: bytes, store: FakeKnowledge) -> tuple[Document, tupl
     async def batches() -> AsyncIterator[tuple[Chunk, ...]]:
         yield chunks
 
-    await store.put_document(document, body, batches())
+    await store.put_document(document.model_copy(update=further), body, batches())
     return document, await store.chunks(document.id)
