@@ -59,6 +59,7 @@ from backend.retention.wiring import build_retention
 from backend.routes import BEFORE_BODIES, METRICS_OF_ADMINISTRATORS, OPEN_METRICS, OPERATOR_ROUTERS, ROUTERS
 from backend.search.wiring import build_search
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
+from backend.turns.domain.image_addresses import ImageAddresses
 from backend.turns.dynamic_blocks.entry_points import load_installed_blocks
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.request.input_files import InputFiles
@@ -317,6 +318,7 @@ def _turn_policy(settings: Settings) -> TurnPolicy:
         keeps_context=settings.context_policy is ContextPolicy.DURABLE,
         drain=timedelta(seconds=settings.drain_seconds) if settings.drain_seconds is not None else None,
         strict_requests=settings.strict_requests,
+        images=ImageAddresses.parse(settings.image_urls),
         quiet_seconds=settings.restricted_stream_seconds,
         on_disconnect=DisconnectPolicy(settings.on_disconnect_chat, settings.on_disconnect_responses),
     )

@@ -25,6 +25,7 @@ from backend.foundation.domain.origins import ANY_ORIGIN, check_origin
 from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
 from backend.openai_api.domain.client_left import OnDisconnect
 from backend.retention.domain import RetentionTerms
+from backend.turns.domain.image_addresses import ImageAddresses
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
 from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
@@ -74,6 +75,11 @@ def _web_address_or_empty(value: str) -> str:
 
 
 OptionalWebAddress = Annotated[str, AfterValidator(_web_address_or_empty)]
+
+
+def _image_urls(value: str) -> str:
+    ImageAddresses.parse(value)
+    return value
 
 
 def _check_zone(value: str) -> str:
@@ -240,6 +246,7 @@ class Settings(ReadingSettings):
         (), alias="BACKEND_CORS_ORIGINS"
     )
     strict_requests: bool = Field(False, alias="BACKEND_STRICT_REQUESTS")
+    image_urls: Annotated[str, AfterValidator(_image_urls)] = Field("pass", alias="BACKEND_IMAGE_URLS")
     console: bool = Field(True, alias="BACKEND_CONSOLE")
     embedding_base_url: OptionalWebAddress = Field("", alias="BACKEND_EMBEDDING_BASE_URL")
     embedding_api_key: HeaderSecret | None = Field(None, alias="BACKEND_EMBEDDING_API_KEY")

@@ -45,7 +45,7 @@ def turn_preparation(
     settings = SettingsReader(context, models, ToolCatalogue(ports.chat_shell, ports.clock))
     items, summaries = ReferencedItems(ports.stored.conversations, context), CarriedSummaries(context, policy.secret)
     return PrepareTurn(
-        RequestReader(items, summaries, files),
+        RequestReader(items, summaries, files, policy.images),
         OriginReader(ports.stored.conversations, ports.stored.turns, ports.clock, settings.digest, policy.secret),
         TurnDrafting(settings, context, files, projects, ports.clock, policy),
     )

@@ -64,7 +64,7 @@ def without_bytes_cooperatively(items: Sequence[InputItem]) -> Steps[InputWithFi
     """
     read, files, count = list[InputItem](), dict[str, GivenFile](), 0
     for place, item in enumerate(items):
-        field, parts = _parts_of(item)
+        field, parts = parts_of(item)
         if not any(isinstance(part, InputFilePart) for part in parts):
             read.append(item)
             continue
@@ -83,7 +83,8 @@ def without_bytes_cooperatively(items: Sequence[InputItem]) -> Steps[InputWithFi
     return InputWithFiles(read, files)
 
 
-def _parts_of(item: InputItem) -> tuple[str, Sequence[InputPart]]:
+def parts_of(item: InputItem) -> tuple[str, Sequence[InputPart]]:
+    """Return the parts of an item that may hold files and images, and the field that they stand in."""
     match item:
         case UserItem():
             return "content", () if isinstance(item.content, str) else item.content

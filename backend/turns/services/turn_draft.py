@@ -17,6 +17,7 @@ from backend.openai_api.domain.presets import Preset, ResolvedModel
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.context_policy import BaseText
 from backend.prompt.domain.epochs import Epoch
+from backend.turns.domain.image_addresses import NO_PRIVATE_IMAGES, ImageAddresses
 from backend.turns.domain.turn_origin import TurnStart
 from backend.turns.services.request.input_files import FilesOfRequest
 from shared.models.execution import DynamicBlock, KnowledgeBaseRef
@@ -30,8 +31,8 @@ class TurnPolicy:
     `secret` signs tickets; `replica` names this process. `system_prompt` is the default with which system messages
     open, with placeholders. With `keeps_context` the context about bases and dynamic blocks is logged, and only changes
     are sent again; otherwise all of it is sent in every turn. `drain` is how long turns may run on while this process
-    shuts down, None for their whole time. With `strict_requests` what is not known in a request is refused. A stream of
-    a restricted turn takes at least `quiet_seconds`.
+    shuts down, None for their whole time. With `strict_requests` what is not known in a request is refused. `images`
+    says which addresses of images are passed on. A stream of a restricted turn takes at least `quiet_seconds`.
     """
 
     time_zone: str
@@ -43,6 +44,7 @@ class TurnPolicy:
     keeps_context: bool = True
     drain: timedelta | None = None
     strict_requests: bool = False
+    images: ImageAddresses = NO_PRIVATE_IMAGES
     quiet_seconds: float = 0.0
     on_disconnect: DisconnectPolicy = BY_API
 

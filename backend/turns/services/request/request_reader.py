@@ -10,6 +10,7 @@ from backend.foundation.services.steps import run_cooperatively
 from backend.identity.domain import Caller
 from backend.knowledge.domain.labels import decode_labels
 from backend.openai_api.domain.turn_request import TurnRequest, turn_request_cooperatively
+from backend.turns.domain.image_addresses import ImageAddresses, check_image_addresses
 from backend.turns.domain.queued_request import QueuedRequest
 from backend.turns.services.request.carried_summaries import CarriedSummaries
 from backend.turns.services.request.input_files import InputFiles
@@ -20,7 +21,10 @@ from backend.turns.services.turn_draft import AskedTurn
 class RequestReader:
     """Reads requests, step by step: `resolved` puts stored items in place, `separated` takes files out."""
 
-    def __init__(self, items: ReferencedItems, summaries: CarriedSummaries, files: InputFiles) -> None:
+    def __init__(
+        self, items: ReferencedItems, summaries: CarriedSummaries, files: InputFiles, images: ImageAddresses
+    ) -> None:
+        self._images = images
         self.resolved = items.resolve
         self._summaries = summaries
         self._files = files
@@ -45,7 +49,13 @@ class RequestReader:
         return await self.take_out_files(AskedTurn(later.caller, request, labels, waited=waited))
 
     async def take_out_files(self, resolved: AskedTurn) -> AskedTurn:
-        """Return a request apart from its files, with messages in the places of summaries."""
+        """Return a request apart from its files, with messages in the places of summaries.
+
+        Raises:
+            InvalidRequest: a file is neither given nor named, or the provider is not given the address of an image.
+        """
         opened = await self._summaries.open(resolved)
+        if not isinstance(opened.request.input, str):
+            await run_cooperatively(check_image_addresses(opened.request.input, self._images))
         plain, files = await self._files.take_out(opened.request)
         return replace(opened, request=plain, files=files)
