@@ -29,21 +29,20 @@ class Case(NamedTuple):
 
 
 def chunk(choices: str, more: str = "") -> str:
-    return '{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[%s]%s}' % (choices, more)
+    return f'{{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{choices}]{more}}}'
 
 
 def says(content: str, more: str = "") -> str:
-    return chunk('{"index":0,"delta":{"content":%s%s},"finish_reason":null}' % (content, more))
+    return chunk(f'{{"index":0,"delta":{{"content":{content}{more}}},"finish_reason":null}}')
 
 
 def calls(*made: str) -> str:
-    return chunk('{"index":0,"delta":{"tool_calls":[%s]},"finish_reason":null}' % ",".join(made))
+    return chunk(f'{{"index":0,"delta":{{"tool_calls":[{",".join(made)}]}},"finish_reason":null}}')
 
 
 def call(place: int, arguments: str = '"{}"', more: str = "") -> str:
-    return '{"index":%d,"id":"call_%d","type":"function","function":{"name":"lamp","arguments":%s}%s}' % (
-        place, place, arguments, more,
-    )  # fmt: skip
+    function = f'{{"name":"lamp","arguments":{arguments}}}'
+    return f'{{"index":{place},"id":"call_{place}","type":"function","function":{function}{more}}}'
 
 
 TEXT = says('"So it is."')
@@ -98,7 +97,7 @@ def of_text() -> Iterator[Case]:
     yield Case("ends of lines", ended(says('"So\\u2028it\\u0085is."')), False, "So\u2028it\u0085is.")
     yield Case("control characters", ended(says('"So\\u0007 it\\u001b is."')), False, "So\x07 it\x1b is.")
     yield Case("words like events", ended(says('"data: [DONE]\\n\\nSo it is."')), False, "data: [DONE]\n\nSo it is.")
-    yield Case("a megabyte", ended(says('"%s"' % ("x" * 1_000_000))), False, "x" * 1_000_000)
+    yield Case("a megabyte", ended(says(f'"{"x" * 1_000_000}"')), False, "x" * 1_000_000)
     yield Case("empty deltas", ended(*[says('""')] * 500, TEXT), False)
     yield Case("single characters", ended(*[says(f'"{each}"') for each in SAID]), False)
     yield Case("a right-to-left mark", ended(says('"So \\u202eit is."')), False, "So \u202eit is.")
