@@ -97,7 +97,7 @@ def of_text() -> Iterator[Case]:
     yield Case("ends of lines", ended(says('"So\\u2028it\\u0085is."')), False, "So\u2028it\u0085is.")
     yield Case("control characters", ended(says('"So\\u0007 it\\u001b is."')), False, "So\x07 it\x1b is.")
     yield Case("words like events", ended(says('"data: [DONE]\\n\\nSo it is."')), False, "data: [DONE]\n\nSo it is.")
-    yield Case("a megabyte", ended(says(f'"{"x" * 1_000_000}"')), False, "x" * 1_000_000)
+    yield Case("a long delta", ended(says(f'"{"x" * 300_000}"')), False, "x" * 300_000)
     yield Case("empty deltas", ended(*[says('""')] * 500, TEXT), False)
     yield Case("single characters", ended(*[says(f'"{each}"') for each in SAID]), False)
     yield Case("a right-to-left mark", ended(says('"So \\u202eit is."')), False, "So \u202eit is.")
@@ -146,6 +146,7 @@ def of_frames() -> Iterator[Case]:
         ended(says('"So "', ',"role":"assistant"'), says('"it is."', ',"role":"assistant"')),
         None,
     )
+    yield Case("a role that is none", ended(says('"So it is."', ',"role":"oracle"')), None)
     yield Case("a role of null", ended(says('"So it is."', ',"role":null')), None)
     yield Case("calls of null", ended(says('"So it is."', ',"tool_calls":null')), None)
     yield Case("calls of nothing", ended(says('"So it is."', ',"tool_calls":[]')), None)
