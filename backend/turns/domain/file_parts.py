@@ -64,7 +64,7 @@ def without_bytes_cooperatively(items: Sequence[InputItem]) -> Steps[InputWithFi
     """
     read, files, count = list[InputItem](), dict[str, GivenFile](), 0
     for place, item in enumerate(items):
-        field, parts = parts_of(item)
+        field, parts = list_input_parts(item)
         if not any(isinstance(part, InputFilePart) for part in parts):
             read.append(item)
             continue
@@ -83,7 +83,7 @@ def without_bytes_cooperatively(items: Sequence[InputItem]) -> Steps[InputWithFi
     return InputWithFiles(read, files)
 
 
-def parts_of(item: InputItem) -> tuple[str, Sequence[InputPart]]:
+def list_input_parts(item: InputItem) -> tuple[str, Sequence[InputPart]]:
     """Return the parts of an item that may hold files and images, and the field that they stand in."""
     match item:
         case UserItem():

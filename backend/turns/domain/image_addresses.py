@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from backend.conversations.domain.images import DATA_URL
 from backend.conversations.domain.input_items import InputImagePart, InputItem
 from backend.foundation.domain.json_objects import Steps
-from backend.turns.domain.file_parts import parts_of
+from backend.turns.domain.file_parts import list_input_parts
 from shared.errors import InvalidRequest
 
 PASS, REFUSE, HOSTS = "pass", "refuse", "hosts:"
@@ -75,7 +75,7 @@ def check_image_addresses(items: Sequence[InputItem], allowed: ImageAddresses) -
     for place, item in enumerate(items):
         if place % ITEMS_PER_STEP == 0:
             yield
-        field, parts = parts_of(item)
+        field, parts = list_input_parts(item)
         for number, part in enumerate(parts):
             if isinstance(part, InputImagePart) and (reason := allowed.find_refusal(part.image_url)):
                 raise InvalidRequest(reason, param=f"input[{place}].{field}[{number}].image_url")

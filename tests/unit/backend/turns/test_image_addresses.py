@@ -8,7 +8,7 @@ from backend.turns.domain.image_addresses import ImageAddresses
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.served_turns import CHAT, RESPONSES, serve_api
 
-DATA = "data:image/png;base64,iVBORw0KGgo="
+INLINE = "data:image/png;base64,iVBORw0KGgo="
 PUBLIC = [
     "https://example.com/a.png",
     "https://8.8.8.8/a.png",
@@ -39,7 +39,7 @@ def test_private_addresses_are_refused_in_each_form(url: str) -> None:
 
 def test_hosts_that_are_listed_pass_with_all_below_them_private_ones_too() -> None:
     allowed = ImageAddresses.parse("hosts: example.com, images.lan ")
-    passed = [DATA, "https://example.com/a", "https://cdn.Example.com./a", "http://images.lan/a"]
+    passed = [INLINE, "https://example.com/a", "https://cdn.Example.com./a", "http://images.lan/a"]
     refused = [
         "https://example.org/a",
         "https://notexample.com/a",
@@ -52,7 +52,7 @@ def test_hosts_that_are_listed_pass_with_all_below_them_private_ones_too() -> No
 
 def test_where_none_pass_images_are_given_themselves() -> None:
     allowed = ImageAddresses.parse("refuse")
-    assert allowed.find_refusal(DATA) is None
+    assert allowed.find_refusal(INLINE) is None
     assert "data: address" in (allowed.find_refusal("https://example.com/a") or "")
 
 
