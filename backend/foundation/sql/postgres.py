@@ -243,9 +243,9 @@ def _engine(url: URL, connections: int, wait_seconds: float, *, are_lent: bool) 
     )
     event.listen(engine.sync_engine, "handle_error", withhold_values)
     event.listen(engine.sync_engine, "connect", _keep_alive)
-    dialect = cast(Any, engine.dialect)
-    dialect.setup_asyncpg_json_codec = dialect.setup_asyncpg_jsonb_codec = _set_up_nothing
     if are_lent:
+        dialect = cast(Any, engine.dialect)
+        dialect.setup_asyncpg_json_codec = dialect.setup_asyncpg_jsonb_codec = _set_up_nothing
         event.listen(engine.sync_engine, "begin", _set_limits)
     event.listen(engine.sync_engine, "checkout", _refuse_broken)
     return engine
