@@ -23,6 +23,8 @@ class Pooler:
         self._server_port = server_port
         self._startup = _message(b"", b"\0\x03\0\0user\0%b\0database\0%b\0\0" % (user.encode(), database.encode()))
         self._free: asyncio.Queue[Ends] = asyncio.Queue()
+        self._writers: list[asyncio.StreamWriter] = []
+        self._clients: set[asyncio.Task[object]] = set()
         self.transactions = 0
 
     @asynccontextmanager
@@ -30,6 +32,7 @@ class Pooler:
         """Take clients while the block runs; gives the port."""
         for _ in range(_SESSIONS):
             reader, writer = await asyncio.open_connection("127.0.0.1", self._server_port)
+            self._writers.append(writer)
             writer.write(self._startup)
             await _read_until_ready(reader)
             self._free.put_nowait((reader, writer))
@@ -38,10 +41,19 @@ class Pooler:
             yield server.sockets[0].getsockname()[1]
         finally:
             server.close()
-            while not self._free.empty():
-                self._free.get_nowait()[1].close()
+            for client in self._clients:
+                client.cancel()
+            await asyncio.gather(*self._clients, return_exceptions=True)
+            for writer in self._writers:
+                writer.close()
+                with suppress(ConnectionError):
+                    await writer.wait_closed()
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._clients.add(task)
+        self._writers.append(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             if await self._greet(reader, writer):
                 while True:

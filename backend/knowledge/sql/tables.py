@@ -65,6 +65,7 @@ SHOWN_COLUMNS = (
     "file_id",
     "filename",
     "attributes",
+    "sha256",
 )
 """What searches read of documents, as an index of SQLite has it.
 
