@@ -36,6 +36,7 @@ from backend.identity.ports import ApiKeyStore
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from backend.knowledge.domain.tickets import SearchOptions
 from backend.migrations.migrate import migrate
+from shared.errors import TurnRunning
 from shared.models.execution import ServedTool, ToolDefinition
 from shared.models.messages import AssistantMessage, HistoryMessage, UserMessage
 from shared.models.served_tools import SkillCard
@@ -100,6 +101,17 @@ def sql_stores(database: Database) -> Stores:
         SqlWaitingTurnStore(database),
         pass_time,
     )
+
+
+async def append_next(store: SqlConversationStore) -> None:
+    """Append an entry and an item to `conv_a`, as often as another one comes first."""
+    while True:
+        length = len(await store.log("conv_a"))
+        try:
+            await store.append("conv_a", length, (make_entry(length),), (make_item(length),))
+        except TurnRunning:
+            continue
+        return
 
 
 def _age_leases(connection: Connection, age: timedelta) -> None:

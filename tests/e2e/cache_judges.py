@@ -42,10 +42,16 @@ PreTrainedTokenizerFast(tokenizer_object=made, chat_template=template).save_pret
 """
 
 
-def run(program: str, *arguments: str) -> str:
+def run(directory: Path, program: str, *arguments: str) -> str:
+    """Run a program of the judges, which may leave files where it runs."""
     environ = {"PATH": os.environ["PATH"], "HF_HUB_OFFLINE": "1", "COLUMNS": "160"}
     done = subprocess.run(
-        [str(ENVIRONMENT / program), *arguments], env=environ, capture_output=True, text=True, check=False
+        [str(ENVIRONMENT / program), *arguments],
+        cwd=directory,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -82,9 +88,9 @@ async def test_kvlint_finds_nothing_above_low_and_a_hit_for_all_that_was_sent_be
     talked: Pair, tmp_path: Path
 ) -> None:
     folded, report = exported(talked, tmp_path, "folded"), tmp_path / "kvlint.json"
-    run("python", "-c", MAKE_TOKENIZER, str(tmp_path / "tokenizer"))
+    run(tmp_path, "python", "-c", MAKE_TOKENIZER, str(tmp_path / "tokenizer"))
     options = ("--model", str(tmp_path / "tokenizer"), "--fail-on", "medium", "--json", str(report))
-    print(run("kvlint", "lint", str(folded), *options))
+    print(run(tmp_path, "kvlint", "lint", str(folded), *options))
     (vllm, *_) = orjson.loads(report.read_bytes())["sims"]
     conversation_of = {line["request_id"]: line["conversation"] for line in lines_of(folded.read_text())}
     sent: dict[str, int] = {}
@@ -107,7 +113,7 @@ async def test_a_cache_of_bounded_size_reaches_the_ceiling_of_llmtrafficlens(tal
         for call in lines_of(exported(talked, tmp_path, "openai").read_text()):
             body = {name: call[name] for name in ("model", "messages", "tools")}
             writer.writerow([call["timestamp"], json.dumps(body)])
-    print(run("llmtrafficlens", "profile", str(table), "-o", str(tmp_path / "report"), "--warmup", "0"))
+    print(run(tmp_path, "llmtrafficlens", "profile", str(table), "-o", str(tmp_path / "report"), "--warmup", "0"))
     curve = orjson.loads((tmp_path / "report.json").read_bytes())["reuse_potential"]["curve"]
     at = {size["capacity_tokens"]: size["hit_rate"] for size in curve}
     assert at[65536] > curve[-1]["hit_rate"] - ONE_POINT

@@ -16,9 +16,8 @@ from backend.migrations.migrate import migrate
 from shared.errors import TurnRunning, Unavailable
 from tests.contract.store_cases import (
     POOL_WAIT_SECONDS,
+    append_next,
     make_conversation,
-    make_entry,
-    make_item,
     make_turn,
     sql_stores,
 )
@@ -68,16 +67,7 @@ async def test_two_processes_behind_a_pooler_write_without_gap_or_double(empty_p
         assert outcomes.count(None) == 1
         assert sum(isinstance(outcome, TurnRunning) for outcome in outcomes) == 5
 
-        async def append_once(store: SqlConversationStore) -> None:
-            while True:
-                length = len(await store.log("conv_a"))
-                try:
-                    await store.append("conv_a", length, (make_entry(length),), (make_item(length),))
-                except TurnRunning:
-                    continue
-                return
-
-        await asyncio.gather(*(append_once(stores[place % 2]) for place in range(16)))
+        await asyncio.gather(*(append_next(stores[place % 2]) for place in range(16)))
         assert [entry.position for entry in await stores[1].log("conv_a")] == list(range(16))
         assert pooler.transactions > 40
 

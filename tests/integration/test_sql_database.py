@@ -33,10 +33,10 @@ from tests.contract.store_cases import (
     HOLD,
     POOL_WAIT_SECONDS,
     T0,
+    append_next,
     empty_database_url,
     make_conversation,
     make_entry,
-    make_item,
     make_response,
     make_turn,
     migrated,
@@ -552,16 +552,7 @@ async def test_appends_through_two_engines_leave_no_gap(url: str) -> None:
         stores = [SqlConversationStore(database) for database in (first, second)]
         await stores[0].create(make_conversation(), (), ())
 
-        async def append_once(store: SqlConversationStore) -> None:
-            while True:
-                length = len(await store.log("conv_a"))
-                try:
-                    await store.append("conv_a", length, (make_entry(length),), (make_item(length),))
-                except TurnRunning:
-                    continue
-                return
-
-        await asyncio.gather(*(append_once(stores[place % 2]) for place in range(16)))
+        await asyncio.gather(*(append_next(stores[place % 2]) for place in range(16)))
         assert [entry.position for entry in await stores[0].log("conv_a")] == list(range(16))
         assert len(await stores[1].all_items("conv_a", 99, 99)) == 16
 
