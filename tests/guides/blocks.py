@@ -38,7 +38,7 @@ MOST_NOT_RUN = {
     Reason.NEEDS_A_CLUSTER: 4,
     Reason.NEEDS_DOCKER: 2,
     Reason.NEEDS_A_PROVIDER_KEY: 3,
-    Reason.INSTALLS_PACKAGES: 25,
+    Reason.INSTALLS_PACKAGES: 26,
     Reason.STARTS_THE_PRODUCT: 7,
     Reason.TAKES_MINUTES: 5,
     Reason.RUN_BY_ANOTHER_TEST: 24,
