@@ -99,7 +99,7 @@ async def test_a_folder_is_uploaded_through_a_reload_and_bad_files_are_named(
     for name, told, mend in (
         ("broken.pdf", "PDF", "Open it and save it again"),
         ("huge.txt", "larger than 33554432 bytes", "Split it into smaller files"),
-        ("picture.png", "Cannot read the type", "Convert it to one of the formats"),
+        ("picture.png", "are not read", "Convert it to one of the formats"),
     ):
         line = lines(tab, "failed").filter(has_text=name)
         await expect(line).to_contain_text(told)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from backend.extraction.domain.chunking import Heading, Paragraph, Piece, cut_into_pieces
+from backend.extraction.domain.chunking import Note, Picture, Piece, cut_into_pieces
 from backend.extraction.domain.media_types import MARKDOWN
 from backend.extraction.formats.chosen import read_blocks
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
@@ -13,7 +13,7 @@ _BASE = "kb_gate"
 def pieces_of(markdown: str) -> tuple[Piece, ...]:
     """Cut a document into the pieces that are searched."""
     blocks = read_blocks(markdown.encode(), MARKDOWN)
-    return cut_into_pieces([block for block in blocks if isinstance(block, Heading | Paragraph)])
+    return cut_into_pieces([block for block in blocks if not isinstance(block, Note | Picture)])
 
 
 def sealed_chunk(document: str, title: str, ordinal: int, headings: Iterable[str], text: str) -> ProtectedChunk:
