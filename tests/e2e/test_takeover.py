@@ -100,7 +100,8 @@ POINTS = [
     Point("between a text and a call", (TOOLS[1], HELD), "response.output_item.done", "Let me see. ", True, 2),
     Point("before the third call", (*TOOLS, HELD), "response.output_item.done", "Let me see. ", True, 3),
 ]  # fmt: skip
-UNSENT = Point("before it is sent", (), goes_on=True)
+UNSENT = Point("before it is sent", (ANSWER,), goes_on=True)
+"""The chat_shell that thaws may ask the model before it notices that its caller is gone."""
 
 
 @dataclass
