@@ -31,7 +31,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents leak-test test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run setup-ocr protos fmt lock lint types layers house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents leak-test test-milvus test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run setup-ocr protos fmt lock lint types layers house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -92,6 +92,11 @@ bench-cache: setup ## measure how much of each prompt a provider's cache would s
 test-cache-judges: setup ## have foreign judges of prefix caches, in an environment of their own, read an export of the real pair
 	@$(PYTHON) requirements/install.py cache-judges
 	@$(PYTEST) tests/e2e/cache_judges.py -s
+
+test-milvus: setup ## try the search engine beside the database on Milvus Lite, in an environment of its own
+	@$(PYTHON) requirements/install.py milvus
+	@$(PYTHON) requirements/install.py milvus-lite
+	@$(PYTEST) tests/engines/milvus.py
 
 bench-search: setup ## measure search among 235,000 chunks of real-size documents, on both stores; CHUNKS=1000000 takes half an hour
 	@$(BIN)/python -m tests.bench.large_base $(if $(CHUNKS),--chunks $(CHUNKS))
@@ -155,6 +160,8 @@ lock: ## resolve the dependencies anew (needs uv)
 	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
 	@$(LOCK) --constraint requirements/dev.txt --no-deps requirements/local-embeddings.in -o requirements/local-embeddings.txt
 	@$(LOCK) --constraint requirements/dev.txt requirements/local-ocr.in -o requirements/local-ocr.txt
+	@$(LOCK) --constraint requirements/dev.txt requirements/milvus.in -o requirements/milvus.txt
+	@$(LOCK) --constraint requirements/dev.txt requirements/milvus-lite.in -o requirements/milvus-lite.txt
 	@$(LOCK) requirements/sbom.in -o requirements/sbom.txt
 	@$(LOCK) requirements/docs.in -o requirements/docs.txt
 	@$(LOCK) requirements/cache-judges.in -o requirements/cache-judges.txt

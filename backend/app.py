@@ -50,7 +50,7 @@ from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, pos
 from backend.openai_api.domain.client_left import DisconnectPolicy
 from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
-from backend.reaching import naming_setting, open_event_store, open_reader, reach_database
+from backend.reaching import naming_setting, open_event_store, open_reader, reach_database, reach_engine
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.ledger import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted
@@ -264,7 +264,7 @@ def _knowledge(
     providers = (settings.embedder, settings.reranker, settings.moderation)
     meaning = build_embeddings(*providers, admission, clock, stack)
     reader = open_reader(settings, clock, stack)
-    search = build_search(database, clock, meaning.ports)
+    search = build_search(database, clock, meaning.ports, reach_engine(settings, stack))
     terms = KnowledgeTerms(settings.restricted_grade, is_only_replica=not settings.redis_url)
     hooks = (forget_results_of, withhold_answers)
     knowledge = build_knowledge(database, clock, hooks, search, reader, terms)

@@ -12,7 +12,7 @@ from backend.embeddings.domain import EmbedderOptions, TextKind
 from backend.embeddings.wiring import provider_of
 from backend.foundation.sql.database import Database
 from backend.migrations.migrate import Position, UnknownSchema, position_of, refuse_unknown
-from backend.reaching import check_redis, reach_database
+from backend.reaching import check_redis, reach_database, reach_engine
 from backend.search.sql.vector_schema import lack_of_vectors
 from backend.settings import Settings
 from shared.checked_parts import CheckedPart
@@ -38,6 +38,8 @@ async def check_parts(environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]
         yield _disk(file)
     if settings.redis_url:
         yield await _redis(settings)
+    if settings.search_url:
+        yield await _engine(settings)
     if settings.embedder is not None:
         yield await _embedder(settings.embedder)
 
@@ -118,6 +120,17 @@ async def _redis(settings: Settings) -> CheckedPart:
         mend = "start Redis or Valkey, or correct the address; a single replica needs none"
         return CheckedPart("Redis", False, str(wrong), mend)
     return CheckedPart("Redis", True, f"{redact_address(settings.redis_url)} answers.")
+
+
+async def _engine(settings: Settings) -> CheckedPart:
+    mend = "start it, or correct the address (BACKEND_SEARCH_URL); until then the database answers searches"
+    try:
+        async with AsyncExitStack() as stack:
+            engine = reach_engine(settings, stack)
+            held = await engine.count([]) if engine is not None else 0
+    except (WrongSetting, Unavailable) as error:
+        return CheckedPart("search engine", False, str(error), mend)
+    return CheckedPart("search engine", True, f"{redact_address(settings.search_url)} holds {held} chunks.")
 
 
 async def _embedder(options: EmbedderOptions) -> CheckedPart:

@@ -15,6 +15,8 @@ from backend.foundation.sql.database import Database
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.limits.ports.rates import RateStore
 from backend.limits.wiring import rate_store
+from backend.search.ports.engine import ChunkEngine
+from backend.search.wiring import open_engine
 from backend.settings import DatabaseSettings, ReadingSettings, Settings
 from backend.streams.ports.events import Tenure
 from backend.streams.wiring import Streams, memory_streams, redis_streams
@@ -49,6 +51,16 @@ def open_reader(settings: ReadingSettings, clock: Clock, stack: AsyncExitStack) 
     model = vision_model_of(options.model, clock, stack) if options.model is not None else None
     with naming_setting("BACKEND_OCR"):
         return build_reader(options, model, stack)
+
+
+def reach_engine(settings: DatabaseSettings, stack: AsyncExitStack) -> ChunkEngine | None:
+    """Return the search engine beside the database, which is open until the stack ends; None where none is set.
+
+    Raises:
+        WrongSetting: what it needs is not installed.
+    """
+    with naming_setting("BACKEND_SEARCH_URL"):
+        return open_engine(settings.search_url, stack)
 
 
 async def open_event_store(

@@ -8,7 +8,7 @@ from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.extraction.domain.pictures import OcrEngine
 from backend.knowledge.services.rereading import Rereading, RereadOutcome
 from backend.knowledge.sql.store import SqlKnowledgeStore
-from backend.reaching import open_reader, reach_database
+from backend.reaching import open_reader, reach_database, reach_engine
 from backend.search.wiring import build_search
 from backend.settings import ReadingSettings
 from shared.clock import SystemClock
@@ -22,7 +22,7 @@ async def reread_documents(settings: ReadingSettings) -> None:
     """
     clock, counts = SystemClock(), Counter[RereadOutcome]()
     async with AsyncExitStack() as stack, reach_database(settings) as database:
-        index = build_search(database, clock, NO_MEANING).index
+        index = build_search(database, clock, NO_MEANING, reach_engine(settings, stack)).index
         reader = open_reader(settings, clock, stack)
         ocr = settings.ocr is not OcrEngine.OFF
         rereading = Rereading(SqlKnowledgeStore(database, clock, index), reader, reads_pictures=ocr)

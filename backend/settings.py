@@ -156,6 +156,7 @@ class DatabaseSettings(ServiceSettings):
     database_url: Annotated[str, _with_scheme("sqlite+aiosqlite", "postgresql+asyncpg")] = Field(
         DEFAULT_DATABASE_URL, alias="BACKEND_DATABASE_URL"
     )
+    search_url: Annotated[str, _with_scheme("milvus", "milvuss")] = Field("", alias="BACKEND_SEARCH_URL")
 
     @classmethod
     def other_variables(cls, given: Mapping[str, str]) -> frozenset[str]:

@@ -4,6 +4,7 @@ Run as `python install.py run` (what the services need) or `python install.py de
 fill `.venv`; as `python install.py local-ocr` (an engine for pictures), which adds to it; as `python install.py docs`
 (what builds the documentation), which fills `var/docs-environment`; or as `python install.py cache-judges` (foreign
 judges of request logs), which fills `var/cache-judges-environment`. It needs nothing but the standard library and pip.
+`milvus` adds the client of a search engine to `.venv`, `milvus-lite` makes a server for its tests.
 `dev` holds all that `run` holds, at the same versions.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 _REQUIREMENTS = Path(__file__).resolve().parent
 _ROOT = _REQUIREMENTS.parent
 _PYTHON = _ROOT / ".venv" / "bin" / "python"
-_OF_ITS_OWN = {name: _ROOT / "var" / f"{name}-environment" / "bin" / "python" for name in ("docs", "cache-judges")}
+_OF_ITS_OWN = {name: _ROOT / "var" / f"{name}-environment" / "bin" / "python" for name in ("docs", "cache-judges", "milvus-lite")}
 """Locks that are installed apart, with the interpreters that find them."""
 # The kernel ends the name of an interpreter at a blank, and a folder may have one: to the shell the second line is a
 # command, to Python the second and the third are a text.
@@ -43,6 +44,8 @@ _SATISFIED_BY = {
     "cache-judges": ("cache-judges",),
     "local-embeddings": ("local-embeddings", "dev"),
     "local-ocr": ("local-ocr",),
+    "milvus": ("milvus",),
+    "milvus-lite": ("milvus-lite",),
 }
 _WHERE_THERE_IS_A_WHEEL = ("--only-binary", ":all:", "--retries", "0", "--timeout", "15")
 _OLDEST_PYTHON = (3, 11)
@@ -128,6 +131,7 @@ def _digest(lock_name: str) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in (["run"], ["dev"], ["docs"], ["cache-judges"], ["local-ocr"]):
-        sys.exit("usage: install.py run|dev|docs|cache-judges|local-ocr")
+    names = ("run", "dev", "docs", "cache-judges", "local-ocr", "milvus", "milvus-lite")
+    if len(sys.argv) != 2 or sys.argv[1] not in names:
+        sys.exit(f"usage: install.py {'|'.join(names)}")
     main(sys.argv[1])

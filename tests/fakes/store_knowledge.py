@@ -13,7 +13,7 @@ from backend.search.domain.chunks import Chunk, ChunkHit
 from backend.search.domain.filters import Attributes, Filter, matches
 from backend.search.domain.fusion import score_by_words
 from backend.search.domain.shared_runs import WordSequence, holds_any, join_runs
-from backend.search.domain.tokenizing import count_terms, query_terms, tokenize_indexed
+from backend.search.domain.tokenizing import count_terms, tokenize_indexed
 from shared.errors import Conflict, NotFound
 from tests.fakes.store_attachments import FakeQueue
 from tests.fakes.store_claims import take_key
@@ -196,7 +196,7 @@ class FakeKnowledge:
     ) -> tuple[ChunkHit, ...]:
         chunks = [(stored.document, chunk) for stored in self._documents_of(base_ids) for chunk in stored.chunks]
         texts = [tokenize_indexed(chunk.join_headings) for _, chunk in chunks]
-        terms = find_looked_up_terms(query_terms(query))
+        terms = find_looked_up_terms(query)
         entries = [(count_terms(terms, Counter(chain(*text))), len(text.tokens)) for text in texts]
         statistics = _statistics(entries)
         planned = plan(terms, statistics)

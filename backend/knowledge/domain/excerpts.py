@@ -6,7 +6,7 @@ from itertools import chain
 
 from backend.search.domain.bm25 import Scorer, Statistics, find_looked_up_terms, plan
 from backend.search.domain.chunks import Chunk
-from backend.search.domain.tokenizing import count_terms, query_terms, tokenize_indexed
+from backend.search.domain.tokenizing import count_terms, tokenize_indexed
 from shared.tokens import estimate_tokens
 
 
@@ -30,7 +30,7 @@ def best_chunks(chunks: Sequence[Chunk], question: str, budget_tokens: int) -> t
 
 
 def _rank(chunks: Sequence[Chunk], question: str) -> list[Chunk]:
-    terms = find_looked_up_terms(query_terms(question))
+    terms = find_looked_up_terms(question)
     counts = list[tuple[dict[str, int], int]]()
     for chunk in chunks:
         found = tokenize_indexed(chunk.join_headings)

@@ -3,15 +3,16 @@
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from math import fsum, log
-from typing import TypeVar
 
+from backend.search.domain.tokenizing import query_terms
 from shared.models.values import Value
-
-Form = TypeVar("Form")
 
 K1 = 2.0
 B = 0.4
 """Saturation and length normalisation; the best of a grid on the Chinese and English evaluation corpora."""
+
+MAX_QUERY_CHARACTERS = 20_000
+"""Text beyond this is ignored; far fewer words are ranked."""
 
 MAX_LOOKED_UP_TERMS = 256
 MAX_RANKED_TERMS = 48
@@ -51,9 +52,9 @@ class Query(Value):
     leading: tuple[str, ...]
 
 
-def find_looked_up_terms(terms: Mapping[str, Form]) -> dict[str, Form]:
-    """Return the words of a query whose frequencies are worth asking for, in query order."""
-    return dict(islice(terms.items(), MAX_LOOKED_UP_TERMS))
+def find_looked_up_terms(query: str) -> dict[str, tuple[str, ...]]:
+    """Return the words of a query whose frequencies are worth asking for, in its order, each with its forms."""
+    return dict(islice(query_terms(query[:MAX_QUERY_CHARACTERS]).items(), MAX_LOOKED_UP_TERMS))
 
 
 def plan(terms: Iterable[str], statistics: Statistics) -> Query:

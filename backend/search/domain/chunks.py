@@ -30,6 +30,9 @@ class Range(NamedTuple):
     end_number: int
 
 
+ALL_NUMBERS = Range(0, 2**31 - 1)
+
+
 class Chunk(Value):
     """A piece of a document, in document order; `heading_path` runs from the outermost heading in."""
 

@@ -11,7 +11,6 @@ from backend.search.domain.bm25 import find_looked_up_terms
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.filters import Filter
 from backend.search.domain.fusion import content_rank, score_by_words
-from backend.search.domain.tokenizing import query_terms
 from backend.search.sql import tables
 from backend.search.sql.chosen import choose_index
 from backend.search.sql.chunk_rows import ChunkRows, hits_where, to_hit
@@ -48,7 +47,7 @@ class SqlRetrieval:
         self, base_ids: Sequence[str], query: str, limit: int, filters: Filter | None = None
     ) -> tuple[ChunkHit, ...]:
         """Return the best chunks, best first; equal scores are ordered by text."""
-        terms = find_looked_up_terms(query_terms(query[:MAX_QUERY_CHARACTERS]))
+        terms = find_looked_up_terms(query)
         index = await self.loaded()
 
         def work(connection: Connection) -> tuple[list[ChunkHit], float]:
@@ -103,9 +102,6 @@ class SqlRetrieval:
 
 FEW_TOKENS = 50
 """A chunk mostly has more tokens than this."""
-
-MAX_QUERY_CHARACTERS = 20_000
-"""Text beyond this is ignored; far fewer words are ranked."""
 
 
 def _possible(found: Sequence[Found], limit: int) -> list[Found]:

@@ -167,3 +167,19 @@ chunk_claim = Table(
     require("digest", LargeBinary),
     require("leased_until", Instant),
 )
+
+# Chunks of which an engine beside the database is to be told: what documents have of them, whatever happened. A process
+# that tells it holds the row until `held_until`; from `shown_at` on searches by the engine see it, and the row goes.
+# Nothing refers to the base: the engine is told of it after it is gone.
+engine_change = Table(
+    "engine_change",
+    metadata,
+    Column("id", _KEY, primary_key=True),
+    require("knowledge_base_id", Text),
+    require("first_number", Integer),
+    require("end_number", Integer),
+    Column("held_until", Instant),
+    Column("shown_at", Instant),
+    Index(None, "knowledge_base_id"),
+    sqlite_autoincrement=True,
+)
