@@ -62,7 +62,7 @@ class BuiltIn(Room):
     """The index in the database of the documents."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
         self.start_anew()
 
     async def open(self, base_id: str) -> None:
@@ -79,7 +79,7 @@ class BuiltIn(Room):
         await self.documents.delete_base("kb_a")
 
     async def run(self, steps: Steps[Any]) -> None:
-        await run_in_short_transactions(self._database, steps)
+        await run_in_short_transactions(self.database, steps)
 
     async def damage(self, damage: str) -> None:
         changes = {
@@ -91,11 +91,11 @@ class BuiltIn(Room):
             "spoilt": (update(tables.index_page).values(postings=bytes(12)),),
         }
         for change in changes[damage]:
-            await self._database.write(lambda connection, change=change: connection.execute(change))
+            await self.database.write(lambda connection, change=change: connection.execute(change))
 
     def start_anew(self) -> None:
-        self.index = SqlSearchIndex(self._database, FakeClock())
-        self.documents = SqlKnowledgeStore(self._database, FakeClock(), self.index)
+        self.index = SqlSearchIndex(self.database, FakeClock())
+        self.documents = SqlKnowledgeStore(self.database, FakeClock(), self.index)
 
 
 class OfItsOwn(Room):
@@ -158,6 +158,7 @@ class BesideEngine(BuiltIn):
     def __init__(self, database: Database, engine: ChunkEngine) -> None:
         self.engine = engine
         self.seen = SeenEngine()
+        self.clock = FakeClock()
         super().__init__(database)
 
     async def put(self, name: str, texts: Sequence[str], base_id: str = "kb_a", *, tells: bool = True) -> None:
@@ -182,6 +183,6 @@ class BesideEngine(BuiltIn):
         await self.engine.replace("kb_a", Range(0, 1), [])
 
     def start_anew(self) -> None:
-        log = SqlEngineLog(self._database, FakeClock(), 0)
-        self.index = EngineIndex(SqlSearchIndex(self._database, FakeClock()), self.engine, log, self.seen)
-        self.documents = SqlKnowledgeStore(self._database, FakeClock(), self.index)
+        log = SqlEngineLog(self.database, self.clock, 0)
+        self.index = EngineIndex(SqlSearchIndex(self.database, self.clock), self.engine, log, self.seen)
+        self.documents = SqlKnowledgeStore(self.database, self.clock, self.index)

@@ -6,7 +6,7 @@ partitions, or of how long a change stays unseen.
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -64,3 +64,66 @@ class Server:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    server = Server(tmp_path / "milvus")
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.kill()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def room(request: pytest.FixtureRequest, tmp_path: Path, server: Server) -> AsyncIterator[BesideEngine]:
+    engine = MilvusEngine(server.url, load_milvus())
+    async with migrated(database_url(request.param, request, tmp_path)) as database:
+        yield BesideEngine(database, engine)
+    await engine.close()
+
+
+async def fill(room: BesideEngine) -> None:
+    await room.open("kb_a")
+    await room.put("a", ["red wine of Zürich 2026-10", "white wine, 3.5 litres", "退款需要九天", "軟體 licence"])
+    await room.put("b", ["ink, red ink and red paper", "wine " * 300, "…"])
+
+
+QUERIES = ("red wine", "zurich", "202610", "退款", "软件", "ink paper", "wine litres", "…", "nothing of it")
+
+
+async def test_it_answers_as_the_database_does(room: BesideEngine) -> None:
+    await fill(room)
+    built_in = SqlSearchIndex(room.database, room.clock)
+    for query in QUERIES:
+        assert await room.index.search(["kb_a"], query, 3) == await built_in.search(["kb_a"], query, 3), query
+    assert room.seen.outcomes == {"engine": len(QUERIES) - 1}
+    assert room.seen.failures == []
+
+
+async def test_an_engine_that_is_killed_costs_no_search_and_is_asked_again(room: BesideEngine, server: Server) -> None:
+    await fill(room)
+    before = await room.index.search(["kb_a"], "red wine", 3)
+    await server.kill()
+    assert await room.index.search(["kb_a"], "red wine", 3) == before
+    await room.put("c", ["red glass"])
+    assert "red glass" in await room.found("glass")
+    await server.start()
+    room.start_anew()
+    await room.index.sweep(is_only_replica=True)
+    room.seen.outcomes.clear()
+    assert await room.found("glass") == ["red glass"]
+    assert room.seen.outcomes == {"engine": 1}
+
+
+async def test_an_engine_that_has_lost_all_is_told_again(room: BesideEngine) -> None:
+    await fill(room)
+    before = await room.index.search(["kb_a"], "red wine", 3)
+    await room.engine.replace("kb_a", Range(0, 3), [])
+    assert await room.index.search(["kb_a"], "red wine", 3) == before
+    await room.index.tidy()
+    assert room.seen.incomplete == [("kb_a", 4, 7)]
+    room.seen.outcomes.clear()
+    assert await room.index.search(["kb_a"], "red wine", 3) == before
+    assert room.seen.outcomes == {"engine": 1}
