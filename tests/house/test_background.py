@@ -12,6 +12,7 @@ MAKERS = ("create_task", "ensure_future", "run_coroutine_threadsafe")
 # Task groups whose tasks end with the block: a request, a turn, the process itself.
 SCOPES = {
     "backend/app.py",
+    "backend/search/services/engine_index.py",
     "backend/search/services/fused_search.py",
     "backend/chat_shell_client/replica_links.py",
     "backend/chat_shell_client/shell_link.py",

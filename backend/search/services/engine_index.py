@@ -6,8 +6,8 @@ asked which words must not leave. So a search never finds less, and the engine c
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Generic, NamedTuple
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 from backend.foundation.services.supervision import is_set_within
 from backend.search.domain.bm25 import (
@@ -48,6 +48,7 @@ _MORE_CANDIDATES = 32
 
 _KEPT_COUNTS = 20_000
 
+Result = TypeVar("Result")
 Terms = Mapping[str, tuple[str, ...]]
 _Versions = tuple[tuple[str, int], ...]
 
@@ -136,12 +137,7 @@ class EngineIndex(Generic[Work]):
 
     async def tidy(self, seconds: float = 0.0) -> None:
         """Tidy the database, and tell the engine what was noted; an engine that is away is no failure."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._built_in.tidy(seconds))
-                group.create_task(self._follow_within(seconds))
-        except ExceptionGroup as failed:
-            raise failed.exceptions[0] from None
+        await _run_all([self._built_in.tidy(seconds), self._follow_within(seconds)])
 
     async def reindex(self) -> AsyncIterator[IndexProgress]:
         """Index the database anew, then tell the engine of all chunks."""
@@ -189,7 +185,7 @@ class EngineIndex(Generic[Work]):
         base_ids = [base_id for base_id, _ in current.versions]
         kept = {forms: self._counts.get((current.versions, forms)) for forms in terms.values()}
         missing = [forms for forms, count in kept.items() if count is None]
-        found = await asyncio.gather(*(self._engine.count(base_ids, forms) for forms in [(), *missing]))
+        found = await _run_all([self._engine.count(base_ids, forms) for forms in [(), *missing]])
         if found[0] != current.chunk_count:
             return None
         if len(self._counts) > _KEPT_COUNTS:
@@ -246,6 +242,16 @@ class EngineIndex(Generic[Work]):
         finally:
             await self._log.settle(taken, is_told=is_told)
         return told
+
+
+async def _run_all(steps: Sequence[Coroutine[None, None, Result]]) -> list[Result]:
+    """Run steps at the same time; the first error of one ends the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(step) for step in steps]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _rank(hits: Sequence[ChunkHit], asked: _Asked) -> tuple[ChunkHit, ...]:
