@@ -96,7 +96,7 @@ test-cache-judges: setup ## have foreign judges of prefix caches, in an environm
 test-milvus: setup ## try the search engine beside the database on Milvus Lite, in an environment of its own
 	@$(PYTHON) requirements/install.py milvus
 	@$(PYTHON) requirements/install.py milvus-lite
-	@$(PYTEST) tests/engines/milvus.py
+	@TESTS_MILVUS=1 $(PYTEST) -q tests/engines/milvus.py tests/contract/test_search_index.py
 
 bench-search: setup ## measure search among 235,000 chunks of real-size documents, on both stores; CHUNKS=1000000 takes half an hour
 	@$(BIN)/python -m tests.bench.large_base $(if $(CHUNKS),--chunks $(CHUNKS))

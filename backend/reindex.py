@@ -1,6 +1,6 @@
 """`python -m backend reindex`: make the index of words anew from the documents, while replicas serve."""
 
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 
 from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.reaching import reach_database, reach_engine
@@ -20,8 +20,7 @@ async def reindex_database(settings: DatabaseSettings) -> None:
     async with reach_database(settings) as database, AsyncExitStack() as stack:
         index = build_search(database, SystemClock(), NO_MEANING, reach_engine(settings, stack)).index
         try:
-            async with aclosing(index.reindex()) as steps:
-                async for done, chunks in steps:
-                    print(f"{done} of {chunks} chunks indexed", flush=True)  # noqa: T201 -- the command's answer
+            async for done, chunks in index.reindex():
+                print(f"{done} of {chunks} chunks indexed", flush=True)  # noqa: T201 -- the command's answer
         except Unavailable as error:
             raise WrongSetting(f"BACKEND_DATABASE_URL: the database went away ({cause_of(error)})") from None

@@ -1,12 +1,13 @@
 """Search, built over the database, and over an engine beside it where one is set."""
 
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import Any
 
 from backend.embeddings.ports import MeaningPorts
 from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.foundation.sql.database import Database
 from backend.search.ports.engine import ChunkEngine
+from backend.search.ports.index import SearchIndex
 from backend.search.services.embedding_worker import ChangedBases, EmbeddingWorker
 from backend.search.services.fused_search import FusedSearch, SearchServices
 from backend.search.services.joined_copies import JoinedCopies
@@ -15,11 +16,6 @@ from backend.search.sql.vectors import SqlChunkVectors
 from backend.search.sql.word_runs import SqlWordRuns
 from backend.search.telemetry.embedding import CountingEmbeddingObserver
 from shared.clock import Clock
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from backend.search.services.engine_index import EngineIndex
 
 
 def build_search(
@@ -51,9 +47,7 @@ def open_engine(url: str, stack: AsyncExitStack) -> ChunkEngine | None:
     return engine
 
 
-def _follow(
-    built_in: SqlSearchIndex, engine: ChunkEngine, database: Database, clock: Clock
-) -> "EngineIndex[Connection]":
+def _follow(built_in: SqlSearchIndex, engine: ChunkEngine, database: Database, clock: Clock) -> SearchIndex[Any]:
     from backend.search.milvus.engine import SETTLE_SECONDS
     from backend.search.services.engine_index import EngineIndex
     from backend.search.sql.engine_log import SqlEngineLog

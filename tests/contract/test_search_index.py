@@ -1,6 +1,8 @@
 """One contract for every `SearchIndex`: it follows the documents, whatever it is and wherever a process ends."""
 
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
 
@@ -9,24 +11,38 @@ import pytest
 from backend.reindex import reindex_database
 from backend.search.domain.chunks import Chunk, Range
 from backend.search.domain.filters import Comparison
+from backend.search.milvus.chosen import load_milvus
+from backend.search.milvus.engine import MilvusEngine
 from backend.search.ports.index import IndexProgress
 from backend.settings import DatabaseSettings
 from shared.environment import read_settings
 from shared.errors import Unavailable
-from tests.contract.index_rooms import BesideEngine, BuiltIn, OfItsOwn, Room
+from tests.contract.index_cases import BesideEngine, BuiltIn, OfItsOwn, Room
 from tests.contract.knowledge_cases import make_document
 from tests.contract.store_cases import database_url, migrated
 from tests.fakes.chunk_engine import FakeChunkEngine
+from tests.servers.milvus import MilvusServer
+
+KINDS = ["of_its_own", "sqlite", "postgresql", "engine_sqlite", "engine_postgresql"]
+MILVUS_KINDS = ["milvus_sqlite", "milvus_postgresql"]
+"""Asked for by `make test-milvus`, which has installed what they need."""
 
 
-@pytest.fixture(params=["of_its_own", "sqlite", "postgresql", "engine_sqlite", "engine_postgresql"])
+@pytest.fixture(params=MILVUS_KINDS if os.environ.get("TESTS_MILVUS") else KINDS)
 async def room(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Room]:
-    if request.param == "of_its_own":
+    engine_kind, _, kind = str(request.param).rpartition("_")
+    if engine_kind == "of_its":
         yield OfItsOwn()
         return
-    kind = str(request.param).removeprefix("engine_")
-    async with migrated(database_url(kind, request, tmp_path)) as database:
-        yield BuiltIn(database) if kind == request.param else BesideEngine(database, FakeChunkEngine())
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(migrated(database_url(kind, request, tmp_path)))
+        if engine_kind == "milvus":
+            server = await stack.enter_async_context(MilvusServer(tmp_path / "milvus"))
+            engine = MilvusEngine(server.url, load_milvus())
+            stack.push_async_callback(engine.close)
+            yield BesideEngine(database, engine)
+        else:
+            yield BesideEngine(database, FakeChunkEngine()) if engine_kind else BuiltIn(database)
 
 
 async def test_it_finds_what_documents_have_and_nothing_else(room: Room) -> None:

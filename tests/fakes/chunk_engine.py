@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from backend.search.domain.bm25 import length_norm
-from backend.search.domain.chunks import Range
-from backend.search.ports.engine import EngineChunk, EngineHit
+from backend.search.domain.chunks import Allowed, Found, Range
+from backend.search.ports.engine import EngineChunk
 from shared.errors import Unavailable
 
 
@@ -32,11 +32,11 @@ class FakeChunkEngine:
         base_ids: Sequence[str],
         weights: Mapping[str, float],
         limit: int,
-        allowed: Mapping[str, Sequence[Range]] | None,
-    ) -> Sequence[EngineHit]:
+        allowed: Allowed,
+    ) -> Sequence[Found]:
         self._call()
         fixed, by_length = length_norm(100.0)
-        found: list[EngineHit] = []
+        found: list[Found] = []
         for (base_id, number), chunk in self._of(base_ids):
             norm = fixed + by_length * chunk.length
             score = sum(
@@ -46,7 +46,7 @@ class FakeChunkEngine:
             )
             is_allowed = allowed is None or any(one[0] <= number < one[1] for one in allowed.get(base_id, ()))
             if score and is_allowed:
-                found.append(EngineHit(base_id, number, score))
+                found.append(Found(base_id, number, score))
         return sorted(found, key=lambda hit: -hit.score)[:limit]
 
     def _of(self, base_ids: Sequence[str]) -> list[tuple[tuple[str, int], EngineChunk]]:

@@ -1,6 +1,6 @@
 """Pieces of documents as searches find them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,6 +31,16 @@ class Range(NamedTuple):
 
 
 ALL_NUMBERS = Range(0, 2**31 - 1)
+Allowed = Mapping[str, Sequence[Range]] | None
+"""By base the chunks that may be found; None allows all."""
+
+
+class Found(NamedTuple):
+    """A chunk that was found, before its text is read."""
+
+    base_id: str
+    number: int
+    score: float
 
 
 class Chunk(Value):

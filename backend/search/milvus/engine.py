@@ -15,10 +15,10 @@ from urllib.parse import unquote, urlsplit
 import orjson
 
 from backend.search.domain.bm25 import length_norm
-from backend.search.domain.chunks import Range
+from backend.search.domain.chunks import Allowed, Found, Range
 from backend.search.domain.tokenizing import TOKENS_VERSION
 from backend.search.milvus.chosen import MilvusLibrary
-from backend.search.ports.engine import EngineChunk, EngineHit
+from backend.search.ports.engine import EngineChunk
 from shared.errors import Unavailable
 
 COLLECTION = f"ballast_chunks_{TOKENS_VERSION}"
@@ -40,7 +40,7 @@ class MilvusEngine:
 
     def __init__(self, url: str, library: MilvusLibrary) -> None:
         self._library = library
-        self._address = address_of(url)
+        self._address = read_address(url)
         self._calls = asyncio.Semaphore(_CALLS_AT_ONCE)
         self._client: Any = None
         self._opening = asyncio.Lock()
@@ -72,8 +72,8 @@ class MilvusEngine:
         base_ids: Sequence[str],
         weights: Mapping[str, float],
         limit: int,
-        allowed: Mapping[str, Sequence[Range]] | None,
-    ) -> Sequence[EngineHit]:
+        allowed: Allowed,
+    ) -> Sequence[Found]:
         """Search by the inner product."""
         chosen = _are_of(base_ids) if allowed is None else _are_allowed(allowed)
         if not chosen:
@@ -91,7 +91,7 @@ class MilvusEngine:
                 timeout=CALL_SECONDS,
             )
         hits = ((hit["entity"], hit["distance"]) for hit in found[0])
-        return [EngineHit(entity["base"], entity["number"], score) for entity, score in hits]
+        return [Found(entity["base"], entity["number"], score) for entity, score in hits]
 
     async def close(self) -> None:
         """Close the connection."""
@@ -135,7 +135,7 @@ class MilvusEngine:
         await client.create_collection(COLLECTION, schema=schema, index_params=indexes, **options)
 
 
-def address_of(url: str) -> dict[str, str]:
+def read_address(url: str) -> dict[str, str]:
     """Read `milvus://[user:password@]host[:port][/database]`; `milvuss` is over TLS."""
     parts = urlsplit(url)
     scheme = "https" if parts.scheme == "milvuss" else "http"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from backend.search.domain.chunks import ChunkHit, Range
+from backend.search.domain.chunks import Allowed, ChunkHit, Found, Range
 from backend.search.domain.filters import Filter
 
 EngineWork = TypeVar("EngineWork", contravariant=True)
@@ -17,14 +17,6 @@ class EngineChunk(NamedTuple):
     times: Mapping[str, int]
 
 
-class EngineHit(NamedTuple):
-    """A chunk that an engine found, with a score that orders the chunks of this search."""
-
-    base_id: str
-    number: int
-    score: float
-
-
 class CurrentBases(NamedTuple):
     """Bases whose chunks the engine was told of, all of them.
 
@@ -35,7 +27,7 @@ class CurrentBases(NamedTuple):
     versions: tuple[tuple[str, int], ...]
     chunk_count: int
     token_count: int
-    allowed: Mapping[str, Sequence[Range]] | None = None
+    allowed: Allowed = None
 
 
 class BaseSize(NamedTuple):
@@ -73,8 +65,8 @@ class ChunkEngine(Protocol):
         base_ids: Sequence[str],
         weights: Mapping[str, float],
         limit: int,
-        allowed: Mapping[str, Sequence[Range]] | None,
-    ) -> Sequence[EngineHit]:
+        allowed: Allowed,
+    ) -> Sequence[Found]:
         """Return the chunks with the greatest sums of the weights of their tokens, greatest first.
 
         A weight counts the more the more often a chunk has the token, as BM25 has it; lengths are set against one that
@@ -105,7 +97,7 @@ class EngineLog(Protocol[EngineWork]):
         """Return what is to be known of bases to search them by the engine; None while it is behind in one."""
         ...
 
-    async def read_hits(self, found: Sequence[EngineHit]) -> Sequence[ChunkHit]:
+    async def read_hits(self, found: Sequence[Found]) -> Sequence[ChunkHit]:
         """Return the chunks that documents have of those that were found, in any order."""
         ...
 

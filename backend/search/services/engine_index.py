@@ -19,7 +19,7 @@ from backend.search.domain.bm25 import (
     greatest_score,
     plan,
 )
-from backend.search.domain.chunks import ALL_NUMBERS, CHUNKS_AT_ONCE, Chunk, ChunkHit, Range
+from backend.search.domain.chunks import ALL_NUMBERS, CHUNKS_AT_ONCE, Chunk, ChunkHit, Found, Range
 from backend.search.domain.filters import Filter
 from backend.search.domain.fusion import content_rank, score_by_words
 from backend.search.domain.tokenizing import count_terms, tokenize_indexed
@@ -28,7 +28,6 @@ from backend.search.ports.engine import (
     ChunkEngine,
     CurrentBases,
     EngineChunk,
-    EngineHit,
     EngineLog,
     EngineObserver,
     TakenChanges,
@@ -267,7 +266,7 @@ def _rank(hits: Sequence[ChunkHit], asked: _Asked) -> tuple[ChunkHit, ...]:
     return tuple(score_by_words(hit, most) for hit in sorted(scored, key=content_rank)[: asked.limit])
 
 
-def _may_tie(found: Sequence[EngineHit], limit: int) -> bool:
+def _may_tie(found: Sequence[Found], limit: int) -> bool:
     """Tell whether chunks that were not returned may be as good as the last of the best."""
     return found[-1].score >= found[limit - 1].score
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from backend.foundation.sql.database import Database
 from backend.search.domain.chunks import Chunk
-from backend.search.sql.found import PackedSegment
+from backend.search.sql.segment_rows import PackedSegment
 from backend.search.sql.vector_search import IndexedVectors, NearestVectors
 from shared.clock import Clock
 

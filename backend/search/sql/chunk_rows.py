@@ -8,10 +8,9 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, bindparam,
 from backend.foundation.sql.database import compute_off_event_loop
 from backend.foundation.sql.parameters import Dialect, is_among, list_parameter
 from backend.foundation.sql.statements import Row, Statement
-from backend.search.domain.chunks import STORED_FIELDS, ChunkHit, Range, attributes_in, chunk_in
+from backend.search.domain.chunks import STORED_FIELDS, ChunkHit, Found, Range, attributes_in, chunk_in
 from backend.search.domain.filters import Filter, matches
 from backend.search.sql import tables
-from backend.search.sql.found import Found
 
 _document, _chunk = tables.document, tables.chunk
 

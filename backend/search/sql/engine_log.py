@@ -11,12 +11,11 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, exi
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Row, Statement
-from backend.search.domain.chunks import ALL_NUMBERS, CHUNKS_AT_ONCE, ChunkHit, Range, join_headings
+from backend.search.domain.chunks import ALL_NUMBERS, CHUNKS_AT_ONCE, ChunkHit, Found, Range, join_headings
 from backend.search.domain.filters import Filter
-from backend.search.ports.engine import BaseSize, CurrentBases, EngineHit, TakenChanges
+from backend.search.ports.engine import BaseSize, CurrentBases, TakenChanges
 from backend.search.sql import tables
 from backend.search.sql.chunk_rows import IS_OF_DOCUMENT, ChunkRows
-from backend.search.sql.found import Found
 from shared.clock import Clock
 
 LEASE = timedelta(seconds=60)
@@ -94,10 +93,9 @@ class SqlEngineLog:
 
         return await self._database.snapshot(work)
 
-    async def read_hits(self, found: Sequence[EngineHit]) -> Sequence[ChunkHit]:
+    async def read_hits(self, found: Sequence[Found]) -> Sequence[ChunkHit]:
         """Read chunks and the documents that have them."""
-        named = [Found(*one) for one in found]
-        return await self._database.snapshot(partial(self._chunks.hits, found=named))
+        return await self._database.snapshot(partial(self._chunks.hits, found=found))
 
     async def take(self) -> TakenChanges | None:
         """Take rows, unless another process has rows of the same base."""
@@ -134,7 +132,7 @@ class SqlEngineLog:
         connection.execute(delete(_change).where(_change.c.shown_at <= now))
         held = _change.alias("held")
         is_held = exists().where(held.c.knowledge_base_id == _change.c.knowledge_base_id, held.c.held_until > now)
-        query = _waiting().where(~is_held).order_by(_change.c.id)
+        query = _select_waiting().where(~is_held).order_by(_change.c.id)
         first = connection.execute(query.limit(1)).first()
         if first is None:
             return None
@@ -146,7 +144,7 @@ class SqlEngineLog:
         return taken if changed.rowcount == len(rows) else None
 
 
-def _waiting() -> Select[*tuple[Any, ...]]:
+def _select_waiting() -> Select[*tuple[Any, ...]]:
     """Select changes that the engine was not told of; not those of chunks that no document has yet."""
     is_arriving = exists().where(
         _unseen.c.knowledge_base_id == _change.c.knowledge_base_id,

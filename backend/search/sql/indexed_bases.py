@@ -24,7 +24,7 @@ from backend.foundation.sql.statements import Row, Statement
 from backend.search.domain.chunks import Range
 from backend.search.sql import tables
 from backend.search.sql.chunk_rows import FIRST_NUMBER
-from backend.search.sql.found import IndexSegment
+from backend.search.sql.segment_rows import IndexSegment
 from backend.search.sql.tables import IS_CHANGED, IS_UNINDEXED, UNINDEXED_HINT
 from backend.search.sql.word_postings import gaps
 

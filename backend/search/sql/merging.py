@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from backend.search.domain.chunks import Range
-from backend.search.sql.found import IndexSegment
+from backend.search.sql.segment_rows import IndexSegment
 from backend.search.sql.segments import MAX_SPAN, Postings, join, lengths_in, pack_lengths, pages_of, postings_in
 from backend.search.sql.word_postings import Numbers, outside
 

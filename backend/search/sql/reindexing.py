@@ -18,8 +18,7 @@ from backend.search.domain.tokenizing import TOKENS_VERSION
 from backend.search.ports.index import IndexProgress
 from backend.search.sql import tables
 from backend.search.sql.chunk_rows import IS_OF_DOCUMENT
-from backend.search.sql.found import PackedSegment
-from backend.search.sql.segment_rows import SegmentRows, lock_base
+from backend.search.sql.segment_rows import PackedSegment, SegmentRows, lock_base
 from backend.search.sql.segments import pack_texts
 from backend.search.sql.tables import IS_UNINDEXED
 from backend.search.sql.upkeep import IndexUpkeep, read_found_by

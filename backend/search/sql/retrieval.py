@@ -8,13 +8,12 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.parameters import is_among, list_parameter
 from backend.foundation.sql.statements import Statement
 from backend.search.domain.bm25 import find_looked_up_terms
-from backend.search.domain.chunks import ChunkHit
+from backend.search.domain.chunks import ChunkHit, Found
 from backend.search.domain.filters import Filter
 from backend.search.domain.fusion import content_rank, score_by_words
 from backend.search.sql import tables
 from backend.search.sql.chosen import choose_index
 from backend.search.sql.chunk_rows import ChunkRows, hits_where, to_hit
-from backend.search.sql.found import Found
 
 _document = tables.document
 _named = _document.alias("named")

@@ -24,14 +24,13 @@ from backend.search.domain.bm25 import (
     greatest_score,
     plan,
 )
-from backend.search.domain.chunks import Range
+from backend.search.domain.chunks import Allowed, Found, Range
 from backend.search.sql import tables
 from backend.search.sql.chunk_rows import IS_OF_DOCUMENT
-from backend.search.sql.found import Allowed, Found, FoundByWords, IndexSegment
 from backend.search.sql.indexed_bases import BaseReader, IndexedBase
 from backend.search.sql.legacy_postings import legacy_postings
 from backend.search.sql.scoring import find_led, score_best
-from backend.search.sql.segment_rows import VisibleSegments, page_key
+from backend.search.sql.segment_rows import IndexSegment, VisibleSegments, page_key
 from backend.search.sql.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
 from backend.search.sql.word_postings import LegacyPostings, WordPostings, join_forms, outside
 
@@ -65,6 +64,13 @@ class _Corpus(NamedTuple):
     def counts(self) -> dict[str, int]:
         """In how many chunks each word stands."""
         return {word: sum(len(part.numbers) for part in parts) for word, parts in self.words.items()}
+
+
+class FoundByWords(NamedTuple):
+    """Chunks that have words of a question, and the score that no chunk could exceed."""
+
+    chunks: list[Found]
+    greatest_score: float
 
 
 class _Ranked(NamedTuple):

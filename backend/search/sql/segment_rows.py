@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
@@ -13,7 +15,6 @@ from backend.foundation.sql.statements import Statement
 from backend.search.domain.chunks import Range
 from backend.search.domain.tokenizing import TOKENS_VERSION
 from backend.search.sql import tables
-from backend.search.sql.found import IndexSegment, PackedSegment
 from shared.clock import Clock
 
 _base, _segment = tables.knowledge_base, tables.index_segment
@@ -32,6 +33,36 @@ _BYTES_BESIDE = 640
 """What keeping lengths or a page takes besides them: a base of small documents has many small segments."""
 
 _AT_ONCE = 4_000
+
+
+class IndexSegment(NamedTuple):
+    """A segment in the database, without its pages; `size` is how many chunks it had when it was written.
+
+    One that is visible never changes, and its row names its content: `touched_at` tells it from another of the same id,
+    which a database may give again after it was brought back from a backup.
+    """
+
+    id: int
+    base_id: str
+    first_number: int
+    end_number: int
+    size: int
+    bits: int
+    touched_at: datetime
+
+
+class PackedSegment(NamedTuple):
+    """The packed index of some chunks: pages of postings, divided by the first `bits` bits of the hashes of words.
+
+    `lengths` holds the index tokens of each chunk as two bytes, `token_count` their sum.
+    """
+
+    bits: int
+    lengths: bytes
+    pages: Mapping[int, bytes]
+    token_count: int
+
+
 _Part = tuple[IndexSegment, int | None]
 """A page of a segment, or its lengths."""
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.search.domain.tokenizing import tokenize_indexed
-from backend.search.sql.found import PackedSegment
+from backend.search.sql.segment_rows import PackedSegment
 from backend.search.sql.word_postings import Numbers
 
 MAX_SPAN = 0xFFFF

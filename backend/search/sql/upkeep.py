@@ -20,9 +20,8 @@ from backend.search.domain.chunks import CHUNKS_AT_ONCE, Range, join_headings
 from backend.search.domain.tokenizing import TOKENS_VERSION
 from backend.search.sql import tables
 from backend.search.sql.chunk_rows import CHUNK_COLUMNS
-from backend.search.sql.found import IndexSegment, PackedSegment
 from backend.search.sql.merging import Slice, choose_to_merge, find_missing, merge_lengths, merge_pages
-from backend.search.sql.segment_rows import SegmentRows, drop_pages, lock_base
+from backend.search.sql.segment_rows import IndexSegment, PackedSegment, SegmentRows, drop_pages, lock_base
 from backend.search.sql.segments import bits_of_pages, pack_texts
 from backend.search.sql.tables import IS_CHANGED, IS_UNINDEXED, UNINDEXED_HINT
 from backend.search.sql.word_postings import outside

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from backend.foundation.sql.statements import driver_of
-from backend.search.domain.chunks import Range
-from backend.search.sql.found import Found
+from backend.search.domain.chunks import Found, Range
 from backend.search.sql.vector_search import NeighbourQuery, SearchedSpace
 from backend.search.sql.word_postings import Numbers, inside
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, TextClause, text
 
 from backend.embeddings.domain import Vector
 from backend.foundation.sql.parameters import Dialect
-from backend.search.sql.found import Allowed, Found
+from backend.search.domain.chunks import Allowed, Found
 from backend.search.sql.vector_rows import as_stored
 
 LARGE_SPACE = 15_000

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.search.domain.chunks import Range
-from backend.search.sql.found import IndexSegment, PackedSegment
 from backend.search.sql.merging import MERGED_AT_ONCE, Slice, choose_to_merge, merge_lengths, merge_pages
+from backend.search.sql.segment_rows import IndexSegment, PackedSegment
 from backend.search.sql.segments import (
     chunk_count_of,
     lengths_in,
