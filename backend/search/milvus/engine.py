@@ -40,7 +40,7 @@ class MilvusEngine:
 
     def __init__(self, url: str, library: MilvusLibrary) -> None:
         self._library = library
-        self._address = read_address(url)
+        self._address = read_milvus_address(url)
         self._calls = asyncio.Semaphore(_CALLS_AT_ONCE)
         self._client: Any = None
         self._opening = asyncio.Lock()
@@ -135,7 +135,7 @@ class MilvusEngine:
         await client.create_collection(COLLECTION, schema=schema, index_params=indexes, **options)
 
 
-def read_address(url: str) -> dict[str, str]:
+def read_milvus_address(url: str) -> dict[str, str]:
     """Read `milvus://[user:password@]host[:port][/database]`; `milvuss` is over TLS."""
     parts = urlsplit(url)
     scheme = "https" if parts.scheme == "milvuss" else "http"
