@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import Connection, func, select, update
 
 from backend.foundation.sql.database import Database
-from backend.search.domain.chunks import CHUNKS_AT_ONCE, Range
+from backend.search.domain.chunks import ALL_NUMBERS, CHUNKS_AT_ONCE, Range
 from backend.search.domain.tokenizing import TOKENS_VERSION
 from backend.search.ports.index import IndexProgress
 from backend.search.sql import tables
@@ -66,7 +66,7 @@ class Reindexing:
 
     def _add(self, connection: Connection, base_id: str, numbers: Range, segment: PackedSegment) -> bool:
         """Show the segment of chunks; not where some have gone meanwhile, or are in another one."""
-        is_theirs = lock_base(connection, base_id) and numbers in _find_missing(connection, base_id)
+        is_theirs = lock_base(connection, base_id) and numbers in _find_missing(connection, base_id, numbers)
         if is_theirs:
             self._segments.add(connection, base_id, numbers.first_number, segment, is_visible=True)
         return is_theirs
@@ -88,13 +88,15 @@ def _find_bases(connection: Connection) -> Sequence[str]:
     return connection.execute(select(_base.c.id).where(_base.c.chunk_count > 0).order_by(_base.c.id)).scalars().all()
 
 
-def _find_missing(connection: Connection, base_id: str) -> list[Range]:
+def _find_missing(connection: Connection, base_id: str, within: Range = ALL_NUMBERS) -> list[Range]:
     """Return the chunks of documents that no segment covers, as many at once as one segment is made of."""
+    are_within = _chunk.c.number.between(within.first_number, within.end_number - 1)
     of_base = (_chunk.c.knowledge_base_id == base_id) & (_document.c.knowledge_base_id == base_id) & ~IS_UNINDEXED
-    query = select(_chunk.c.number).join_from(_chunk, _document, IS_OF_DOCUMENT).where(of_base)
+    query = select(_chunk.c.number).join_from(_chunk, _document, IS_OF_DOCUMENT).where(of_base, are_within)
     numbers = np.sort(np.fromiter(connection.execute(query).scalars(), np.int64))
     shown = (_segment.c.knowledge_base_id == base_id) & _segment.c.is_visible
-    ends = select(_segment.c.first_number, _segment.c.end_number).where(shown)
+    touches = (_segment.c.first_number < within.end_number) & (_segment.c.end_number > within.first_number)
+    ends = select(_segment.c.first_number, _segment.c.end_number).where(shown, touches)
     covered = [Range(*row) for row in connection.execute(ends)]
     missing = numbers[outside(numbers, covered)]
     if not len(missing):
