@@ -20,7 +20,9 @@ from pathlib import Path
 _REQUIREMENTS = Path(__file__).resolve().parent
 _ROOT = _REQUIREMENTS.parent
 _PYTHON = _ROOT / ".venv" / "bin" / "python"
-_OF_ITS_OWN = {name: _ROOT / "var" / f"{name}-environment" / "bin" / "python" for name in ("docs", "cache-judges", "milvus-lite")}
+_OF_ITS_OWN = {
+    name: _ROOT / "var" / f"{name}-environment" / "bin" / "python" for name in ("docs", "cache-judges", "milvus-lite")
+}
 """Locks that are installed apart, with the interpreters that find them."""
 # The kernel ends the name of an interpreter at a blank, and a folder may have one: to the shell the second line is a
 # command, to Python the second and the third are a text.
