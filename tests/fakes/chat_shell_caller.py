@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from grpc.aio import EOF, BaseError
 
-from chat_shell.servers.grpc.caller_link import CallerLink
+from chat_shell.servers.grpc.caller_link import ROUND_SECONDS, CallerLink
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from shared.models.execution import ExecutionRequest
 from shared.wire import request_to_proto
@@ -98,9 +98,10 @@ def events_in(frames: list[chat_shell_pb2.TurnFrame]) -> list[events_pb2.Executi
 
 
 @asynccontextmanager
-async def linked(shell: Shell) -> AsyncGenerator[tuple[CallerLink, Caller]]:
+async def linked(shell: Shell, round_seconds: float = ROUND_SECONDS) -> AsyncGenerator[tuple[CallerLink, Caller]]:
     """Serve a caller, who hangs up in the end."""
     link, caller = CallerLink(shell.turns, shell.bounds, "Execute", knows_newer=True), Caller()
+    link.round_seconds = round_seconds
     async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
         group.create_task(link.serve(cast(Any, caller), "a replica"))
         assert (await caller.message(0)).hello.replica == "a replica"

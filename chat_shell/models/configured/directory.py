@@ -1,7 +1,6 @@
 """The models that the operator configured, as the port `ModelDirectory`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 
 import aiohttp
@@ -16,7 +15,6 @@ from chat_shell.models.responses.model import ResponsesApi
 from chat_shell.models.telemetry.calls import CallMeter, CallPricer
 from chat_shell.models.transport.diagnoses import LastAnswers
 from chat_shell.models.transport.observing import ObserveCall
-from chat_shell.models.transport.read_rounds import ReadRounds
 from chat_shell.models.transport.streaming import Endpoint, ProviderApi, StreamedModel
 from shared.clock import Clock
 from shared.errors import UnknownModel
@@ -70,10 +68,10 @@ def build_models(
     """
     if not entries:
         raise ModelConfigurationError("no model is configured")
-    models, rounds = dict[str, tuple[ModelCard, Model]](), ReadRounds()
+    models: dict[str, tuple[ModelCard, Model]] = {}
     for entry in entries:
         if entry.name not in models:
-            endpoint = replace(_endpoint(entry, idle_timeout_seconds, proxy), rounds=rounds)
+            endpoint = _endpoint(entry, idle_timeout_seconds, proxy)
             observers = _observers(entry, clock, logs_requests=logs_requests)
             if endpoint.last_answers is not None:
                 observers += (endpoint.last_answers.observe,)

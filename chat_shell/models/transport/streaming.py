@@ -17,7 +17,6 @@ from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.diagnoses import LastAnswers
 from chat_shell.models.transport.observing import ObserveCall, observed
 from chat_shell.models.transport.provider_errors import error_of_response
-from chat_shell.models.transport.read_rounds import ReadRounds, RoundedReader
 from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.clock import Clock
 from shared.errors import ModelError, ModelProtocolViolated, ModelStalled, ModelStreamCut, ModelUnavailable
@@ -41,7 +40,6 @@ class Endpoint:
     `proxy` is the address of the proxy on the way there, with the proxy's password if it has one. `affinity_header` is
     the header in which a router in front of engines gets the keyed hash of the conversation. `cache_salt` is the secret
     of which each tenant's salt is made. With `last_answers` the provider is asked why its cache was missed.
-    Behind their first words answers are read in `rounds`, which are those of all models.
     """
 
     base_url: str
@@ -53,7 +51,6 @@ class Endpoint:
     affinity_header: str | None = None
     cache_salt: str | None = field(default=None, repr=False)
     last_answers: LastAnswers | None = None
-    rounds: ReadRounds = field(default_factory=ReadRounds)
 
     def address(self, call: ModelCall) -> ModelCall:
         """Return a call as this model's provider gets it."""
@@ -145,23 +142,20 @@ class StreamedModel:
             answer = self._api.assembler(call)
             reader = AnswerReader(answer)
             response = await self._open(call, timeouts)
-            body, has_said = RoundedReader(response.content, self._endpoint.rounds), False
             with _reading(response), timeouts.watch(response.content.set_exception):
                 while not answer.done:
                     frame_count = reader.frame_count
                     timeouts.begin_wait()
                     try:
-                        received = await body.read(at_once=answer.ended or not has_said)
+                        received = await response.content.readany()
                     except ModelStalled:
                         if not answer.ended:
                             raise
                         break
                     timeouts.end_wait()
-                    body.note_read()
                     if not received:
                         break
                     for fragment in reader.feed(received):
-                        has_said = True
                         yield told.pass_on(fragment)
                     if reader.frame_count > frame_count:
                         timeouts.renew(END_MARK_GRACE_SECONDS if answer.ended else None)

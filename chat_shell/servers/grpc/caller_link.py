@@ -26,16 +26,20 @@ SHARE_BYTES, MESSAGE_BYTES = 32_768, 131_072
 HEARTBEAT_SECONDS = 2.0
 """A caller that hears nothing for some times as long takes this process for frozen."""
 
+ROUND_SECONDS = 0.015
+"""The least time behind a message to one that holds nothing but more of what has begun: many turns share a wake-up."""
+
 Context: TypeAlias = "ServicerContext[bytes, bytes]"
 
 
 class CallerLink:
     """The turns of one caller. Frames of all turns that are ready in a tick of the loop go in one message.
 
-    While a message is on its way, what comes is joined in the next one.
+    While a message is on its way, what comes is joined in the next one. Deltas behind others wait for one that is due:
+    it takes `round_seconds` since the one before, or something else to be sent.
     """
 
-    heartbeat_seconds = HEARTBEAT_SECONDS
+    heartbeat_seconds, round_seconds = HEARTBEAT_SECONDS, ROUND_SECONDS
 
     def __init__(self, turns: TurnService, bounds: MessageBounds, span_name: str, *, knows_newer: bool) -> None:
         self._turn_service = turns
@@ -45,6 +49,7 @@ class CallerLink:
         self._turns: dict[int, LinkedTurn] = {}
         self._ready: dict[int, LinkedTurn] = {}
         self._has_message = asyncio.Event()
+        self._is_due = asyncio.Event()
         self._next = chat_shell_pb2.FromShell()
         self._has_written = False
 
@@ -143,12 +148,20 @@ class CallerLink:
     def _add_ready(self, turn: LinkedTurn) -> None:
         self._ready[turn.number] = turn
         self._has_message.set()
+        if not turn.may_wait:
+            self._is_due.set()
 
     async def _write(self, context: Context) -> None:
+        loop = asyncio.get_running_loop()
+        next_round = loop.call_soon(self._is_due.set)
         with suppress(BaseError):  # the caller has gone, as the end of the call tells
             while True:
                 await self._has_message.wait()
-                await context.write(self._take_message().SerializeToString())
+                await self._is_due.wait()
+                next_round.cancel()
+                message = self._take_message()
+                next_round = loop.call_later(self.round_seconds, self._is_due.set)
+                await context.write(message.SerializeToString())
 
     async def _beat(self) -> None:
         """Say that this loop runs, whenever nothing else was said for a while."""
@@ -163,6 +176,7 @@ class CallerLink:
         """Return the next message: a part of each turn that is ready, those first that have waited longest."""
         message, self._next = self._next, chat_shell_pb2.FromShell()
         self._has_written = True
+        self._is_due.clear()
         room, unfinished = MESSAGE_BYTES, list[LinkedTurn]()
         while self._ready and room > 0:
             turn = self._ready.pop(next(iter(self._ready)))
@@ -170,6 +184,8 @@ class CallerLink:
             if turn.has_frame:
                 unfinished.append(turn)
         self._ready.update((turn.number, turn) for turn in unfinished)
-        if not self._ready:
+        if self._ready:
+            self._is_due.set()
+        else:
             self._has_message.clear()
         return message

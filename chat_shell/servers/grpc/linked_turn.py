@@ -9,11 +9,20 @@ from chat_shell.turns.services.event_buffer import EventBuffer
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from shared.errors import BallastError, InternalError
 from shared.models.error_reports import report_of
-from shared.models.events import ExecutionEvent, FunctionCallDelta
+from shared.models.events import (
+    ExecutionEvent,
+    FunctionCallDelta,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+    TextLogprobs,
+)
 from shared.wire import report_to_proto
 
 FIRST_CREDIT_BYTES = 65_536
 """What the caller takes of a turn before it has read any of it."""
+
+_STREAMED = frozenset({TextDelta, TextLogprobs, ReasoningDelta, RefusalDelta, FunctionCallDelta})
 
 
 class LinkedTurn(EventBuffer):
@@ -32,6 +41,23 @@ class LinkedTurn(EventBuffer):
         self._encoded: deque[bytes | memoryview] = deque()
         self._report: events_pb2.ErrorReport | None = None
         self._is_written = asyncio.Event()
+        self._has_said = set[type[ExecutionEvent]]()
+        self._is_further = False
+
+    async def put(self, event: ExecutionEvent) -> None:
+        """Add an event; wait while the buffer is overfull."""
+        kind = type(event)
+        self._is_further = kind in self._has_said
+        if kind in _STREAMED:
+            self._has_said.add(kind)
+        else:
+            self._has_said.clear()
+        await super().put(event)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether its newest event is a delta behind others of its kind, for which there is room."""
+        return self._is_further and not (self._is_closed or self.is_overfull)
 
     def wake(self) -> None:
         """Tell that there are events to be written, or the end."""

@@ -116,7 +116,7 @@ def test_waits_that_end_in_time_share_their_timer() -> None:
 class SlowAnswer:
     """A response, its content, and the session that gets it: each frame comes so many seconds behind the one before."""
 
-    status, headers, total_bytes = 200, dict[str, str](), 0
+    status, headers = 200, dict[str, str]()
     frame = b'data: {"choices": [{"delta": {"content": "a"}}]}\n\n'
     last = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
 

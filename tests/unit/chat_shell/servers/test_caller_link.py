@@ -1,16 +1,24 @@
 """What a caller of `Connect` is sent: frames of many turns in one message, each bounded, none held up by others."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
 from chat_shell.servers.grpc.caller_link import MESSAGE_BYTES, SHARE_BYTES
 from chat_shell.servers.grpc.linked_turn import FIRST_CREDIT_BYTES
+from chat_shell.turns.services.event_buffer import MAX_EVENTS
 from protos.execution.v1 import chat_shell_pb2
 from shared.errors import InvalidRequest
 from shared.message_size import STREAM_MESSAGE_BYTES
-from shared.models.events import ExecutionEvent, ModelCallStarted, TextDelta
+from shared.models.events import (
+    ExecutionEvent,
+    ModelCallStarted,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+    TextLogprobs,
+)
 from shared.models.execution import ExecutionRequest
 from tests.fakes.chat_shell_caller import events_in, linked, start_of
 from tests.fakes.chat_shell_events import FINISHED
@@ -59,6 +67,82 @@ async def test_the_first_event_of_a_turn_waits_for_nothing() -> None:
         caller.say(start_of(1))
         (frame,) = (await caller.message(1)).frames
     assert [event.WhichOneof("event") for event in events_in([frame])] == ["model_call_started", "text_delta"]
+
+
+class Said:
+    """Says the first events, and the others once `may_go_on` is set; then it waits for ever."""
+
+    def __init__(self, first: Sequence[ExecutionEvent], others: Sequence[ExecutionEvent]) -> None:
+        self.may_go_on = asyncio.Event()
+        self.others = others
+        self.shell = shell_with(ScriptedRunner(self._script))
+        self._first = first
+
+    async def _script(self, request: ExecutionRequest) -> AsyncGenerator[ExecutionEvent]:
+        for event in (STARTED, *self._first):
+            yield event
+        await self.may_go_on.wait()
+        for event in self.others if request.request_id != "other" else ():
+            yield event
+        await asyncio.Event().wait()
+
+    async def go_on(self) -> None:
+        """Say the others, and let this loop do what follows from them."""
+        before = self.shell.runner.produced
+        self.may_go_on.set()
+        await until(lambda: self.shell.runner.produced == before + len(self.others))
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+TEXT, LOGPROBS, NEVER_SECONDS = TextDelta(text="x"), TextLogprobs(tokens="[]"), 3600.0
+
+
+@pytest.mark.parametrize("said", [(TEXT,), (TEXT, LOGPROBS)], ids=["text", "text with log probabilities"])
+async def test_further_deltas_wait_for_what_else_is_sent(said: tuple[ExecutionEvent, ...]) -> None:
+    deltas = Said(said, (*said, *said))
+    other = full_request().model_copy(update={"request_id": "other"})
+    async with linked(deltas.shell, NEVER_SECONDS) as (_, caller):
+        caller.say(start_of(1))
+        await caller.message(1)
+        await deltas.go_on()
+        assert len(caller.got) == 2
+        caller.say(start_of(2, other))
+        frames = (await caller.message(2)).frames
+    assert [frame.turn for frame in frames] == [1, 2]
+    assert "".join(event.text_delta for event in events_in([frames[0]])) == "xx"
+
+
+async def test_further_deltas_wait_no_longer_than_a_round() -> None:
+    deltas = Said((TEXT,), (TEXT,))
+    async with linked(deltas.shell) as (_, caller):
+        caller.say(start_of(1))
+        await caller.message(1)
+        deltas.may_go_on.set()
+        (frame,) = (await caller.message(2)).frames
+    assert [event.text_delta for event in events_in([frame])] == ["x"]
+
+
+@pytest.mark.parametrize(
+    "event", [TEXT, RefusalDelta(text="no"), ModelCallStarted(call=2)], ids=["first of its kind", "refusal", "no delta"]
+)
+async def test_nothing_else_waits(event: ExecutionEvent) -> None:
+    deltas = Said((ReasoningDelta(text="r"),), (event,))
+    async with linked(deltas.shell, NEVER_SECONDS) as (_, caller):
+        caller.say(start_of(1))
+        await caller.message(1)
+        deltas.may_go_on.set()
+        assert len(events_in(list((await caller.message(2)).frames))) == 1
+
+
+async def test_a_full_buffer_waits_for_no_round() -> None:
+    deltas = Said((TEXT,), (TEXT,) * 2 * (MAX_EVENTS + 1))
+    async with linked(deltas.shell, NEVER_SECONDS) as (_, caller):
+        caller.say(start_of(1))
+        await caller.message(1)
+        await deltas.go_on()
+        events = events_in([frame for message in caller.got[2:] for frame in message.frames])
+    assert "".join(event.text_delta for event in events) == "x" * 2 * (MAX_EVENTS + 1)
 
 
 async def test_a_long_event_goes_in_pieces_between_which_others_have_their_say() -> None:
