@@ -44,15 +44,16 @@ class LinkedTurn(EventBuffer):
         self._has_said = set[type[ExecutionEvent]]()
         self._is_further = False
 
-    async def put(self, event: ExecutionEvent) -> None:
-        """Add an event; wait while the buffer is overfull."""
-        kind = type(event)
-        self._is_further = kind in self._has_said
-        if kind in _STREAMED:
-            self._has_said.add(kind)
-        else:
-            self._has_said.clear()
-        await super().put(event)
+    def add(self, elements: Iterable[ExecutionEvent]) -> None:
+        """Add events without waiting for room."""
+        added = tuple(elements)
+        for kind in map(type, added):
+            self._is_further = kind in self._has_said
+            if kind in _STREAMED:
+                self._has_said.add(kind)
+            else:
+                self._has_said.clear()
+        super().add(added)
 
     @property
     def may_wait(self) -> bool:
