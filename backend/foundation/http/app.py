@@ -1,7 +1,7 @@
 """The HTTP application of the backend."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -12,7 +12,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware import Middleware
 from starlette.types import Scope
 
-from backend.foundation.http.bodies import BodyLimit
+from backend.foundation.http.bodies import UNPACKED_PART, BodyLimit
 from backend.foundation.http.cross_origin import CrossOrigin, marks_for
 from backend.foundation.http.errors import install_error_handlers
 from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held, bodies_most
@@ -36,6 +36,14 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
     The caller closes the services.
     """
     bodies = SharedBudget("room for bodies", options.max_bodies_bytes, least=options.max_body_bytes)
+    decoding = max(options.max_body_bytes, options.max_bodies_bytes // UNPACKED_PART)
+    limit = partial(
+        BodyLimit,
+        max_body_bytes=options.max_body_bytes,
+        budget=bodies,
+        decoding=SharedBudget("room for bodies at work", decoding),
+        holder_of=options.holder_of,
+    )
     bodies_held.set_function(lambda: bodies.taken)
     bodies_most.set(options.max_bodies_bytes)
     # The documentation pages serve their own scripts, so that they work without internet access.
@@ -56,7 +64,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
             Middleware(CleanAddress),
             Middleware(RefusalThrottle),
             *map(Middleware, options.before_bodies),
-            Middleware(BodyLimit, max_body_bytes=options.max_body_bytes, budget=bodies, holder_of=options.holder_of),
+            Middleware(limit),
         ],
     )
     install_services(app, options, *services)

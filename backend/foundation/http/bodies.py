@@ -1,5 +1,6 @@
 """The bytes of request bodies: how long one may be, and how many may be held at a time, by whom."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
@@ -9,11 +10,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.errors import error_response, log_server_error
 from backend.foundation.http.middleware import KEY_ID
-from shared.errors import BallastError, InvalidRequest, PayloadTooLarge, TooManyRequests
-from shared.shares import QUARTER, Holder, SharedBudget
+from shared.errors import BallastError, InvalidRequest, PayloadTooLarge, TooManyRequests, Unavailable
+from shared.shares import QUARTER, RETRY_AFTER_SECONDS, Holder, Lease, SharedBudget
 
 SMALL_BODY_BYTES = 65_536
 """A longer body is read only for a caller who is known, whose part of all bytes it counts against."""
+
+UNPACKED_PART = 8
+"""What a body becomes on its way into the database takes some eight times its length.
+
+So bodies over `SMALL_BODY_BYTES` are decoded and stored as many at a time as make up an eighth of all bytes, and the
+others wait.
+"""
+
+WAIT_SECONDS = 60.0
+"""How long a body that has arrived waits until others are stored."""
 
 NOBODY = Holder("nobody", QUARTER, is_sure_of_least=False)
 """Holds the small bodies of callers who are not known yet."""
@@ -21,6 +32,7 @@ NOBODY = Holder("nobody", QUARTER, is_sure_of_least=False)
 CODING_HEADER = "Content-Encoding"
 PLAIN_CODINGS = ("", "identity")
 LEASE = "body_lease"
+NO_ROOM_FOR_WORK = "The server has no room for another long body now: it decodes an eighth of BACKEND_MAX_BODIES_BYTES."
 
 HolderOf = Callable[[str | None], Awaitable[str]]
 """Returns the name of the caller who presents a bearer key or token, or raises `Unauthenticated`."""
@@ -32,13 +44,22 @@ class BodyLimit:
     Bytes count until the answer begins; where a turn keeps what it was given, until the turn ends (`held_body`). Those
     of a long body count from when they are announced. Those of a small one count as they arrive, because an
     announcement costs its sender nothing. The rest of a refused body is not read; the server discards it as it comes.
-    Nobody unpacks a body here, so one that says that it is packed is refused: read as it is it would mean nothing.
+    `decoding` bounds the bodies at work, which take more than their bytes. Nobody unpacks a body here, so one that says
+    that it is packed is refused: read as it is it would mean nothing.
     """
 
-    def __init__(self, app: ASGIApp, max_body_bytes: int, budget: SharedBudget, holder_of: HolderOf) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        max_body_bytes: int,
+        budget: SharedBudget,
+        decoding: SharedBudget,
+        holder_of: HolderOf,
+    ) -> None:
         self._app = app
         self._max_body_bytes = max_body_bytes
         self._budget = budget
+        self._decoding = decoding
         self._holder_of = holder_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,7 +78,8 @@ class BodyLimit:
             await error_response(packed)(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        state[LEASE] = body = _HeldBody(self._budget, partial(_owner, state, headers, self._holder_of), announced)
+        owner = partial(_owner, state, headers, self._holder_of)
+        state[LEASE] = body = _HeldBody(self._budget, self._decoding, owner, announced)
         exchange = _LimitedExchange(body, too_large, self._max_body_bytes, receive, send)
         try:
             await exchange.run(self._app, scope)
@@ -79,7 +101,11 @@ class _HeldBody:
     nobody has room left.
     """
 
-    def __init__(self, budget: SharedBudget, owner: Callable[[], Awaitable[str]], announced: int) -> None:
+    def __init__(
+        self, budget: SharedBudget, decoding: SharedBudget, owner: Callable[[], Awaitable[str]], announced: int
+    ) -> None:
+        self._decoding = decoding
+        self._at_work: Lease | None = None
         self._owner = owner
         self._announced = announced if announced > SMALL_BODY_BYTES else 0
         self._lease = budget.lease(NOBODY)
@@ -107,6 +133,25 @@ class _HeldBody:
             self._lease.grow(wanted - self._taken)
         self._taken = wanted
 
+    async def wait_for_work(self) -> None:
+        """Wait until what this body becomes has room beside that of others; a small one does not wait.
+
+        Raises:
+            Unavailable: others have taken too long.
+        """
+        if self._taken <= SMALL_BODY_BYTES or self._at_work is not None:
+            return
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                self._at_work = await self._decoding.wait_for(self._taken)
+        except TimeoutError:
+            raise Unavailable(NO_ROOM_FOR_WORK, retry_after_seconds=RETRY_AFTER_SECONDS) from None
+
+    def end_work(self) -> None:
+        """Let the next body be decoded and stored."""
+        if self._at_work is not None:
+            self._at_work.release()
+
     def own(self, name: str) -> None:
         """Count the bytes, and those that come, against the part of a key.
 
@@ -124,6 +169,7 @@ class _HeldBody:
 
     def release(self) -> None:
         """Give the bytes back, unless they are kept."""
+        self.end_work()
         if not self._is_kept:
             self._lease.release()
 

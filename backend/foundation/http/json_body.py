@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
 from backend.foundation.domain.json_objects import REQUEST_BOUNDS, JsonText, decode_cooperatively
+from backend.foundation.http.bodies import find_held_body
 from backend.foundation.services.steps import run_cooperatively
 from shared.errors import InvalidRequest
 from shared.models.execution import JsonObject
@@ -56,8 +57,10 @@ class JsonRoute(APIRoute):
             text = await read_json(request, self.bounds)
             if not text.raw:
                 return await answer(JsonRequest(request, b"", {}))
+            decoded = await run_cooperatively(decode_cooperatively(text))
+            find_held_body(request).end_work()
             # FastAPI asks for no more of the body than whether there is one.
-            return await answer(JsonRequest(request, b"{}", await run_cooperatively(decode_cooperatively(text))))
+            return await answer(JsonRequest(request, b"{}", decoded))
 
         return decode_and_answer
 
@@ -76,8 +79,11 @@ def new_router(tag: str, route_class: type[JsonRoute] = JsonRoute) -> APIRouter:
 async def read_json(request: Request, bounds: JsonBounds = REQUEST_BOUNDS) -> JsonText:
     """Read a body and scan it as it arrives; it may be empty. It stays in the request's state as `JSON_TEXT`.
 
+    A long one then waits until it may be decoded, and keeps others waiting until its answer begins or `end_work`.
+
     Raises:
         InvalidRequest: a bound of JSON text is exceeded, or the Content-Type is not that of JSON.
+        Unavailable: other long bodies have taken too long.
     """
     scan, raw, pace = JsonScanner(bounds), bytearray(), _Pace()
     async for piece in request.stream():
@@ -87,6 +93,7 @@ async def read_json(request: Request, bounds: JsonBounds = REQUEST_BOUNDS) -> Js
         for start in range(0, len(piece), SLICE_BYTES):
             await pace.after(partial(scan.feed, piece[start : start + SLICE_BYTES]))
     scan.end()
+    await find_held_body(request).wait_for_work()
     text = JsonText(raw, scan)
     request.scope["state"][JSON_TEXT] = text
     return text

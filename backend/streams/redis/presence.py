@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from backend.foundation.redis.client import await_answer
 from backend.foundation.redis.commands import RedisClient
-from backend.foundation.services.supervision import Supervisor, stop_task
+from backend.foundation.services.supervision import Supervisor, beside, stop_task
 from shared.errors import Unavailable
 
 INTERVAL_SECONDS = 0.5
 _KEY = "ballast:write-check"
 _KEPT_MILLISECONDS = 60_000
 ANSWER_SECONDS = 0.5
+_STEPS = 5
+"""An answer is waited for in so many steps: an event loop that was held reads what has come before it counts a step."""
 
 AWAY_AFTER_SECONDS = 1.5
 """Longer than a restart of Redis takes; new turns wait for that rather than being refused."""
@@ -21,6 +23,7 @@ AWAY_AFTER_SECONDS = 1.5
 class RedisPresence:
     """Writes a key; `is_away` is set when none was written for `away_after_seconds`, and cleared by the next one.
 
+    Seconds in which this process stood still do not count: who does not look sees nothing.
     A Redis that is full, a read-only replica or still loading its data answers a ping, and takes no event.
     """
 
@@ -33,7 +36,7 @@ class RedisPresence:
         self._client = client
         self._interval_seconds = interval_seconds
         self._away_after_seconds = away_after_seconds
-        self._written_at = asyncio.get_running_loop().time()
+        self._silent_seconds = 0.0
         self.is_away = False
 
     def start(self, supervisor: Supervisor) -> asyncio.Task[None]:
@@ -42,19 +45,21 @@ class RedisPresence:
 
     async def look(self) -> None:
         """Try to write once."""
-        takes_writes = await self._takes_writes()
-        now = asyncio.get_running_loop().time()
-        if takes_writes:
-            self._written_at = now
-        self.is_away = now - self._written_at > self._away_after_seconds
+        began_at = asyncio.get_running_loop().time()
+        if await self._takes_writes():
+            self._silent_seconds = 0.0
+        else:
+            tried_seconds = asyncio.get_running_loop().time() - began_at
+            self._silent_seconds += min(tried_seconds, ANSWER_SECONDS) + self._interval_seconds
+        self.is_away = self._silent_seconds > self._away_after_seconds
 
     async def _takes_writes(self) -> bool:
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await await_answer(self._client.set(_KEY, b"1", px=_KEPT_MILLISECONDS))
-        except (Unavailable, TimeoutError):
-            return False
-        return True
+        async with beside(await_answer(self._client.set(_KEY, b"1", px=_KEPT_MILLISECONDS))) as writing:
+            for _ in range(_STEPS):
+                await asyncio.wait({writing}, timeout=ANSWER_SECONDS / _STEPS)
+            with suppress(Unavailable):
+                return writing.done() and bool(await writing)
+        return False
 
 
 @asynccontextmanager

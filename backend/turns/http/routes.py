@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from backend.conversations.domain.item_bodies import FILE_SEARCH_RESULTS, Include
 from backend.conversations.domain.item_pages import ItemList, ItemPageQuery, item_list
+from backend.foundation.http.bodies import find_held_body
 from backend.foundation.http.errors import error_body, render
 from backend.foundation.http.inline_schema import describe_body
 from backend.foundation.http.json_body import new_router
@@ -124,6 +125,7 @@ async def count_input_tokens(request: Request, services: ServicesDep, caller: Ca
 async def compact_response(endpoint: EndpointDep) -> Response:
     """Have the model summarise a conversation; return its user's messages and the summary, which the client carries."""
     asked, left = await endpoint.read(compact_request_cooperatively), asyncio.Event()
+    find_held_body(endpoint.request).end_work()
 
     async def leave() -> None:
         left.set()

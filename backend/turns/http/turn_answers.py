@@ -16,7 +16,7 @@ from backend.foundation.domain.json_objects import JsonText, Steps
 from backend.foundation.http.bodies import find_held_body
 from backend.foundation.http.errors import mark_turn_begun
 from backend.foundation.http.idempotency import Once, mark_replayed
-from backend.foundation.http.json_body import Handler, JsonRoute, check_media_type, read_json
+from backend.foundation.http.json_body import JSON_TEXT, Handler, JsonRoute, check_media_type, read_json
 from backend.foundation.http.middleware import ANSWER_HEADERS, IGNORED, STEER_HEADER
 from backend.foundation.http.services import service_in, service_of
 from backend.foundation.services.idempotency import KEY_HEADER
@@ -75,6 +75,9 @@ class TurnEndpoint:
             BallastError: whatever the turn fails with, before it begins or, where it is not streamed, in its course.
         """
         begun = await self._begin(asked, once)
+        body = find_held_body(self.request)
+        body.end_work()
+        self.request.scope["state"].pop(JSON_TEXT, None)  # the turn keeps what it has become
         found = begun if isinstance(begun, StoredResponse) else begun.response
         mark_turn_begun(self.request)
         self.name(found)
@@ -86,7 +89,7 @@ class TurnEndpoint:
             answer = await self._answer_later(asked, begun, api_format)
             mark_replayed(answer)
             return answer
-        begun.at_end(find_held_body(self.request).keep())
+        begun.at_end(body.keep())
         if asked.stream:
             return self._answer_streaming(begun, api_format, ends_with_client=ends_with_client)
         if asked.is_background:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from starlette.types import Message, Scope
 
 from backend.foundation.http.bodies import SMALL_BODY_BYTES, BodyLimit, find_held_body
-from shared.errors import Unauthenticated
+from shared.errors import Unauthenticated, Unavailable
 from shared.shares import SharedBudget
 
 LARGE = SMALL_BODY_BYTES + 1
@@ -28,12 +28,13 @@ class ServedApi:
 
     def __init__(self) -> None:
         self.budget = SharedBudget("room for bodies", 4 * LARGE)
+        self.at_work = SharedBudget("room for bodies at work", 2 * LARGE)
         self.read = asyncio.Queue[int]()
         self.go = asyncio.Event()
         self.kept = [self.budget.lease().release]
-        answers = {"/": self.take, "/keep": self.keep, "/own": self.own}
+        answers = {"/": self.take, "/keep": self.keep, "/own": self.own, "/work": self.work}
         routes = [Route(path, answer, methods=["POST"]) for path, answer in answers.items()]
-        self.app = BodyLimit(Starlette(routes=routes), 2 * LARGE, self.budget, holder_of)
+        self.app = BodyLimit(Starlette(routes=routes), 2 * LARGE, self.budget, self.at_work, holder_of)
 
     async def take(self, request: Request) -> Response:
         self.read.put_nowait(len(await request.body()))
@@ -44,6 +45,11 @@ class ServedApi:
         await request.body()
         self.kept.append(find_held_body(request).keep())
         return PlainTextResponse("kept")
+
+    async def work(self, request: Request) -> Response:
+        await request.body()
+        await find_held_body(request).wait_for_work()
+        return await self.take(request)
 
     async def own(self, request: Request) -> Response:
         await request.body()
@@ -84,7 +90,7 @@ async def api() -> AsyncIterator[ServedApi]:
     yield api
     for release in api.kept:
         release()
-    assert api.budget.taken == 0
+    assert (api.budget.taken, api.at_work.taken) == (0, 0)
 
 
 async def test_one_key_never_takes_all_the_room(api: ServedApi) -> None:
@@ -125,6 +131,37 @@ async def test_what_is_announced_is_held_before_it_comes(api: ServedApi) -> None
 async def test_a_turn_may_hold_a_body_beyond_its_answer(api: ServedApi) -> None:
     assert (await api.post(LARGE, path="/keep"))["status"] == 200
     assert api.budget.taken == LARGE
+
+
+async def test_long_bodies_are_decoded_as_many_at_a_time_as_have_room(api: ServedApi) -> None:
+    async with asyncio.TaskGroup() as group:
+        posted = [group.create_task(api.post(LARGE, key, "/work")) for key in ("ann", "ann", "bob", "bob")]
+        for _ in range(2):
+            await api.read.get()
+        assert api.budget.taken == 4 * LARGE  # all have arrived
+        assert api.at_work.is_waited_for
+        assert api.read.empty()
+        api.go.set()
+    assert [task.result()["status"] for task in posted] == [200] * 4
+
+
+async def test_a_small_body_does_not_wait_for_long_ones(api: ServedApi) -> None:
+    async with asyncio.TaskGroup() as group:
+        for _ in range(2):
+            group.create_task(api.post(LARGE, "ann", "/work"))
+        for _ in range(2):
+            await api.read.get()
+        group.create_task(api.post(SMALL_BODY_BYTES, "bob", "/work"))
+        assert await api.read.get() == SMALL_BODY_BYTES
+        api.go.set()
+
+
+async def test_a_body_that_waits_too_long_hears_of_which_bound(api: ServedApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.foundation.http.bodies.WAIT_SECONDS", 0.01)
+    with api.at_work.lease() as others, pytest.raises(Unavailable, match="BACKEND_MAX_BODIES_BYTES") as refused:
+        others.grow(2 * LARGE)
+        await api.post(LARGE, "ann", "/work")
+    assert refused.value.retry_after_seconds == 1
 
 
 async def test_a_body_beyond_the_limit_is_too_large(api: ServedApi) -> None:

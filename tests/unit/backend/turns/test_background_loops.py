@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import timedelta
+from time import sleep
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -28,7 +29,7 @@ from backend.retention.wiring import RetentionPackage
 from backend.search.services.embedding_worker import ChangedBases, EmbeddingWorker
 from backend.search.telemetry.embedding import CountingEmbeddingObserver
 from backend.streams.redis.event_log import RedisEventLog
-from backend.streams.redis.presence import RedisPresence
+from backend.streams.redis.presence import ANSWER_SECONDS, RedisPresence
 from backend.streams.redis.stop_signals import RedisStopSignals
 from backend.turns.services.resume.recover_turn import RecoverTurn
 from backend.turns.services.resume.recovery import Recovery
@@ -203,6 +204,22 @@ async def test_the_watch_of_redis_outlives_every_error() -> None:
     assert not task.done()
     task.cancel()
     await asyncio.wait([task])
+
+
+class AnswersInSteps:
+    """A Redis whose answer is read in some rounds of the event loop."""
+
+    async def set(self, *_arguments: Any, **_options: Any) -> bool:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return True
+
+
+async def test_a_process_that_stood_still_takes_nobody_for_away() -> None:
+    presence = RedisPresence(cast(RedisClient, AnswersInSteps()), away_after_seconds=0.0)
+    asyncio.get_running_loop().call_soon(sleep, 1.2 * ANSWER_SECONDS)
+    await presence.look()
+    assert not presence.is_away
 
 
 async def test_the_writer_of_events_outlives_every_error_and_lets_nobody_wait() -> None:
