@@ -12,7 +12,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.middleware import Middleware
 from starlette.types import Scope
 
-from backend.foundation.http.bodies import UNPACKED_PART, BodyLimit
+from backend.foundation.http.bodies import UNPACKED_PART, BodyLimit, DecodingRoom
 from backend.foundation.http.cross_origin import CrossOrigin, marks_for
 from backend.foundation.http.errors import install_error_handlers
 from backend.foundation.http.middleware import AccessLog, CleanAddress, LastCatch, RequestIds, bodies_held, bodies_most
@@ -41,7 +41,7 @@ def create_app(routers: Iterable[APIRouter], services: Iterable[object], options
         BodyLimit,
         max_body_bytes=options.max_body_bytes,
         budget=bodies,
-        decoding=SharedBudget("room for bodies at work", decoding),
+        decoding=DecodingRoom(SharedBudget("room for bodies at work", decoding)),
         holder_of=options.holder_of,
     )
     bodies_held.set_function(lambda: bodies.taken)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -38,6 +39,13 @@ HolderOf = Callable[[str | None], Awaitable[str]]
 """Returns the name of the caller who presents a bearer key or token, or raises `Unauthenticated`."""
 
 
+class DecodingRoom(NamedTuple):
+    """The bytes of long bodies that may be at work at a time, and how long others wait for them."""
+
+    budget: SharedBudget
+    wait_seconds: float = WAIT_SECONDS
+
+
 class BodyLimit:
     """Answers 413 to a body over the limit, and 503 or 429 to one for which there is no room now.
 
@@ -53,7 +61,7 @@ class BodyLimit:
         app: ASGIApp,
         max_body_bytes: int,
         budget: SharedBudget,
-        decoding: SharedBudget,
+        decoding: DecodingRoom,
         holder_of: HolderOf,
     ) -> None:
         self._app = app
@@ -102,7 +110,7 @@ class _HeldBody:
     """
 
     def __init__(
-        self, budget: SharedBudget, decoding: SharedBudget, owner: Callable[[], Awaitable[str]], announced: int
+        self, budget: SharedBudget, decoding: DecodingRoom, owner: Callable[[], Awaitable[str]], announced: int
     ) -> None:
         self._decoding = decoding
         self._at_work: Lease | None = None
@@ -142,8 +150,8 @@ class _HeldBody:
         if self._taken <= SMALL_BODY_BYTES or self._at_work is not None:
             return
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
-                self._at_work = await self._decoding.wait_for(self._taken)
+            async with asyncio.timeout(self._decoding.wait_seconds):
+                self._at_work = await self._decoding.budget.wait_for(self._taken)
         except TimeoutError:
             raise Unavailable(NO_ROOM_FOR_WORK, retry_after_seconds=RETRY_AFTER_SECONDS) from None
 
