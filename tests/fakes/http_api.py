@@ -16,7 +16,7 @@ from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.files.domain import FileQuota
 from backend.files.services import Files
 from backend.foundation.http.app import create_app
-from backend.foundation.http.services import HttpOptions, install_services
+from backend.foundation.http.services import DEFAULT_MAX_BODIES_BYTES, HttpOptions, install_services
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
@@ -83,6 +83,7 @@ class FakeHouse:
     limits: RestrictedLimits = LIMITS
     event_store: FakePresence = field(default_factory=FakePresence)
     max_body_bytes: int = 100_000
+    max_bodies_bytes: int = DEFAULT_MAX_BODIES_BYTES
     quota: FileQuota = field(default_factory=FileQuota)
     origins: tuple[str, ...] = ()
     caller_of_token: CallerOfToken | None = None
@@ -176,7 +177,13 @@ class FakeHouse:
 
     def options(self) -> HttpOptions:
         """Build the figures of the API."""
-        return HttpOptions(SERVICE_TOKEN, self.max_body_bytes, cors_origins=self.origins, before_bodies=BEFORE_BODIES)
+        return HttpOptions(
+            SERVICE_TOKEN,
+            self.max_body_bytes,
+            self.max_bodies_bytes,
+            cors_origins=self.origins,
+            before_bodies=BEFORE_BODIES,
+        )
 
     def app(self) -> FastAPI:
         """Build the application."""

@@ -10,9 +10,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Scope
 
-from backend.foundation.http.bodies import SMALL_BODY_BYTES, BodyLimit, find_held_body
+from backend.foundation.http.bodies import SMALL_BODY_BYTES, BodyLimit, DecodingRoom, find_held_body
 from shared.errors import Unauthenticated, Unavailable
 from shared.shares import SharedBudget
+from tests.patience import PATIENCE_SECONDS
 
 LARGE = SMALL_BODY_BYTES + 1
 
@@ -26,7 +27,7 @@ async def holder_of(presented: str | None) -> str:
 class ServedApi:
     """An application behind the limit, whose answer waits for `go`."""
 
-    def __init__(self) -> None:
+    def __init__(self, wait_seconds: float = PATIENCE_SECONDS) -> None:
         self.budget = SharedBudget("room for bodies", 4 * LARGE)
         self.at_work = SharedBudget("room for bodies at work", 2 * LARGE)
         self.read = asyncio.Queue[int]()
@@ -34,7 +35,9 @@ class ServedApi:
         self.kept = [self.budget.lease().release]
         answers = {"/": self.take, "/keep": self.keep, "/own": self.own, "/work": self.work}
         routes = [Route(path, answer, methods=["POST"]) for path, answer in answers.items()]
-        self.app = BodyLimit(Starlette(routes=routes), 2 * LARGE, self.budget, self.at_work, holder_of)
+        self.app = BodyLimit(
+            Starlette(routes=routes), 2 * LARGE, self.budget, DecodingRoom(self.at_work, wait_seconds), holder_of
+        )
 
     async def take(self, request: Request) -> Response:
         self.read.put_nowait(len(await request.body()))
@@ -156,8 +159,8 @@ async def test_a_small_body_does_not_wait_for_long_ones(api: ServedApi) -> None:
         api.go.set()
 
 
-async def test_a_body_that_waits_too_long_hears_of_which_bound(api: ServedApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.foundation.http.bodies.WAIT_SECONDS", 0.01)
+async def test_a_body_that_waits_too_long_hears_of_which_bound() -> None:
+    api = ServedApi(wait_seconds=0.01)
     with api.at_work.lease() as others, pytest.raises(Unavailable, match="BACKEND_MAX_BODIES_BYTES") as refused:
         others.grow(2 * LARGE)
         await api.post(LARGE, "ann", "/work")

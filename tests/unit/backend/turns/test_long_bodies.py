@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-import pytest
-
 from backend.foundation.http.bodies import SMALL_BODY_BYTES
 from tests.fakes.chat_shell_scripted import ScriptedChatShell, answer
 from tests.fakes.http_api import FakeHouse, client_of
@@ -14,9 +12,8 @@ from tests.patience import PATIENCE_SECONDS, until
 LONG = "a" * (SMALL_BODY_BYTES + 1)
 
 
-async def test_a_turn_that_runs_keeps_no_long_body_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.foundation.http.app.UNPACKED_PART", 2**40)  # one of the largest size at a time
-    house, gate = FakeHouse(), asyncio.Event()
+async def test_a_turn_that_runs_keeps_no_long_body_waiting() -> None:
+    house, gate = FakeHouse(max_bodies_bytes=3 * FakeHouse.max_body_bytes), asyncio.Event()
     held: list[Any] = list(answer("Half ", "and half."))
     held.insert(1, gate)
     shell = ScriptedChatShell(held, answer("Whole."))
