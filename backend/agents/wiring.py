@@ -7,6 +7,7 @@ from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agents import AgentCatalogue, AgentMembers, AgentPresets, open_agent_files
 from backend.agents.sql.store import SqlAgentStore
 from backend.chat_shell_client.ports.chat_shell import ChatShell
+from backend.conversations.sql.conversations import SqlConversationStore
 from backend.foundation.services.parts import Part
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
@@ -38,5 +39,6 @@ def build_agents(
     models = ModelNames(ModelCatalogue(chat_shell, clock), presets)
     agents = AgentCatalogue(store, knowledge, models, ToolCatalogue(chat_shell, clock), files, clock)
     open_files = partial(open_agent_files, store)
+    labelled = LabelAccess(knowledge, open_files, SqlConversationStore(database).labels_of_turns)
     part = Part((agents, AgentMembers(store)))
-    return AgentPackage(part, models, presets, agents, LabelAccess(knowledge, open_files), open_files)
+    return AgentPackage(part, models, presets, agents, labelled, open_files)

@@ -95,6 +95,9 @@ async def test_every_kind_of_message_comes_back_as_it_was(store: ConversationSto
     await store.create(make_conversation(log_length=len(entries)), entries, ())
     assert await store.labels("conv_a") == {entry.turn_id: entry.label for entry in entries[1:]}
     assert await store.labels("conv_b") == {}
+    assert await store.labels_of_turns(["t0", "t1", "t2", "t"]) == {
+        entry.turn_id: entry.label for entry in entries[1:3]
+    }
     assert await store.log("conv_a") == entries
     assert await store.log("conv_a", 2) == entries[:2]
     assert await store.log("conv_a", 0) == ()

@@ -210,7 +210,9 @@ class TurnHouse:
         self.turns = self.turns_class(self.state)
         self.conversations = self.conversations_class(self.state)
         self.descriptions = SafeDescriptions(self.knowledge, self.knowledge, self.observer)
-        self.labelled = LabelAccess(self.knowledge, partial(open_agent_files, self.agents))
+        self.labelled = LabelAccess(
+            self.knowledge, partial(open_agent_files, self.agents), self.conversations.labels_of_turns
+        )
         self.ports = TurnPorts(
             stored=StoredTurns(
                 *(self.conversations, self.turns, self.waiting_class(self.state)),

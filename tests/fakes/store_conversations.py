@@ -192,6 +192,11 @@ class FakeConversationStore:
         """Return the label of each turn that has one, by the turn's id."""
         return {entry.turn_id: entry.label for entry in self._state.entries.get(conversation_id, ()) if entry.label}
 
+    async def labels_of_turns(self, turn_ids: Sequence[str]) -> Mapping[str, Labels]:
+        """Return the labels of those of the turns that stand in a log."""
+        labelled = [entry for log in self._state.entries.values() for entry in log if entry.label]
+        return {entry.turn_id: entry.label for entry in labelled if entry.turn_id in turn_ids}
+
     async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order."""
         ordered = list(self._state.items.get(conversation_id, ()))

@@ -143,6 +143,10 @@ class ConversationStore(Protocol):
         """Return the label of each turn that has one, by the turn's id."""
         ...
 
+    async def labels_of_turns(self, turn_ids: Sequence[str]) -> Mapping[str, Labels]:
+        """Return the labels of those of these turns that have one and stand in a log, in whatever conversation."""
+        ...
+
     async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order.
 

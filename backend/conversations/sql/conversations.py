@@ -101,6 +101,13 @@ _LABELS = Statement(
     )
 )
 
+_LABELS_OF_TURNS = {
+    dialect: Statement(
+        select(_entry.c.turn_id, _entry.c.label).where(tables.HAS_LABEL, is_among(_entry.c.turn_id, "ids", dialect))
+    )
+    for dialect in get_args(Dialect)
+}
+
 _items = select(_item.c.id, _sequence, _item.c.response_id, _item.c.body).where(
     _item.c.conversation_id == bindparam("where_id")
 )
@@ -285,6 +292,16 @@ class SqlConversationStore:
         return await self._database.read(
             lambda connection: {row["turn_id"]: decode_labels(row["label"]) for row in _LABELS.rows(connection, where)}
         )
+
+    async def labels_of_turns(self, turn_ids: Sequence[str]) -> Mapping[str, Labels]:
+        """Return the labels of those of these turns that have one and stand in a log, in whatever conversation."""
+
+        def work(connection: Connection) -> Mapping[str, Labels]:
+            dialect = connection.dialect.name
+            rows = _LABELS_OF_TURNS[dialect].rows(connection, {"ids": list_parameter(turn_ids, dialect)})
+            return {row["turn_id"]: decode_labels(row["label"]) for row in rows}
+
+        return await self._database.read(work)
 
     async def items(self, conversation_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Item, ...]:
         """Return up to `limit` items behind the item `after` in the given order."""

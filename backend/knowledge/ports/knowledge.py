@@ -6,6 +6,7 @@ from typing import Protocol
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
+from backend.knowledge.domain.labels import Labels
 from backend.search.domain.chunks import Chunk
 
 
@@ -158,6 +159,14 @@ class KnowledgeStore(Protocol):
 
 OpenFileIndexes = Callable[[str, str, Sequence[str]], Awaitable[frozenset[str]]]
 """Returns those of the file indexes of agents whose agent a user may use now, by the tenant and the id of the user.
+
+Raises:
+    Unavailable: the database is away. Retryable.
+"""
+
+
+LabelsOfTurns = Callable[[Sequence[str]], Awaitable[Mapping[str, Labels]]]
+"""Returns the labels that turns have today, by their ids; a turn is left out that stands in no log.
 
 Raises:
     Unavailable: the database is away. Retryable.

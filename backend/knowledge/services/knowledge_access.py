@@ -1,12 +1,13 @@
 """The access of callers to bases: their membership decides, which owners set, and for others a base does not exist."""
 
 from collections.abc import Collection, Mapping
+from itertools import chain
 
 from backend.identity.domain import Caller
 from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.domain.knowledge import Binding, MemberRole, require_owner, require_read
-from backend.knowledge.domain.labels import Access, Label
-from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
+from backend.knowledge.domain.labels import TURN_ID_START, Access, Label, Labels, may_read, without_turns
+from backend.knowledge.ports.knowledge import KnowledgeStore, LabelsOfTurns, OpenFileIndexes
 from shared.errors import NotFound
 from shared.models.execution import AccessMode
 
@@ -24,11 +25,17 @@ async def find_binding(store: KnowledgeStore, caller: Caller, base_id: str) -> B
 
 
 class LabelAccess:
-    """Tells what callers may read today of what labels name: bases by membership, files of agents by their agents."""
+    """Tells what callers may read today of what labels name.
 
-    def __init__(self, store: KnowledgeStore, open_file_indexes: OpenFileIndexes) -> None:
+    Bases are read by membership, files of agents by their agents, and turns by their labels of today.
+    """
+
+    def __init__(
+        self, store: KnowledgeStore, open_file_indexes: OpenFileIndexes, labels_of_turns: LabelsOfTurns
+    ) -> None:
         self._store = store
         self._open_file_indexes = open_file_indexes
+        self._labels_of_turns = labels_of_turns
 
     async def of(self, caller: Caller, labels: Collection[Label]) -> Access:
         """Return the mode that the caller has today in each of the labelled bases that they may use.
@@ -36,9 +43,19 @@ class LabelAccess:
         Raises:
             Unavailable: the database is away. Retryable.
         """
-        named = {label.base_id for label in labels}
+        turn_ids = sorted({label.base_id for label in labels if label.base_id.startswith(TURN_ID_START)})
+        found: Mapping[str, Labels] = await self._labels_of_turns(turn_ids) if turn_ids else {}
+        # Who names a turn names all that its label named then; what was added since is looked at here.
+        turns: dict[str, Labels] = {turn_id: without_turns(own) for turn_id, own in found.items()}
+        named = (*without_turns(labels), *chain.from_iterable(turns.values()))
+        modes = await self._modes(caller, {label.base_id for label in named})
+        readable: list[str] = [turn_id for turn_id, own in turns.items() if may_read(modes, own)]
+        return modes | dict.fromkeys(readable, AccessMode.RESTRICTED)
+
+    async def _modes(self, caller: Caller, named: Collection[str]) -> dict[str, AccessMode]:
+        """Return the modes in bases, and in file indexes of agents."""
         file_indexes = sorted(base_id for base_id in named if base_id.startswith(FILE_INDEX_ID_START))
-        bases = sorted(named.difference(file_indexes))
+        bases = sorted(set(named).difference(file_indexes))
         found = await self._store.bindings(caller.tenant, caller.user_id, bases) if bases else ()
         opened = await self._open_file_indexes(caller.tenant, caller.user_id, file_indexes) if file_indexes else ()
         modes = {binding.base.id: binding.role.access_mode for binding in found}

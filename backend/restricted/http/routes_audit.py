@@ -46,7 +46,8 @@ class ShownRecord(BaseModel):
     """The audit record of a restricted search.
 
     `user_hash` is the same for all records of a user. A record of a forged ticket names nobody and no base. Budgets
-    are what was left before and after, null where nothing was to be charged. `preview` is the summary's beginning.
+    are what was left before and after, null where nothing was to be charged. `preview` is the summary's beginning,
+    empty once a document on which the summary rests is deleted.
     """
 
     id: str

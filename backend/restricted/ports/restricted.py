@@ -90,6 +90,8 @@ class AuditTrail(Protocol):
     async def page(self, tenant: str, query: AuditQuery, user_hash: str | None = None) -> AuditPage:
         """Return records of a tenant and of no tenant, ordered by time and id.
 
+        The preview of an answer that rests on a document which is deleted is empty.
+
         `user_hash` is the name of the query's user in the audit. The record `query.after`, behind which the page
         begins, need not meet the query's conditions.
 

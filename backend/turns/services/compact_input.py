@@ -12,7 +12,7 @@ from backend.conversations.domain.withheld import empty_item
 from backend.foundation.services.admission import Admission
 from backend.identity.domain import Caller
 from backend.identity.services import holders_of
-from backend.knowledge.domain.labels import encode_labels
+from backend.knowledge.domain.labels import Labels, encode_labels, join_labels, name_turn
 from backend.limits.services.turn_rates import TurnRates
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.prompt.domain.truncation import Truncation, find_left_out_by_input, labels_of_omission
@@ -92,7 +92,7 @@ class CompactInput:
             rate.settle((record.usage.input_tokens or 0) + (record.usage.output_tokens or 0))
         if summary.text is None:
             raise _failure(summary.outcome)
-        label = encode_labels(labels_of_omission(left_out, turn.log))
+        label = encode_labels(_labels_of(left_out, turn))
         carried = CarriedSummary(tenant=caller.tenant, user_id=caller.user_id, label=label, text=summary.text)
         said = _messages_of_user(stored.items, turn)
         output = (*said, build_carrying_item(carried, self._secret))
@@ -121,6 +121,17 @@ def _all_of(turn: Turn) -> Truncation:
     sent_by = cut.sent_by if cut is not None else reset
     behind = reset.model_copy(update={"begins_at": len(log)})
     return Truncation(entries=select_sent(log, sent_by), sent_by=sent_by, reset=behind, begins_epoch=True)
+
+
+def _labels_of(left_out: Truncation, turn: Turn) -> Labels:
+    """Return the labels of a summary of a log, which leaves its conversation.
+
+    The newest turn stands for those before it: who may not read one of these may not read it either.
+    """
+    stored = [entry for entry in turn.log if entry.label and entry.turn_id != turn.response.id]
+    readable = [entry for entry in stored if entry.turn_id not in left_out.sent_by.withheld]
+    newest = [name_turn(entry.turn_id, entry.label) for entry in readable[-1:]]
+    return join_labels([*labels_of_omission(left_out, turn.log), *(label for each in newest for label in each)])
 
 
 def _messages_of_user(items: Sequence[Item], turn: Turn) -> tuple[ItemBody, ...]:

@@ -8,7 +8,7 @@ from backend.conversations.domain.withheld import empty_item
 from backend.conversations.ports.conversations import ConversationStore
 from backend.foundation.services.steps import run_cooperatively
 from backend.identity.domain import Caller
-from backend.knowledge.domain.labels import Label, Labels, may_read
+from backend.knowledge.domain.labels import Label, Labels, may_read, name_turn
 from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.services.context_sources import ContextSources
 from backend.turns.services.turn_draft import AskedTurn
@@ -53,4 +53,10 @@ class ReferencedItems:
             message = f"The items come from {len(places)} conversations; use items of at most {MAX_CONVERSATIONS}."
             raise InvalidRequest(message, param="input")
         turns = {place: await self._conversations.labels(place) for place in sorted(places)}
-        return {each.item.id: turns[each.conversation_id].get(each.item.response_id or "", ()) for each in found}
+        return {each.item.id: _labels_of(each, turns[each.conversation_id]) for each in found}
+
+
+def _labels_of(found: OwnedItem, turns: Mapping[str, Labels]) -> Labels:
+    """Return the labels of an item that is taken out of its conversation."""
+    turn_id = found.item.response_id or ""
+    return name_turn(turn_id, turns.get(turn_id, ()))
