@@ -19,7 +19,7 @@ from backend.chat_shell_client.chosen import connect_chat_shell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
-from backend.conversations.wiring import ConversationPackage, build_conversations
+from backend.conversations.wiring import ConversationPackage, build_conversations, open_turn_labels
 from backend.embeddings.wiring import build_embeddings
 from backend.files.services import FilePackage
 from backend.files.wiring import build_files
@@ -204,7 +204,8 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     search, knowledge, providers = _knowledge(settings, database, admission, clock, stack)
     files, vector_stores = _uploads(settings, database, knowledge, clock, supervisor)
     chat_shell, file_indexes = _chat_shell(settings, clock, certificates, supervisor, stack), vector_stores.file_indexes
-    agents = build_agents(database, knowledge.store, chat_shell, AgentFiles(files.services, file_indexes), clock)
+    of_agents, labels = AgentFiles(files.services, file_indexes), open_turn_labels(database)
+    agents = build_agents(database, knowledge.store, chat_shell, of_agents, labels, clock)
     conversations = build_conversations(database, agents.labelled, clock, secret)
     limits, uploads = _build_restricted_terms(settings, policy), vector_stores.uploads
     restricted = build_restricted(database, clock, knowledge, uploads, agents.open_files, limits)

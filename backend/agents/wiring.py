@@ -7,10 +7,9 @@ from backend.agents.services.agent_files import AgentFiles
 from backend.agents.services.agents import AgentCatalogue, AgentMembers, AgentPresets, open_agent_files
 from backend.agents.sql.store import SqlAgentStore
 from backend.chat_shell_client.ports.chat_shell import ChatShell
-from backend.conversations.sql.conversations import SqlConversationStore
 from backend.foundation.services.parts import Part
 from backend.foundation.sql.database import Database
-from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
+from backend.knowledge.ports.knowledge import KnowledgeStore, LabelsOfTurns, OpenFileIndexes
 from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.turns.services.request.model_catalogue import ModelCatalogue
 from backend.turns.services.request.model_names import ModelNames
@@ -31,7 +30,12 @@ class AgentPackage:
 
 
 def build_agents(
-    database: Database, knowledge: KnowledgeStore, chat_shell: ChatShell, files: AgentFiles, clock: Clock
+    database: Database,
+    knowledge: KnowledgeStore,
+    chat_shell: ChatShell,
+    files: AgentFiles,
+    labels_of_turns: LabelsOfTurns,
+    clock: Clock,
 ) -> AgentPackage:
     """Build the package."""
     store = SqlAgentStore(database)
@@ -39,6 +43,6 @@ def build_agents(
     models = ModelNames(ModelCatalogue(chat_shell, clock), presets)
     agents = AgentCatalogue(store, knowledge, models, ToolCatalogue(chat_shell, clock), files, clock)
     open_files = partial(open_agent_files, store)
-    labelled = LabelAccess(knowledge, open_files, SqlConversationStore(database).labels_of_turns)
+    labelled = LabelAccess(knowledge, open_files, labels_of_turns)
     part = Part((agents, AgentMembers(store)))
     return AgentPackage(part, models, presets, agents, labelled, open_files)

@@ -13,6 +13,7 @@ from backend.conversations.sql.turns import SqlTurnStore
 from backend.conversations.sql.waiting_turns import SqlWaitingTurnStore
 from backend.foundation.services.parts import Part
 from backend.foundation.sql.database import Database
+from backend.knowledge.ports.knowledge import LabelsOfTurns
 from backend.knowledge.services.knowledge_access import LabelAccess
 from shared.clock import Clock
 
@@ -28,6 +29,11 @@ class ConversationPackage:
     access: ConversationAccess
     withheld: WithheldText
     own: CallerConversations
+
+
+def open_turn_labels(database: Database) -> LabelsOfTurns:
+    """Return what reads the labels of turns."""
+    return SqlConversationStore(database).labels_of_turns
 
 
 def build_conversations(database: Database, labelled: LabelAccess, clock: Clock, secret: str) -> ConversationPackage:

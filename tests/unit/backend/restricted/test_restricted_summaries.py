@@ -94,7 +94,8 @@ async def test_a_summary_on_request_passes_the_same_check(said: str, kept: str |
                 await carried(house, first.id)
             return
         after = await house.ask(input=[*await carried(house, first.id), {"role": "user", "content": "And?"}])
-        assert [(label.base_id, label.mode) for label in after.label] == [("kb_a", AccessMode.RESTRICTED)]
+        named = [("kb_a", AccessMode.RESTRICTED), (first.id, AccessMode.RESTRICTED)]
+        assert [(label.base_id, label.mode) for label in after.label] == named
         assert UserMessage(content=frame_summary(kept)) in shell_of(house).answers[-1].history
 
 
