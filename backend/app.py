@@ -196,8 +196,7 @@ def _log_hanging(running: StillRunning) -> None:
 async def _build(settings: Settings, database: Database, certificates: Certificates, stack: AsyncExitStack) -> Backend:
     clock, supervisor = SystemClock(), Supervisor(LoggingFailureObserver(), random.random)
     secret, policy = settings.secret.get_secret_value(), _turn_policy(settings)
-    terms = LeaseTerms(seconds=settings.turn_lease_seconds) if settings.redis_url else None
-    lease = TurnLease(policy.replica, terms)
+    lease = TurnLease(policy.replica, _lease_terms(settings))
     streams, rate_counts, redis = await open_event_store(settings, supervisor, clock, stack, lease.tenure)
     watch_stores(database, streams.presence)
     admission = Admission(streams.presence, settings.max_turns)
@@ -244,6 +243,10 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         supervisor=supervisor,
         retention=build_retention(database, settings.retention, clock, conversations.store, knowledge.store),
     )
+
+
+def _lease_terms(settings: Settings) -> LeaseTerms | None:
+    return LeaseTerms(seconds=settings.turn_lease_seconds) if settings.redis_url else None
 
 
 def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompts:
