@@ -20,6 +20,7 @@ from backend.search.sql.indexed_bases import BaseReader
 from backend.search.sql.retrieval import SqlRetrieval
 from backend.search.sql.segment_rows import SegmentRows, VisibleSegments
 from backend.search.sql.segments import pack_segment
+from backend.search.sql.tables import PAGE_BITS
 from tests.contract.knowledge_cases import made_up, make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
@@ -178,13 +179,13 @@ async def test_what_is_kept_of_all_bases_takes_no_more_than_it_may(
             for base_id in ("kb_a", "kb_b"):
                 await store.create_base(make_base(base_id), "ann")
                 await put(store, "00", ["w1 w2"], base_id=base_id)
-            kept = VisibleSegments(database.dialect, most_bytes=1_500)
+            kept = VisibleSegments(database.dialect, len, most_bytes=2_600)
 
             def read(connection: Connection, base_id: str) -> int:
                 (base,) = bases.read(connection, [base_id])
                 sent.clear()
                 assert all(kept.lengths(connection, base.segments).values())
-                assert all(kept.pages(connection, [(one, 0) for one in base.segments]).values())
+                assert all(kept.pages(connection, {one.id << PAGE_BITS: one for one in base.segments}).values())
                 return len(sent)
 
             asked = ("kb_a", "kb_a", "kb_b", "kb_b", "kb_a")

@@ -22,6 +22,10 @@ _DENSE = 8
 """Where more than one in so many postings is asked for, to lay out all of them is faster than to look for each."""
 
 
+_FEW = 32
+"""Where there are so many times as many chunks, to look for each posting among them is faster."""
+
+
 class BestChunks(NamedTuple):
     """Places of chunks in their order, and their scores; those that are left out have lower scores than the best."""
 
@@ -82,9 +86,13 @@ class SearchedPlaces:
         times = np.zeros(len(self.places))
         for part in parts:
             within, local = self._count_from(part.start, part.numbers.dtype)
-            if not len(local):
+            if len(part.numbers) * _FEW < len(local):
+                at = local.searchsorted(part.numbers)
+                is_asked = local.take(at, mode="clip") == part.numbers
+                times[within][at[is_asked]] += part.counts[is_asked]
+            elif not len(local):
                 continue
-            if len(local) * _DENSE > len(part.numbers):
+            elif len(local) * _DENSE > len(part.numbers):
                 laid_out = np.zeros(max(int(local[-1]), int(part.numbers[-1])) + 1, part.counts.dtype)
                 laid_out[part.numbers] = part.counts
                 times[within] += laid_out[local]

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,9 @@ from backend.search.sql.chunk_rows import IS_OF_DOCUMENT
 from backend.search.sql.indexed_bases import BaseReader, IndexedBase
 from backend.search.sql.legacy_postings import legacy_postings
 from backend.search.sql.scoring import find_led, score_best
-from backend.search.sql.segment_rows import IndexSegment, VisibleSegments, page_key
-from backend.search.sql.segments import chunk_count_of, lengths_in, page_number, postings_of, word_hashes
-from backend.search.sql.word_postings import LegacyPostings, WordPostings, join_forms, outside
+from backend.search.sql.segment_rows import IndexSegment, VisibleSegments
+from backend.search.sql.segments import ReadPage, lengths_in, page_key, read_page, word_hashes
+from backend.search.sql.word_postings import NO_POSTINGS, LegacyPostings, WordPostings, join_forms, join_short, outside
 
 _document, _chunk = tables.document, tables.chunk
 
@@ -40,7 +40,7 @@ _TIES_AT_ONCE = 10_000
 Terms = Mapping[str, Sequence[str]]
 """The words of a query, each with the tokens under any of which it is found."""
 
-_ReadPages = Callable[[Connection, Iterable[tuple[IndexSegment, int]]], Mapping[int, bytes]]
+_ReadPages = Callable[[Connection, Mapping[int, IndexSegment]], Mapping[int, ReadPage]]
 
 
 class _Read(NamedTuple):
@@ -50,16 +50,16 @@ class _Read(NamedTuple):
     """
 
     hashes: Mapping[str, Mapping[str, int]]
-    pages: Mapping[int, bytes]
+    pages: Mapping[int, ReadPage]
     legacy: Mapping[str, LegacyPostings]
     lengths: Mapping[int, bytes] | None = None
 
 
 class _Corpus(NamedTuple):
-    """What a query finds: for each word its chunks, numbered from base to base, and the lengths of all chunks."""
+    """What a query finds: for each word its chunks, numbered from base to base, and how many numbers there are."""
 
     words: Mapping[str, Sequence[WordPostings]]
-    lengths: NDArray[np.uint32]
+    end: int
 
     def counts(self) -> dict[str, int]:
         """In how many chunks each word stands."""
@@ -88,7 +88,7 @@ class SegmentIndex:
         self._dialect = "postgresql" if dialect == "postgresql" else "sqlite"
         among = partial(is_among, name="ids", dialect=self._dialect)
         self._bases = BaseReader(self._dialect)
-        self._segments = VisibleSegments(self._dialect)
+        self._segments = VisibleSegments(self._dialect, read_page)
         plain_order = "C" if self._dialect == "postgresql" else "BINARY"
         is_tied = is_among(_chunk.c.number, "numbers", self._dialect)
         self._first_by_text = Statement(
@@ -140,12 +140,12 @@ class SegmentIndex:
     ) -> _Read:
         tokens = list(dict.fromkeys(chain.from_iterable(terms.values())))
         hashes = dict(zip(tokens, word_hashes(tokens).tolist(), strict=True))
-        asked = (
-            (segment, page_number(hashed, segment.bits))
+        asked = {
+            page_key(segment.id, segment.bits, hashed): segment
             for base in bases
             for segment in base.segments
             for hashed in hashes.values()
-        )
+        }
         pages = read_pages(connection, asked)
         legacy = {base.id: legacy_postings(connection, base.id, tokens, base.legacy) for base in bases if base.legacy}
         of_terms = {term: {token: hashes[token] for token in forms} for term, forms in terms.items()}
@@ -172,52 +172,45 @@ class SegmentIndex:
 
 def _corpus_of(bases: Sequence[IndexedBase], read: _Read) -> _Corpus:
     words: dict[str, list[WordPostings]] = {}
-    hashes, packed = read.hashes, read.lengths
-    if packed is not None and len(hashes) > MAX_RANKED_TERMS and not any(base.hidden or base.legacy for base in bases):
+    hashes = read.hashes
+    if (
+        read.lengths is not None
+        and len(hashes) > MAX_RANKED_TERMS
+        and not any(one.hidden or one.legacy for one in bases)
+    ):
         hashes = _rarest(bases, hashes, read.pages)
-    lengths = np.zeros(_end_of(bases) if packed is not None else 0, np.uint32)
-    for base in bases:
-        for segment in base.segments:
-            offset = base.start + segment.first_number
-            if packed is not None:
-                of_segment = lengths_in(packed[segment.id])
-                lengths[offset : offset + len(of_segment)] = of_segment
-            for word, forms in hashes.items():
-                if (found := _find_any(segment, forms.values(), read.pages)) is not None:
-                    words.setdefault(word, []).append(found._replace(start=offset))
-        if base.id in read.legacy:
-            _add_legacy(base, read, words, lengths if packed is not None else None)
+    segments = [(base.start + segment.first_number, segment) for base in bases for segment in base.segments]
+    for word, forms in hashes.items():
+        parts = [
+            join_forms([WordPostings(start, *one) for one in found])
+            for start, segment in segments
+            if (found := _find_forms(segment, forms.values(), read.pages))
+        ]
+        parts += [_join_legacy(base, read, forms) for base in bases if base.id in read.legacy]
+        if parts := join_short([part for part in parts if len(part.numbers)]):
+            words[word] = parts
     hidden = [
         Range(base.start + one.first_number, base.start + one.end_number) for base in bases for one in base.hidden
     ]
-    return _Corpus(_without(words, hidden) if hidden else words, lengths)
+    return _Corpus(_without(words, hidden) if hidden else words, _end_of(bases))
 
 
-def _find_any(segment: IndexSegment, hashes: Iterable[int], pages: Mapping[int, bytes]) -> WordPostings | None:
-    """Return the postings of a word within a segment, which holds it under any of these hashes."""
-    found = [
-        WordPostings(0, *postings)
-        for hashed in hashes
-        if (page := pages[page_key(segment, page_number(hashed, segment.bits))])
-        and (postings := postings_of(page, hashed)) is not None
-    ]
-    return join_forms(found) if found else None
+def _find_forms(
+    segment: IndexSegment, hashes: Iterable[int], pages: Mapping[int, ReadPage]
+) -> list[tuple[NDArray[np.uint16], NDArray[np.unsignedinteger[Any]]]]:
+    """Return the postings of those forms of a word, given by their hashes, that a segment holds."""
+    found = (pages[page_key(segment.id, segment.bits, hashed)].find(hashed) for hashed in hashes)
+    return [postings for postings in found if postings is not None]
 
 
 def _rarest(
-    bases: Sequence[IndexedBase], hashes: Mapping[str, Mapping[str, int]], pages: Mapping[int, bytes]
+    bases: Sequence[IndexedBase], hashes: Mapping[str, Mapping[str, int]], pages: Mapping[int, ReadPage]
 ) -> Mapping[str, Mapping[str, int]]:
-    """Choose the words to rank by their counts, so that the postings of the others need not be read."""
+    """Choose the words to rank by their counts: a word that has many forms counts as its most frequent one."""
+    segments = [segment for base in bases for segment in base.segments]
     counts = {
         word: sum(
-            max(
-                chunk_count_of(page, hashed)
-                if (page := pages[page_key(segment, page_number(hashed, segment.bits))])
-                else 0
-                for hashed in forms.values()
-            )
-            for base in bases
-            for segment in base.segments
+            max((len(numbers) for numbers, _ in _find_forms(one, forms.values(), pages)), default=0) for one in segments
         )
         for word, forms in hashes.items()
     }
@@ -225,15 +218,27 @@ def _rarest(
     return {word: hashes[word] for word in chosen}
 
 
-def _add_legacy(
-    base: IndexedBase, read: _Read, words: dict[str, list[WordPostings]], lengths: NDArray[np.uint32] | None
-) -> None:
-    found = read.legacy[base.id]
-    for word, forms in read.hashes.items():
-        if parts := [found.by_word[token] for token in forms if token in found.by_word]:
-            words.setdefault(word, []).append(join_forms(parts)._replace(start=base.start))
-    if lengths is not None:
-        lengths[found.numbers + base.start] = found.lengths
+def _join_legacy(base: IndexedBase, read: _Read, forms: Iterable[str]) -> WordPostings:
+    """Return the postings of a word in documents of the release before."""
+    by_word = read.legacy[base.id].by_word
+    parts = [by_word[token] for token in forms if token in by_word]
+    return join_forms(parts)._replace(start=base.start) if parts else NO_POSTINGS
+
+
+def _find_lengths(bases: Sequence[IndexedBase], read: _Read, places: NDArray[np.intp]) -> NDArray[np.uint32]:
+    """Return the lengths of the chunks at some places, which are in their order."""
+    lengths, packed_of = np.zeros(len(places), np.uint32), read.lengths or {}
+    for base in bases:
+        for segment in base.segments:
+            start = base.start + segment.first_number
+            packed = lengths_in(packed_of[segment.id])
+            its = slice(*places.searchsorted((start, start + len(packed))).tolist())
+            lengths[its] = packed[places[its] - start]
+        if base.id in read.legacy:
+            legacy = read.legacy[base.id]
+            _, its, found = np.intersect1d(places, legacy.numbers + base.start, return_indices=True)
+            lengths[its] = legacy.lengths[found]
+    return lengths
 
 
 def _end_of(bases: Sequence[IndexedBase]) -> int:
@@ -265,10 +270,11 @@ def _rank(bases: Sequence[IndexedBase], read: _Read, limit: int, allowed: Allowe
     query = plan(corpus.words, statistics)
     if not query.terms:
         return _Ranked([], [], 0.0)
-    places = find_led(corpus.words, query.leading, len(corpus.lengths))
+    places = find_led(corpus.words, query.leading, corpus.end)
     if allowed is not None:
-        places = places[_mask(bases, allowed, len(corpus.lengths))[places]]
-    places, scores = score_best(corpus.words, (places, corpus.lengths[places]), query, statistics, limit)
+        places = places[_mask(bases, allowed, corpus.end)[places]]
+    led = (places, _find_lengths(bases, read, places))
+    places, scores = score_best(corpus.words, led, query, statistics, limit)
     last = np.partition(scores, -limit)[-limit] if len(scores) > limit else 0.0
     above, tied = (_name(places[chosen], scores[chosen], bases) for chosen in (scores > last, scores == last))
     return _Ranked(above, tied, greatest_score(read.hashes, statistics))

@@ -1,10 +1,10 @@
 """The rows of segments: writing, hiding, deleting and reading them. NumPy is not needed for this."""
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
@@ -29,7 +29,7 @@ _KEPT_BYTES = 32 * 1024 * 1024
 """A fifth of what the process takes, for all bases: the lengths of a million chunks take 2 MiB of it, the rest is for
 the pages of words that questions often have."""
 
-_BYTES_BESIDE = 640
+_BYTES_BESIDE = 1_200
 """What keeping lengths or a page takes besides them: a base of small documents has many small segments."""
 
 _AT_ONCE = 4_000
@@ -63,8 +63,10 @@ class PackedSegment(NamedTuple):
     token_count: int
 
 
-_Part = tuple[IndexSegment, int | None]
-"""A page of a segment, or its lengths."""
+Page = TypeVar("Page")
+Kept = TypeVar("Kept")
+_Part = tuple[int | None, int, datetime]
+"""A page by the key of its row, or None for the lengths of chunks; of which segment, and when that was written."""
 
 
 def lock_base(connection: Connection, base_id: str) -> bool:
@@ -158,42 +160,48 @@ class SegmentRows:
         connection.execute(insert(_gone), {"knowledge_base_id": base_id, **part._asdict()})
 
 
-class VisibleSegments:
+class VisibleSegments(Generic[Page]):
     """Reads the lengths of the chunks of visible segments, and their pages; those that searches read last are kept.
 
     The caller sees one state of the database, in which the segments are visible: all of their pages are there.
+    `read_page` makes of a stored page, or of the empty one that has no row, what is looked into.
     """
 
-    def __init__(self, dialect: Dialect, most_bytes: int = _KEPT_BYTES) -> None:
+    def __init__(self, dialect: Dialect, read_page: Callable[[bytes], Page], most_bytes: int = _KEPT_BYTES) -> None:
         self._dialect = dialect
+        self._read_page = read_page
         among = partial(is_among, name="ids", dialect=dialect)
         self._lengths = Statement(select(_segment.c.id, _segment.c.lengths.label("packed")).where(among(_segment.c.id)))
         self._pages = Statement(select(_page.c.id, _page.c.postings.label("packed")).where(among(_page.c.id)))
-        self._kept = Bounded[_Part, bytes](most_bytes, lambda packed: len(packed) + _BYTES_BESIDE)
+        self._kept = Bounded[_Part, tuple[int, Any]](most_bytes, lambda kept: kept[0] + _BYTES_BESIDE)
         self._lock = threading.Lock()
 
     def lengths(self, connection: Connection, segments: Iterable[IndexSegment]) -> Mapping[int, bytes]:
         """Return the lengths by the ids of the segments."""
-        return self._take_or_read(connection, self._lengths, {one.id: (one, None) for one in segments})
+        parts = {one.id: (None, one.id, one.touched_at) for one in segments}
+        return self._take_or_read(connection, self._lengths, parts, bytes)
 
-    def pages(self, connection: Connection, pages: Iterable[tuple[IndexSegment, int]]) -> Mapping[int, bytes]:
-        """Return pages of segments by the keys of their rows; those without a row are empty."""
-        return self._take_or_read(connection, self._pages, {page_key(*one): one for one in pages})
+    def pages(self, connection: Connection, pages: Mapping[int, IndexSegment]) -> Mapping[int, Page]:
+        """Return pages, whose segments are given by the keys of their rows; those without a row are empty."""
+        parts = {key: (key, one.id, one.touched_at) for key, one in pages.items()}
+        return self._take_or_read(connection, self._pages, parts, self._read_page)
 
-    def unkept_pages(self, connection: Connection, pages: Iterable[tuple[IndexSegment, int]]) -> Mapping[int, bytes]:
+    def unkept_pages(self, connection: Connection, pages: Mapping[int, IndexSegment]) -> Mapping[int, Page]:
         """Return pages of segments as `pages` does, for a reader of so many that those of searches would be lost."""
-        return self._read(connection, self._pages, sorted({page_key(*one) for one in pages}))
+        found = self._read(connection, self._pages, sorted(pages))
+        return {key: self._read_page(packed) for key, packed in found.items()}
 
     def _take_or_read(
-        self, connection: Connection, statement: Statement, parts: Mapping[int, _Part]
-    ) -> Mapping[int, bytes]:
+        self, connection: Connection, statement: Statement, parts: Mapping[int, _Part], read: Callable[[bytes], Kept]
+    ) -> Mapping[int, Kept]:
         with self._lock:
-            found = {key: packed for key, part in parts.items() if (packed := self._kept.find(part)) is not None}
-        read = self._read(connection, statement, [key for key in parts if key not in found])
+            taken = {key: kept[1] for key, part in parts.items() if (kept := self._kept.find(part)) is not None}
+        stored = self._read(connection, statement, [key for key in parts if key not in taken])
+        fresh = {key: read(packed) for key, packed in stored.items()}
         with self._lock:
-            for key, packed in read.items():
-                self._kept.put(parts[key], packed)
-        return found | read
+            for key, packed in stored.items():
+                self._kept.put(parts[key], (len(packed), fresh[key]))
+        return taken | fresh
 
     def _read(self, connection: Connection, statement: Statement, keys: Sequence[int]) -> dict[int, bytes]:
         read = dict.fromkeys(keys, b"")
@@ -201,11 +209,6 @@ class VisibleSegments:
             asked = {"ids": list_parameter(keys[start : start + _AT_ONCE], self._dialect)}
             read |= {row["id"]: row["packed"] for row in statement.rows(connection, asked)}
         return read
-
-
-def page_key(segment: IndexSegment, page: int) -> int:
-    """Return the key of the row of a page."""
-    return (segment.id << tables.PAGE_BITS) + page
 
 
 def drop_pages(segment_id: int) -> DivisibleWork[None]:

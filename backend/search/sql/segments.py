@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from backend.search.domain.tokenizing import tokenize_indexed
 from backend.search.sql.segment_rows import PackedSegment
+from backend.search.sql.tables import PAGE_BITS
 from backend.search.sql.word_postings import Numbers
 
 MAX_SPAN = 0xFFFF
@@ -72,9 +73,9 @@ def word_hashes(words: Sequence[str]) -> NDArray[np.uint64]:
     return hashes
 
 
-def page_number(hashed: int, bits: int) -> int:
-    """Return the page of a word in a segment whose pages are divided by so many bits."""
-    return hashed >> (_HASH_BITS - bits)
+def page_key(segment_id: int, bits: int, hashed: int) -> int:
+    """Return the key of the row of a word's page, in a segment whose pages are divided by so many bits."""
+    return (segment_id << PAGE_BITS) + (hashed >> (_HASH_BITS - bits))
 
 
 def pack_segment(token_lists: Sequence[Sequence[str]], further: Sequence[Sequence[str]] = ()) -> PackedSegment:
@@ -171,58 +172,50 @@ def _page(
 
 
 def postings_in(page: bytes) -> Postings:
-    """Read a whole page."""
-    words, postings, large = _SIZES.unpack_from(page)
-    hashes = np.frombuffer(page, _HASH, words, _HEAD_BYTES)
-    chunk_counts = np.frombuffer(page, _NUMBER, words, _HEAD_BYTES + words * _HASH.itemsize)
-    numbers, counts = _slice(page, (words, postings, large), 0, postings)
-    return Postings(np.repeat(hashes, chunk_counts), numbers.astype(np.int64), counts)
+    """Read the postings of all words of a page."""
+    read = read_page(page)
+    hashes, chunk_counts = np.asarray(read.hashes), np.diff(np.asarray(read.ends), prepend=0)
+    return Postings(np.repeat(hashes, chunk_counts), read.numbers.astype(np.int64), read.counts)
 
 
-def chunk_count_of(page: bytes, hashed: int) -> int:
-    """Return how many chunks have a word."""
-    words, _, _ = _SIZES.unpack_from(page)
-    place = _place_of(page, words, hashed)
-    if place is None:
-        return 0
-    start = _HEAD_BYTES + words * _HASH.itemsize + place * _NUMBER.itemsize
-    return int.from_bytes(page[start : start + _NUMBER.itemsize], "little")
+class ReadPage(NamedTuple):
+    """A page that words are looked up in: its words' hashes, where the postings of each end, and all postings."""
+
+    hashes: Sequence[int]
+    ends: Sequence[int]
+    numbers: NDArray[np.uint16]
+    counts: NDArray[np.unsignedinteger[Any]]
+
+    def find(self, hashed: int) -> tuple[NDArray[np.uint16], NDArray[np.unsignedinteger[Any]]] | None:
+        """Return the numbers of the chunks that have a word, and how often each has it; None where none has it."""
+        place = bisect_left(self.hashes, hashed)
+        if place == len(self.hashes) or self.hashes[place] != hashed:
+            return None
+        its = slice(self.ends[place - 1] if place else 0, self.ends[place])
+        return self.numbers[its], self.counts[its]
 
 
-def _place_of(page: bytes, words: int, hashed: int) -> int | None:
-    """Return which of the words of a page has a hash; of few, this is faster than NumPy."""
+def read_page(page: bytes) -> ReadPage:
+    """Read a page, which may be empty, without copying what it holds."""
+    if not page:
+        return _EMPTY_PAGE
+    words, postings, large_count = _SIZES.unpack_from(page)
+    # Single numbers are read from a view faster than from an array.
     hashes = memoryview(page)[_HEAD_BYTES : _HEAD_BYTES + words * _HASH.itemsize].cast("Q")
-    place = bisect_left(hashes, hashed)
-    return place if place < words and hashes[place] == hashed else None
-
-
-def postings_of(page: bytes, hashed: int) -> tuple[NDArray[np.uint16], NDArray[np.unsignedinteger[Any]]] | None:
-    """Return the numbers of the chunks that have a word and how often it stands in each; None where none has it."""
-    words, postings, large = _SIZES.unpack_from(page)
-    place = _place_of(page, words, hashed)
-    if place is None:
-        return None
-    before = np.frombuffer(page, _NUMBER, place + 1, _HEAD_BYTES + words * _HASH.itemsize)
-    chunk_count = int(before[place])
-    return _slice(page, (words, postings, large), int(before.sum()) - chunk_count, chunk_count)
-
-
-def _slice(
-    page: bytes, sizes: tuple[int, int, int], first: int, length: int
-) -> tuple[NDArray[np.uint16], NDArray[np.unsignedinteger[Any]]]:
-    words, postings, large_count = sizes
+    chunk_counts = np.frombuffer(page, _NUMBER, words, _HEAD_BYTES + words * _HASH.itemsize)
     start = _HEAD_BYTES + words * _WORD_BYTES
-    numbers = np.frombuffer(page, _NUMBER, length, start + first * _NUMBER.itemsize)
+    numbers = np.frombuffer(page, _NUMBER, postings, start)
     start += postings * _NUMBER.itemsize
-    counts: NDArray[np.unsignedinteger[Any]] = np.frombuffer(page, np.uint8, length, start + first)
+    counts: NDArray[np.unsignedinteger[Any]] = np.frombuffer(page, np.uint8, postings, start)
     if large_count:
         counts = counts.astype(np.uint16)
         start += postings
-        large = np.frombuffer(page, _LARGE, large_count, start).astype(np.int64) - first
-        values = np.frombuffer(page, _NUMBER, large_count, start + large_count * _LARGE.itemsize)
-        here = (large >= 0) & (large < length)
-        counts[large[here]] = values[here]
-    return numbers, counts
+        large = np.frombuffer(page, _LARGE, large_count, start)
+        counts[large] = np.frombuffer(page, _NUMBER, large_count, start + large_count * _LARGE.itemsize)
+    return ReadPage(hashes, chunk_counts.cumsum(dtype=np.uint32).data, numbers, counts)
+
+
+_EMPTY_PAGE = ReadPage((), (), np.empty(0, np.uint16), np.empty(0, np.uint8))
 
 
 def join(parts: Iterable[Postings]) -> Postings:

@@ -23,6 +23,22 @@ class WordPostings(NamedTuple):
         return np.add(self.numbers, self.start, dtype=np.int64)
 
 
+NO_POSTINGS = WordPostings(0, np.empty(0, np.int64), np.empty(0, np.uint8))
+_SHORT = 2_048
+"""Fewer postings are copied faster than they are looked up by themselves."""
+
+
+def join_short(parts: Sequence[WordPostings]) -> list[WordPostings]:
+    """Return the postings of a word, its parts in their order, with all short parts as one."""
+    short = [part for part in parts if len(part.numbers) < _SHORT]
+    if len(short) < 2:
+        return list(parts)
+    numbers = np.concatenate([part.numbers for part in short], dtype=np.int64)
+    numbers += np.repeat([part.start for part in short], [len(part.numbers) for part in short])
+    joined = WordPostings(0, numbers, np.concatenate([part.counts for part in short]))
+    return [joined, *(part for part in parts if len(part.numbers) >= _SHORT)]
+
+
 def join_forms(parts: Sequence[WordPostings]) -> WordPostings:
     """Return the postings of a word from those of its forms, counted from one start; the most frequent form counts."""
     if len(parts) == 1:
@@ -56,12 +72,8 @@ def outside(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[np.bool_]:
 
 def inside(numbers: Numbers, ranges: Sequence[Range]) -> NDArray[np.bool_]:
     """Tell which of the numbers lie in one of the ranges; the ranges may overlap."""
-    found = np.zeros(len(numbers), bool)
-    if ranges and len(numbers):
-        first = min(int(numbers.min()), *(one.first_number for one in ranges))
-        end = max(int(numbers.max()) + 1, *(one.end_number for one in ranges))
-        steps = np.zeros(end - first + 1, np.int32)
-        np.add.at(steps, np.array([one.first_number for one in ranges]) - first, 1)
-        np.add.at(steps, np.array([one.end_number for one in ranges]) - first, -1)
-        found = np.cumsum(steps)[numbers - first] > 0
-    return found
+    if not ranges:
+        return np.zeros(len(numbers), bool)
+    starts, ends = np.array(sorted(ranges)).T
+    reached = np.concatenate(([0], np.maximum.accumulate(ends)))
+    return reached[starts.searchsorted(numbers, side="right")] > numbers

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from backend.search.domain.bm25 import Scorer, Statistics, plan
-from backend.search.sql.scoring import find_led, score_best
-from backend.search.sql.word_postings import WordPostings
+from backend.search.sql.scoring import SearchedPlaces, find_led, score_best
+from backend.search.sql.word_postings import WordPostings, join_short
 
 LIMIT = 10
 WORDS = [f"w{number}" for number in range(14)]
@@ -64,3 +64,25 @@ def test_chunks_that_cannot_be_among_the_best_are_left_out() -> None:
     places = find_led(words, query.leading, len(chunks))
     found = score_best(words, (places, np.full(len(places), 5)), query, statistics, LIMIT)
     assert len(found.places) < len(places) / 2
+
+
+def test_few_postings_are_looked_up_among_many_chunks() -> None:
+    searched = SearchedPlaces(np.arange(0, 4_000, 2))
+    part = WordPostings(101, np.array([0, 3, 5, 9_000], np.uint16), np.array([1, 2, 300, 4], np.uint16))
+    times = searched.find_times([part])
+    assert {int(searched.places[at]): int(times[at]) for at in np.flatnonzero(times)} == {104: 2, 106: 300}
+
+
+def test_short_parts_of_postings_become_one_and_hold_the_same() -> None:
+    sizes = {0: 3, 10: 5_000, 6_000: 1, 7_000: 2_500, 9_900: 7}
+    parts = [
+        WordPostings(start, np.arange(size, dtype=np.uint16), np.full(size, size % 300, np.uint16))
+        for start, size in sizes.items()
+    ]
+    joined = join_short(parts)
+    assert [len(part.numbers) for part in joined] == [11, 5_000, 2_500]
+    held, expected = (
+        sorted(pair for part in some for pair in zip(part.places().tolist(), part.counts.tolist(), strict=True))
+        for some in (joined, parts)
+    )
+    assert held == expected

@@ -12,11 +12,10 @@ from backend.search.domain.chunks import Range
 from backend.search.sql.merging import MERGED_AT_ONCE, Slice, choose_to_merge, merge_lengths, merge_pages
 from backend.search.sql.segment_rows import IndexSegment, PackedSegment
 from backend.search.sql.segments import (
-    chunk_count_of,
     lengths_in,
     pack_segment,
-    page_number,
-    postings_of,
+    page_key,
+    read_page,
     word_hashes,
 )
 from backend.search.sql.word_postings import inside
@@ -28,9 +27,7 @@ CHUNKS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), max_size=12)
 
 def found_in(pages: dict[int, bytes], bits: int, word: str) -> dict[int, int]:
     (hashed,) = word_hashes([word]).tolist()
-    page = pages.get(page_number(hashed, bits))
-    found = postings_of(page, hashed) if page is not None else None
-    assert page is None or chunk_count_of(page, hashed) == (len(found[0]) if found is not None else 0)
+    found = read_page(pages.get(page_key(0, bits, hashed), b"")).find(hashed)
     return dict(zip(found[0].tolist(), found[1].tolist(), strict=True)) if found is not None else {}
 
 
