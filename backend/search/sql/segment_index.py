@@ -31,7 +31,7 @@ from backend.search.sql.indexed_bases import BaseReader, IndexedBase
 from backend.search.sql.legacy_postings import legacy_postings
 from backend.search.sql.scoring import find_led, score_best
 from backend.search.sql.segment_rows import IndexSegment, VisibleSegments
-from backend.search.sql.segments import ReadPage, lengths_in, page_key, read_page, word_hashes
+from backend.search.sql.segments import ReadPage, lengths_in, page_key, unpack_page, word_hashes
 from backend.search.sql.word_postings import NO_POSTINGS, LegacyPostings, WordPostings, join_forms, join_short, outside
 
 _document, _chunk = tables.document, tables.chunk
@@ -88,7 +88,7 @@ class SegmentIndex:
         self._dialect = "postgresql" if dialect == "postgresql" else "sqlite"
         among = partial(is_among, name="ids", dialect=self._dialect)
         self._bases = BaseReader(self._dialect)
-        self._segments = VisibleSegments(self._dialect, read_page)
+        self._segments = VisibleSegments(self._dialect, unpack_page)
         plain_order = "C" if self._dialect == "postgresql" else "BINARY"
         is_tied = is_among(_chunk.c.number, "numbers", self._dialect)
         self._first_by_text = Statement(

@@ -164,12 +164,12 @@ class VisibleSegments(Generic[Page]):
     """Reads the lengths of the chunks of visible segments, and their pages; those that searches read last are kept.
 
     The caller sees one state of the database, in which the segments are visible: all of their pages are there.
-    `read_page` makes of a stored page, or of the empty one that has no row, what is looked into.
+    `unpack_page` makes of a stored page, or of the empty one that has no row, what is looked into.
     """
 
-    def __init__(self, dialect: Dialect, read_page: Callable[[bytes], Page], most_bytes: int = _KEPT_BYTES) -> None:
+    def __init__(self, dialect: Dialect, unpack_page: Callable[[bytes], Page], most_bytes: int = _KEPT_BYTES) -> None:
         self._dialect = dialect
-        self._read_page = read_page
+        self._unpack_page = unpack_page
         among = partial(is_among, name="ids", dialect=dialect)
         self._lengths = Statement(select(_segment.c.id, _segment.c.lengths.label("packed")).where(among(_segment.c.id)))
         self._pages = Statement(select(_page.c.id, _page.c.postings.label("packed")).where(among(_page.c.id)))
@@ -184,12 +184,12 @@ class VisibleSegments(Generic[Page]):
     def pages(self, connection: Connection, pages: Mapping[int, IndexSegment]) -> Mapping[int, Page]:
         """Return pages, whose segments are given by the keys of their rows; those without a row are empty."""
         parts = {key: (key, one.id, one.touched_at) for key, one in pages.items()}
-        return self._take_or_read(connection, self._pages, parts, self._read_page)
+        return self._take_or_read(connection, self._pages, parts, self._unpack_page)
 
     def unkept_pages(self, connection: Connection, pages: Mapping[int, IndexSegment]) -> Mapping[int, Page]:
         """Return pages of segments as `pages` does, for a reader of so many that those of searches would be lost."""
         found = self._read(connection, self._pages, sorted(pages))
-        return {key: self._read_page(packed) for key, packed in found.items()}
+        return {key: self._unpack_page(packed) for key, packed in found.items()}
 
     def _take_or_read(
         self, connection: Connection, statement: Statement, parts: Mapping[int, _Part], read: Callable[[bytes], Kept]

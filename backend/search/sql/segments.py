@@ -173,7 +173,7 @@ def _page(
 
 def postings_in(page: bytes) -> Postings:
     """Read the postings of all words of a page."""
-    read = read_page(page)
+    read = unpack_page(page)
     hashes, chunk_counts = np.asarray(read.hashes), np.diff(np.asarray(read.ends), prepend=0)
     return Postings(np.repeat(hashes, chunk_counts), read.numbers.astype(np.int64), read.counts)
 
@@ -195,7 +195,7 @@ class ReadPage(NamedTuple):
         return self.numbers[its], self.counts[its]
 
 
-def read_page(page: bytes) -> ReadPage:
+def unpack_page(page: bytes) -> ReadPage:
     """Read a page, which may be empty, without copying what it holds."""
     if not page:
         return _EMPTY_PAGE

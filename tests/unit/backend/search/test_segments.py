@@ -15,7 +15,7 @@ from backend.search.sql.segments import (
     lengths_in,
     pack_segment,
     page_key,
-    read_page,
+    unpack_page,
     word_hashes,
 )
 from backend.search.sql.word_postings import inside
@@ -27,7 +27,7 @@ CHUNKS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9), max_size=12)
 
 def found_in(pages: dict[int, bytes], bits: int, word: str) -> dict[int, int]:
     (hashed,) = word_hashes([word]).tolist()
-    found = read_page(pages.get(page_key(0, bits, hashed), b"")).find(hashed)
+    found = unpack_page(pages.get(page_key(0, bits, hashed), b"")).find(hashed)
     return dict(zip(found[0].tolist(), found[1].tolist(), strict=True)) if found is not None else {}
 
 
