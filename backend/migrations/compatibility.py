@@ -24,7 +24,7 @@ FOR_A_RELEASE_BEFORE: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "backend/knowledge/sql/editions.py": ("NO_WORD",),
         "backend/knowledge/sql/document_changes.py": ("_count_tokens",),
         "backend/search/sql/indexed_bases.py": ("legacy", "IS_CHANGED"),
-        "backend/search/sql/segment_index.py": ("_add_legacy",),
+        "backend/search/sql/segment_index.py": ("_join_legacy",),
         "backend/search/sql/upkeep.py": ("index_legacy", "note_deleted", "_Legacy", "_Changed"),
         "backend/search/sql/index.py": ("index_legacy", "open_base", "drop_base"),
         "backend/search/services/embedding_worker.py": (),
