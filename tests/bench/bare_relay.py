@@ -9,8 +9,10 @@ stored, and who asks is not known. The section `paced` of the bench prints their
 import asyncio
 import json
 import resource
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
@@ -109,9 +111,10 @@ async def relay_to_clients(_model: int, link: int, http: int, streams: int) -> N
 
 async def read_all(_model: int, _link: int, http: int, streams: int) -> None:
     """Read these events as the load of the bench does; the streams begin spread over a second."""
+    await asyncio.to_thread(wait_until_open, http)
 
     async def stream(place: int) -> None:
-        await asyncio.sleep(1 + place / streams)
+        await asyncio.sleep(place / streams)
         reader, writer = await asyncio.open_connection("127.0.0.1", http)
         writer.write(b"GET / HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")
         while await reader.read(65_536):
@@ -123,6 +126,14 @@ async def read_all(_model: int, _link: int, http: int, streams: int) -> None:
             group.create_task(stream(place))
 
 
+def wait_until_open(port: int) -> None:
+    """Return once a server listens there."""
+    while True:
+        with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.05)
+
+
 PARTS = {part.__name__: part for part in (relay_answers, relay_to_clients, read_all)}
 
 
@@ -131,6 +142,7 @@ def relay_microseconds(streams: int) -> float:
     ports = [str(free_port()) for _ in range(3)]
     model = subprocess.Popen([sys.executable, "-m", "tests.bench.fake_model", "--port", ports[0]])
     try:
+        wait_until_open(int(ports[0]))
         command = [sys.executable, "-m", "tests.bench.bare_relay"]
         running = [
             subprocess.Popen([*command, part, *ports, str(streams)], stdout=subprocess.PIPE, text=True)

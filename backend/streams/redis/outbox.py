@@ -14,7 +14,7 @@ from backend.streams.redis.entries import END_FIELDS, END_ID, encode_fields, ent
 from backend.streams.redis.writers import Flush, Writer
 from shared.errors import BallastError, Conflict, EventsLost, TurnTaken, Unavailable
 
-GROUP_SECONDS = 0.015
+GROUP_SECONDS = 0.003
 """How long events may wait for those of other turns, which then share their round trip."""
 
 _ATTEMPT_SECONDS = 2.0
