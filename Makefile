@@ -115,6 +115,7 @@ leak-test: setup ## let hostile models try to get restricted text out; prints ta
 	@$(BIN)/python -m tests.leaks --embedder local
 	@$(BIN)/python -m tests.leaks --embedder fake --grade strict
 	@$(BIN)/python -m tests.leaks.context
+	@$(BIN)/python -m tests.leaks.outside
 
 chaos: setup ## break processes, connections and stores under load for ten minutes; writes var/chaos/*.json
 	@$(BIN)/python -m tests.chaos

@@ -21,7 +21,7 @@ SERVICE_TOKEN = "service-token-of-the-leak-test"
 SECRET = "secret-of-the-leak-test"
 MODEL = "main-model"
 NEVER_OVER = 1_000_000
-START_SECONDS = 60
+START_SECONDS = 600
 
 
 @dataclass(frozen=True)
