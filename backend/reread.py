@@ -22,12 +22,13 @@ async def reread_documents(settings: ReadingSettings) -> None:
     """
     clock, counts = SystemClock(), Counter[RereadOutcome]()
     async with AsyncExitStack() as stack, reach_database(settings) as database:
-        index = build_search(database, clock, NO_MEANING, reach_engine(settings, stack)).index
+        search = build_search(database, clock, NO_MEANING, reach_engine(settings, stack))
+        store = SqlKnowledgeStore(database, clock, search.index, on_change=search.note_change)
         reader = open_reader(settings, clock, stack)
         ocr = settings.ocr is not OcrEngine.OFF
-        rereading = Rereading(SqlKnowledgeStore(database, clock, index), reader, reads_pictures=ocr)
-        async with aclosing(rereading.run()) as documents:
+        async with aclosing(Rereading(store, reader, reads_pictures=ocr).run()) as documents:
             async for one in documents:
+                await search.let_changes_wait()
                 counts[one.outcome] += 1
                 reason = f": {one.reason}" if one.reason else ""
                 _tell(f"{one.number} of {one.of}: {one.document_id} {one.outcome}{reason}")

@@ -41,9 +41,11 @@ def strings_at(answer: Answer, name: str) -> list[str]:
 
 
 def passage_name(passage: Answer, name: str) -> str:
-    """Return the name of a passage's document, and where in it the passage stands: `contract.pdf, p. 7`."""
+    """Return the names of a passage's document, and where it stands in it: `contract.pdf, p. 7 (also c.pdf)`."""
     place = str(Place.model_validate(part_at(passage, "place"), extra="ignore"))
-    return f"{text_at(passage, name)}, {place}" if place else text_at(passage, name)
+    named = f"{text_at(passage, name)}, {place}" if place else text_at(passage, name)
+    others = strings_at(passage, "other_names")
+    return f"{named} (also {', '.join(others)})" if others else named
 
 
 def number_at(answer: Answer, name: str) -> int:

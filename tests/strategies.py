@@ -280,6 +280,9 @@ def places() -> st.SearchStrategy[Place]:
     return st.builds(Place, page=numbers, last_page=numbers, slide=numbers, sheet=sheets, rows=rows)
 
 
+other_names = st.lists(texts, max_size=2).map(tuple)
+
+
 def search_results() -> st.SearchStrategy[SearchResult]:
     """A hit."""
     values = st.booleans() | st.integers(-(2**53), 2**53) | floats | texts
@@ -293,6 +296,7 @@ def search_results() -> st.SearchStrategy[SearchResult]:
         text=texts,
         attributes=attributes,
         place=st.none() | places(),
+        other_names=other_names,
     )
 
 
@@ -314,6 +318,7 @@ def execution_events() -> st.SearchStrategy[ExecutionEvent]:
             filename=texts,
             index=counts,
             place=st.none() | places(),
+            other_names=other_names,
         ),
         st.builds(ModelCallFinished, call=counts, finish_reason=reasons, usage=usages(), cost=st.none() | costs()),
         st.builds(SearchStarted, call_id=texts, queries=st.lists(texts, max_size=2).map(tuple)),

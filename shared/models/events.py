@@ -114,7 +114,8 @@ class ErrorReport(Value):
 class SearchResult(Value):
     """One passage that a search in an unrestricted turn found; citations refer to its `number`.
 
-    `attributes` are those of its document; the release before knows none, nor a place.
+    `attributes` are those of its document, `other_names` those of documents with the same bytes; the release before
+    knows none of these, nor a place.
     """
 
     number: int
@@ -125,6 +126,7 @@ class SearchResult(Value):
     # Left out where there are none, because the release before refuses a field that it does not know.
     attributes: dict[str, AttributeValue] = Field(default={}, exclude_if=not_)
     place: Place | None = Field(default=None, exclude_if=is_none)
+    other_names: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
 
 class ModelCallStarted(Value):
@@ -176,7 +178,8 @@ class RefusalDelta(Value):
 class CitationAdded(Value):
     """A citation `[n]` in the text of this model call; `index` is its position in that text, in characters.
 
-    `place` is where in its file the cited passage stands, where that is known.
+    `place` is where in its file the cited passage stands, where that is known; `other_names` are those of documents
+    with the same bytes.
     """
 
     type: Literal["citation_added"] = "citation_added"
@@ -185,6 +188,7 @@ class CitationAdded(Value):
     filename: str
     index: int
     place: Place | None = Field(default=None, exclude_if=is_none)
+    other_names: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
 
 class ModelCallFinished(Value):

@@ -112,6 +112,7 @@ class KnowledgeChunk(Value):
     score: float
     attributes: dict[str, AttributeValue] = Field(default={})
     place: Place | None = Field(default=None, exclude_if=not_)
+    other_names: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
 
 class SearchAnswer(BaseModel):

@@ -8,14 +8,18 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from pydantic import TypeAdapter
+
 from shared.models.values import JsonObject, Place
 
 RENDERED_START = '{"documents"'
 _JSON_STRING = r'("(?:[^"\\]|\\.)*")'
 _PLACE = r'(?:, "place": (\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}))?'
+_OTHER_NAMES = r'(?:, "other_names": (\[(?:[^"\[\]]|"(?:[^"\\]|\\.)*")*\]))?'
 _DOCUMENT_HEAD = re.compile(
-    rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_STRING}, "file_id": {_JSON_STRING}{_PLACE}'
+    rf'{{"document": ([1-9]\d{{0,8}}), "title": {_JSON_STRING}, "file_id": {_JSON_STRING}{_PLACE}{_OTHER_NAMES}'
 )
+_NAMES = TypeAdapter(tuple[str, ...])
 
 
 class NumberedDocument(NamedTuple):
@@ -27,6 +31,7 @@ class NumberedDocument(NamedTuple):
     metadata: JsonObject
     content: str
     place: Place | None = None
+    other_names: tuple[str, ...] = ()
 
 
 class DocumentHead(NamedTuple):
@@ -36,6 +41,7 @@ class DocumentHead(NamedTuple):
     title: str
     file_id: str
     place: Place | None = None
+    other_names: tuple[str, ...] = ()
 
 
 def encode_documents(documents: Iterable[NumberedDocument]) -> str:
@@ -45,8 +51,9 @@ def encode_documents(documents: Iterable[NumberedDocument]) -> str:
 
 def _show(one: NumberedDocument) -> JsonObject:
     place: JsonObject = {} if one.place is None else {"place": one.place.model_dump()}
+    others: JsonObject = {"other_names": list(one.other_names)} if one.other_names else {}
     head: JsonObject = {"document": one.number, "title": one.title, "file_id": one.file_id}
-    return {**head, **place, **one.metadata, "content": one.content}
+    return {**head, **place, **others, **one.metadata, "content": one.content}
 
 
 def document_heads(text: str) -> Iterator[DocumentHead]:
@@ -55,10 +62,11 @@ def document_heads(text: str) -> Iterator[DocumentHead]:
     Inside a JSON string every quotation mark is escaped, so the head of a document is found nowhere else.
     """
     for head in _DOCUMENT_HEAD.finditer(text):
-        number, title, file_id, place = head.groups()
+        number, title, file_id, place, names = head.groups()
         try:
             where = Place.model_validate_json(place) if place else None
-            yield DocumentHead(int(number), _decode(title), _decode(file_id), where)
+            others = _NAMES.validate_json(names) if names else ()
+            yield DocumentHead(int(number), _decode(title), _decode(file_id), where, others)
         except ValueError:
             continue
 

@@ -173,7 +173,8 @@ def _read_citation(event: pb.ExecutionEvent) -> CitationAdded:
 
 def _read_with_place(message: pb.SearchResult | pb.CitationAdded) -> dict[str, object]:
     """Read the fields of a message with a place."""
-    return {**scalar_fields(message), "place": object_from_proto(optional(message, "place"), "place")}
+    place = object_from_proto(optional(message, "place"), "place")
+    return {**scalar_fields(message), "place": place, "other_names": tuple(message.other_names)}
 
 
 def _usage_from_proto(usage: pb.Usage) -> Usage:

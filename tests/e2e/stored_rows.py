@@ -10,13 +10,13 @@ from backend.foundation.sql.chosen import open_database
 from tests.e2e.pair import Pair
 
 
-async def write(pair: Pair, statement: str, **values: object) -> None:
-    """Run a statement past the backend."""
+async def write(pair: Pair, statement: str, *, rows: int = 1, **values: object) -> None:
+    """Run a statement past the backend, which must change so many rows."""
     default = f"sqlite+aiosqlite:///{pair.backend.spec.directory}/var/ballast.db"
     database = open_database(pair.backend.spec.environment.get("BACKEND_DATABASE_URL", default))
     changed = await database.write(lambda connection: connection.execute(text(statement), values).rowcount)
     await database.close()
-    assert changed == 1
+    assert changed == rows
 
 
 def count_rows(path: Path, table: str) -> int:

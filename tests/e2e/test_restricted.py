@@ -1,23 +1,32 @@
 """A restricted analyst gets help through the whole pair, and neither they nor their model gets the text."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import orjson
 import pytest
+from openpyxl.worksheet.worksheet import Worksheet
 
 from cli.advice import ExitCode
 from shared.prompts.knowledge_base import CANNOT_ANSWER, RELEASED_NOTE
 from shared.prompts.safe_summary import SAFE_SUMMARY_PROMPT
 from tests.e2e.ballast_command import ballast, environ_of, lines_of
-from tests.e2e.client.knowledge_bases import Base, messages_of, new_base, searches, tool_texts
+from tests.e2e.client.knowledge_bases import Base, messages_of, new_base, searches, set_role, tool_texts
 from tests.e2e.pair import ADMIN_KEY, Pair, PairOptions, start_model, start_pair
 from tests.e2e.reserve import CHINESE_TALES, ENGLISH, LANGUAGES, SECONDARY, Language, tell_tales
-from tests.e2e.turns import bare_client, items_of, text_of, turn
+from tests.e2e.turns import bare_client, everything_about, items_of, text_of, turn
+from tests.fakes.mcp_client import call, mcp_client
 from tests.fakes.model_server import FakeModelControl, RecordedRequest, Reply
+from tests.fakes.pictures import scan_of
 from tests.servers.services import Launch
+from tests.unit.backend.extraction.made_files import xlsx_of
 
+PLACED = re.compile(
+    r"""Cobalt ledger|heron-copy|[\\\\]?["'](?:place|other_names|sheet|slide|rows|last_page)[\\\\]?["']:"""
+)
 CHINESE = "# 储备规定\n\n青岚库储备量为四万八千二百升，只有沈砚之可以开启紫鹃阀门，每逢初七检查。"
 
 
@@ -69,6 +78,17 @@ def stocks(pair: Pair, request: pytest.FixtureRequest) -> tuple[str, Base]:
 
 def bytes_of(requests: list[RecordedRequest]) -> str:
     return "\n".join(request.body.decode() for request in requests)
+
+
+def workbook(title: str) -> bytes:
+    """Return a workbook whose only sheet has a title and a row about the valve."""
+
+    def fill(_: openpyxl.Workbook, sheet: Worksheet) -> None:
+        sheet.title = title
+        sheet.append(["Part", "State"])
+        sheet.append(["zephyr valve", "rusty"])
+
+    return xlsx_of(fill)
 
 
 def newest_audit(pair: Pair) -> dict[str, Any]:
@@ -231,3 +251,54 @@ async def test_what_restricted_access_does_not_give_is_refused_before_any_search
     assert await second.requests() == []
     record = newest_audit(pair)
     assert (record["decision"], record["reason"]) == ("refuse", reason)
+
+
+async def test_where_restricted_passages_stand_and_what_copies_are_called_reaches_no_restricted_reader(
+    pair: Pair, main: FakeModelControl, second: FakeModelControl, tmp_path: Path
+) -> None:
+    """A reader, who sees the places, is made an analyst, who sees them nowhere: not in what they had, nor anew."""
+    ledger, deck, user = workbook("Cobalt ledger"), scan_of("The zephyr valve is rusty.", "It leaks at noon."), "placed"
+    files = {"a.xlsx": ledger, "heron-copy.xlsx": ledger, "deck.pdf": deck}
+    base = new_base(pair, "valves", files, **{user: "reader"})
+    answers = Reply(text=("It is rusty [1], and leaks [2].",))
+    await main.script(searches("zephyr valve"), answers, searches("zephyr valve"), answers)
+    chat = {"messages": [{"role": "user", "content": "How is it?"}], "tools": [base.tool]}
+    path = f"/v1/knowledge_bases/{base.id}"
+    async with bare_client(pair, user) as client, mcp_client(client) as mcp:
+
+        async def reads() -> list[str]:
+            """Return what each door says that no model answers at."""
+            found = await client.post(f"{path}/search", json={"query": "valve"})
+            stored = await client.post(f"/v1/vector_stores/{base.id}/search", json={"query": "valve"})
+            chunks = await client.get(f"{path}/chunks?document=deck.pdf")
+            called = await call(mcp, "search_knowledge", query="zephyr valve", knowledge_base_ids=[base.id])
+            environ = environ_of(pair, user, tmp_path)
+            exported = ballast(environ, "cache", "export", first["conversation"]["id"], "--form", "openai").stdout
+            with pair.http(ADMIN_KEY) as admin:
+                of_person = admin.get(f"/v1/users/{user}/export").text
+                audited = admin.get("/v1/audit/safe_summaries?limit=9&order=desc").text
+            about = await everything_about(client, first)
+            texts = [found.text, stored.text, chunks.text, repr(called), exported, of_person, about]
+            return [*texts, audited] if is_restricted else texts
+
+        is_restricted = False
+        first = await turn(client, "How is the valve?", tools=[base.tool], include=["file_search_call.results"])
+        answered = await client.post("/v1/chat/completions", json=chat)
+        assert [bool(PLACED.search(text)) for text in [*await reads(), answered.text]] == [True] * 8
+
+        is_restricted = True
+        set_role(pair, base.id, user, "restricted_analyst")
+        honest = LANGUAGES["english"]
+        for _ in range(3):
+            await main.script(searches("zephyr valve"), Reply(text=(honest.answer,)))
+            await second.script(Reply(text=(orjson.dumps(honest.summary).decode(),)))
+        count = len(await main.requests())
+        later = await turn(client, honest.question, tools=[base.tool], previous_response_id=first["id"])
+        streamed = await client.post(
+            "/v1/responses", json={"input": honest.question, "tools": [base.tool], "stream": True}
+        )
+        answered = await client.post("/v1/chat/completions", json=chat)
+        assert len(await second.requests()) == 3
+        sent = bytes_of([*(await main.requests())[count:], *await second.requests()])
+        shown = [*await reads(), await everything_about(client, later), streamed.text, answered.text, sent]
+        assert [PLACED.findall(text) for text in shown] == [[]] * len(shown)

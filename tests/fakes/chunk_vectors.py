@@ -37,6 +37,10 @@ class FakeChunkVectors:
     async def discover(self, model: EmbeddingModel, base_id: str | None = None) -> int:
         return 0
 
+    async def models_of(self, base_id: str) -> Sequence[EmbeddingModel]:
+        there = {(name, dimension) for name, dimension, of_base, _ in self._vectors if of_base == base_id}
+        return [EmbeddingModel(name=name, dimension=dimension) for name, dimension in sorted(there)]
+
     async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> TakenTexts:
         for base_id in self._embedded_bases():
             if texts := await self._free(model, base_id, limit):

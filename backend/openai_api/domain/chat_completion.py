@@ -24,12 +24,15 @@ Addresses = Mapping[str, str]
 
 
 class Citation(NamedTuple):
-    """A document that a text cites; `[n]` begins at `start` in the text of the whole turn."""
+    """A document that a text cites; `[n]` begins at `start` in the text of the whole turn.
+
+    `further` is what OpenAI's own citations have not: where the passage stands, and the document's other names.
+    """
 
     file_id: str
     title: str
     start: int
-    place: JsonValue = None
+    further: JsonObject
 
 
 class Said(NamedTuple):
@@ -170,7 +173,7 @@ def url_citations(said: Said, addresses: Addresses) -> list[JsonObject]:
                 "url": addresses[citation.file_id],
                 "start_index": citation.start,
                 "end_index": said.content.find("]", citation.start) + 1,
-                **({} if citation.place is None else {"place": citation.place}),
+                **citation.further,
             },
         }
         for citation in said.citations
@@ -189,7 +192,8 @@ def _citations(part: JsonObject, start: int) -> Iterator[Citation]:
         file_id, title = cast(str, annotation["file_id"]), cast(str, annotation["filename"])
         place = annotation.get("place")
         shown = title if place is None else f"{title}, {Place.model_validate(place)}"
-        yield Citation(file_id, shown, start + cast(int, annotation["index"]), place)
+        further = {name: annotation[name] for name in ("place", "other_names") if name in annotation}
+        yield Citation(file_id, shown, start + cast(int, annotation["index"]), further)
 
 
 def _call(item: ItemBody) -> JsonObject:

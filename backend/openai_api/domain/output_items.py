@@ -106,7 +106,7 @@ class OpenText:
             "file_id": citation.file_id,
             "filename": citation.filename,
             "index": index,
-            **_show_place(citation),
+            **_show_where(citation),
         }
         part.annotations.append(annotation)
         place = self._place("response.output_text.annotation.added", part)
@@ -278,7 +278,7 @@ class OpenSearch:
                 "score": hit.score,
                 "text": hit.text,
                 "attributes": {**hit.attributes},
-                **_show_place(hit),
+                **_show_where(hit),
             }
             for hit in results
         ]
@@ -394,6 +394,7 @@ def _item_event(event_type: str, output_index: int, item: ItemBody) -> Unnumbere
     return {"type": event_type, "output_index": output_index, "item": item}
 
 
-def _show_place(passage: SearchResult | CitationAdded) -> JsonObject:
-    """Show the place of a passage where it is known; OpenAI's own objects have none."""
-    return {} if passage.place is None else {"place": passage.place.model_dump(mode="json")}
+def _show_where(passage: SearchResult | CitationAdded) -> JsonObject:
+    """Show the place of a passage where it is known, and its document's other names; OpenAI's own objects have none."""
+    place: JsonObject = {} if passage.place is None else {"place": passage.place.model_dump(mode="json")}
+    return {**place, "other_names": list(passage.other_names)} if passage.other_names else place

@@ -113,6 +113,7 @@ def _show_hit(hit: ChunkHit) -> KnowledgeChunk:
         filename=hit.title,
         heading_path=hit.chunk.heading_path,
         place=hit.chunk.place,
+        other_names=hit.other_names,
         text=hit.chunk.text,
         score=hit.score,
         attributes=hit.attributes,

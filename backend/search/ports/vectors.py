@@ -80,6 +80,10 @@ class ChunkVectors(NearestChunks, Protocol):
         """Note which documents, of one base or of all, are to be embedded by this model; return how many are new."""
         ...
 
+    async def models_of(self, base_id: str) -> Sequence[EmbeddingModel]:
+        """Return the models that a base is embedded by: one, or the former one as well while a new one takes over."""
+        ...
+
     async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> "TakenTexts":
         """Take texts of chunks that have no vector of this model, and that no other process has taken.
 

@@ -96,3 +96,13 @@ class SearchServices(Generic[Work]):
         """Note that a change of the documents of a base, or of its permission to be embedded, is stored."""
         self.index.note_change(base_id)
         self.changed.note(base_id)
+
+    async def let_changes_wait(self) -> None:
+        """Let what was noted wait for a process that embeds, which looks for changes of others rarely; this one ends.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        for base_id in sorted(self.changed.take()):
+            for model in await self.vectors.models_of(base_id):
+                await self.vectors.discover(model, base_id)

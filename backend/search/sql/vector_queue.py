@@ -41,6 +41,9 @@ _ADD_SPACE = Statement(
     """)
 )
 _BASES = Statement(select(_base.c.id).where(_base.c.embed, _base.c.chunk_count > 0).order_by(_base.c.id))
+_MODELS = Statement(
+    select(_space.c.model.label("name"), _space.c.dimension).where(_space.c.knowledge_base_id == bindparam("base_id"))
+)
 _UNKNOWN = Statement(
     select(_document.c.edition_id, _chunk.c.number, _document.c.chunk_count)
     .join_from(_document, _chunk, (_chunk.c.edition_id == _document.c.edition_id) & (_chunk.c.ordinal == 0))
@@ -121,6 +124,10 @@ class VectorQueue:
     def bases(self, connection: Connection) -> list[str]:
         """Return the bases that are to be embedded."""
         return [row["id"] for row in _BASES.rows(connection, {})]
+
+    def models_of(self, connection: Connection, base_id: str) -> list[EmbeddingModel]:
+        """Return the models that a base is embedded by."""
+        return [EmbeddingModel(**row) for row in _MODELS.rows(connection, {"base_id": base_id})]
 
     def unknown(self, connection: Connection, model: EmbeddingModel, base_id: str) -> Sequence[Row]:
         """Return some editions of a base of which nothing is known under a model."""

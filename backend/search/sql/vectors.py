@@ -101,6 +101,10 @@ class SqlChunkVectors:
                 found += await self._database.write(partial(self._queue.note, model=model, base_id=each, found=unknown))
         return found
 
+    async def models_of(self, base_id: str) -> Sequence[EmbeddingModel]:
+        """Return the models that a base is embedded by."""
+        return await self._database.read(partial(self._queue.models_of, base_id=base_id))
+
     async def take_unembedded(self, model: EmbeddingModel, limit: int, lease: timedelta) -> TakenTexts:
         """Take texts of the next base that has any: bases take turns, and between two of them the last searched."""
         spaces = await self._database.read(partial(self._queue.spaces, model=model))

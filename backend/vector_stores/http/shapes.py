@@ -211,6 +211,7 @@ class ShownResult(BaseModel):
     attributes: Attributes
     content: list[FoundText]
     place: Place | None = Field(default=None, exclude_if=not_)
+    other_names: tuple[str, ...] = Field(default=(), exclude_if=not_)
 
 
 class ResultPage(BaseModel):
@@ -299,6 +300,7 @@ def show_results(queries: Sequence[str], hits: Sequence[ChunkHit]) -> ResultPage
             attributes=hit.attributes,
             content=[FoundText(text=hit.chunk.text)],
             place=hit.chunk.place,
+            other_names=hit.other_names,
         )
         for hit in hits
     ]

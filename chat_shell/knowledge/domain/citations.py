@@ -83,6 +83,7 @@ class CitedDocument(NamedTuple):
     file_id: str
     filename: str
     place: Place | None = None
+    other_names: tuple[str, ...] = ()
 
 
 class CitedText(NamedTuple):
@@ -231,6 +232,7 @@ class CitationParser:
                     filename=document.filename,
                     index=self._emitted_characters,
                     place=document.place,
+                    other_names=document.other_names,
                 )
             )
             self._emit(f"[{number}]")

@@ -46,7 +46,7 @@ class DocumentNumbers:
         """Number documents onward from the highest number so far."""
         first = max(self.highest, *self.documents, 0) + 1
         numbered = tuple(enumerate(found, start=first))
-        known = {number: CitedDocument(one.file_id, one.title, one.place) for number, one in numbered}
+        known = {number: CitedDocument(one.file_id, one.title, one.place, one.other_names) for number, one in numbered}
         return (
             NumberedDocuments(render_documents(numbered), tuple(_result(number, one) for number, one in numbered)),
             DocumentNumbers({**self.documents, **known}, self.highest),
@@ -64,7 +64,7 @@ class DocumentNumbers:
 def render_documents(numbered: Iterable[tuple[int, FoundDocument]]) -> str:
     """Render documents as JSON text."""
     return encode_documents(
-        NumberedDocument(number, one.title, one.file_id, one.metadata, one.content, one.place)
+        NumberedDocument(number, one.title, one.file_id, one.metadata, one.content, one.place, one.other_names)
         for number, one in numbered
     )
 
@@ -113,6 +113,7 @@ def _result(number: int, document: FoundDocument) -> SearchResult:
         text=document.content,
         attributes=document.attributes,
         place=document.place,
+        other_names=document.other_names,
     )
 
 
@@ -122,4 +123,4 @@ def _documents_in(text: str) -> Iterable[DocumentHead]:
 
 
 def _documents_by_number(heads: Iterable[DocumentHead]) -> dict[int, CitedDocument]:
-    return {head.number: CitedDocument(head.file_id, head.title, head.place) for head in heads}
+    return {head.number: CitedDocument(head.file_id, head.title, head.place, head.other_names) for head in heads}

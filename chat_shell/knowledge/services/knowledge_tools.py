@@ -154,6 +154,7 @@ def _document_of_chunk(chunk: KnowledgeChunk) -> FoundDocument:
         score=chunk.score,
         attributes=chunk.attributes,
         place=chunk.place,
+        other_names=chunk.other_names,
     )
 
 

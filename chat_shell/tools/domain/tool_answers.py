@@ -8,7 +8,8 @@ from shared.models.values import AttributeValue, JsonObject, Place, Value
 class FoundDocument(Value):
     """A piece of text that a tool found, not yet numbered.
 
-    `metadata` is shown to the model in its own key order, `attributes` to clients alone.
+    `metadata` is shown to the model in its own key order, `attributes` to clients alone. `other_names` are those of
+    documents with the same bytes.
     """
 
     file_id: str
@@ -18,6 +19,7 @@ class FoundDocument(Value):
     score: float = 0.0
     attributes: dict[str, AttributeValue] = Field(default={})
     place: Place | None = None
+    other_names: tuple[str, ...] = ()
 
 
 class ToolAnswer(Value):

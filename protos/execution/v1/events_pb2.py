@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from protos.execution.v1 import messages_pb2 as protos_dot_execution_dot_v1_dot_messages__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/execution/v1/events.proto\x12\x0c\x65xecution.v1\x1a\"protos/execution/v1/messages.proto\"\xfb\x01\n\x05Usage\x12\x19\n\x0cinput_tokens\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x1a\n\rcached_tokens\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x1f\n\x12\x63\x61\x63he_write_tokens\x18\x03 \x01(\x03H\x02\x88\x01\x01\x12\x1a\n\routput_tokens\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x1d\n\x10reasoning_tokens\x18\x05 \x01(\x03H\x04\x88\x01\x01\x42\x0f\n\r_input_tokensB\x10\n\x0e_cached_tokensB\x15\n\x13_cache_write_tokensB\x10\n\x0e_output_tokensB\x13\n\x11_reasoning_tokens\"7\n\x04\x43ost\x12\x10\n\x08\x63urrency\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\x01\x12\r\n\x05saved\x18\x03 \x01(\x01\"k\n\x0b\x45rrorReport\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\x05param\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x11\n\tretryable\x18\x05 \x01(\x08\x42\x08\n\x06_param\"\xa4\x01\n\x0cSearchResult\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05score\x18\x04 \x01(\x01\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x17\n\nattributes\x18\x06 \x01(\tH\x00\x88\x01\x01\x12\x12\n\x05place\x18\x07 \x01(\tH\x01\x88\x01\x01\x42\r\n\x0b_attributesB\x08\n\x06_place\"J\n\x10ModelCallStarted\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\x03\x12\x10\n\x08reminder\x18\x02 \x01(\t\x12\x16\n\x0ereminder_stays\x18\x03 \x01(\x08\"o\n\rCitationAdded\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05index\x18\x04 \x01(\x03\x12\x12\n\x05place\x18\x05 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_place\"\xc5\x01\n\x11ModelCallFinished\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\x03\x12\x31\n\rfinish_reason\x18\x02 \x01(\x0e\x32\x1a.execution.v1.FinishReason\x12\"\n\x05usage\x18\x03 \x01(\x0b\x32\x13.execution.v1.Usage\x12 \n\x04\x63ost\x18\x04 \x01(\x0b\x32\x12.execution.v1.Cost\x12\x10\n\x08left_out\x18\x05 \x03(\t\x12\x17\n\x0f\x63\x61\x63he_diagnosis\x18\x06 \x01(\t\"1\n\rSearchStarted\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0f\n\x07queries\x18\x02 \x03(\t\"^\n\x0eSearchFinished\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x01(\x08\x12+\n\x07results\x18\x03 \x03(\x0b\x32\x1a.execution.v1.SearchResult\"U\n\x11ServedCallStarted\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06server\x18\x02 \x01(\t\x12\x0c\n\x04tool\x18\x03 \x01(\t\x12\x11\n\targuments\x18\x04 \x01(\t\"E\n\x12ServedCallFinished\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06output\x18\x02 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x03 \x01(\x08\"E\n\x11\x46unctionCallDelta\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"I\n\x15\x46unctionCallRequested\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"8\n\rMessagesAdded\x12\'\n\x08messages\x18\x01 \x03(\x0b\x32\x15.execution.v1.Message\"e\n\x0cTurnFinished\x12\x31\n\rfinish_reason\x18\x01 \x01(\x0e\x32\x1a.execution.v1.FinishReason\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"K\n\x0eTurnHandedBack\x12\x15\n\rprompt_tokens\x18\x01 \x01(\x03\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"Z\n\nTurnFailed\x12(\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x19.execution.v1.ErrorReport\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"\x82\x07\n\x0e\x45xecutionEvent\x12\x14\n\ntext_delta\x18\x01 \x01(\tH\x00\x12\x19\n\x0freasoning_delta\x18\x02 \x01(\tH\x00\x12\x17\n\rrefusal_delta\x18\x03 \x01(\tH\x00\x12<\n\x12model_call_started\x18\x04 \x01(\x0b\x32\x1e.execution.v1.ModelCallStartedH\x00\x12\x35\n\x0e\x63itation_added\x18\x05 \x01(\x0b\x32\x1b.execution.v1.CitationAddedH\x00\x12>\n\x13model_call_finished\x18\x06 \x01(\x0b\x32\x1f.execution.v1.ModelCallFinishedH\x00\x12\x35\n\x0esearch_started\x18\x07 \x01(\x0b\x32\x1b.execution.v1.SearchStartedH\x00\x12\x37\n\x0fsearch_finished\x18\x08 \x01(\x0b\x32\x1c.execution.v1.SearchFinishedH\x00\x12\x46\n\x17\x66unction_call_requested\x18\t \x01(\x0b\x32#.execution.v1.FunctionCallRequestedH\x00\x12\x35\n\x0emessages_added\x18\n \x01(\x0b\x32\x1b.execution.v1.MessagesAddedH\x00\x12\x33\n\rturn_finished\x18\x0b \x01(\x0b\x32\x1a.execution.v1.TurnFinishedH\x00\x12/\n\x0bturn_failed\x18\x0c \x01(\x0b\x32\x18.execution.v1.TurnFailedH\x00\x12\x38\n\x10turn_handed_back\x18\r \x01(\x0b\x32\x1c.execution.v1.TurnHandedBackH\x00\x12>\n\x13served_call_started\x18\x0e \x01(\x0b\x32\x1f.execution.v1.ServedCallStartedH\x00\x12@\n\x14served_call_finished\x18\x0f \x01(\x0b\x32 .execution.v1.ServedCallFinishedH\x00\x12>\n\x13\x66unction_call_delta\x18\x10 \x01(\x0b\x32\x1f.execution.v1.FunctionCallDeltaH\x00\x12\x17\n\rtext_logprobs\x18\x11 \x01(\tH\x00\x42\x07\n\x05\x65vent*\x9f\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12 \n\x1c\x46INISH_REASON_CONTENT_FILTER\x10\x03\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n protos/execution/v1/events.proto\x12\x0c\x65xecution.v1\x1a\"protos/execution/v1/messages.proto\"\xfb\x01\n\x05Usage\x12\x19\n\x0cinput_tokens\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x1a\n\rcached_tokens\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x1f\n\x12\x63\x61\x63he_write_tokens\x18\x03 \x01(\x03H\x02\x88\x01\x01\x12\x1a\n\routput_tokens\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x1d\n\x10reasoning_tokens\x18\x05 \x01(\x03H\x04\x88\x01\x01\x42\x0f\n\r_input_tokensB\x10\n\x0e_cached_tokensB\x15\n\x13_cache_write_tokensB\x10\n\x0e_output_tokensB\x13\n\x11_reasoning_tokens\"7\n\x04\x43ost\x12\x10\n\x08\x63urrency\x18\x01 \x01(\t\x12\x0e\n\x06\x61mount\x18\x02 \x01(\x01\x12\r\n\x05saved\x18\x03 \x01(\x01\"k\n\x0b\x45rrorReport\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\x05param\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x11\n\tretryable\x18\x05 \x01(\x08\x42\x08\n\x06_param\"\xb9\x01\n\x0cSearchResult\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05score\x18\x04 \x01(\x01\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x17\n\nattributes\x18\x06 \x01(\tH\x00\x88\x01\x01\x12\x12\n\x05place\x18\x07 \x01(\tH\x01\x88\x01\x01\x12\x13\n\x0bother_names\x18\x08 \x03(\tB\r\n\x0b_attributesB\x08\n\x06_place\"J\n\x10ModelCallStarted\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\x03\x12\x10\n\x08reminder\x18\x02 \x01(\t\x12\x16\n\x0ereminder_stays\x18\x03 \x01(\x08\"\x84\x01\n\rCitationAdded\x12\x0e\n\x06number\x18\x01 \x01(\x03\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05index\x18\x04 \x01(\x03\x12\x12\n\x05place\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x0bother_names\x18\x06 \x03(\tB\x08\n\x06_place\"\xc5\x01\n\x11ModelCallFinished\x12\x0c\n\x04\x63\x61ll\x18\x01 \x01(\x03\x12\x31\n\rfinish_reason\x18\x02 \x01(\x0e\x32\x1a.execution.v1.FinishReason\x12\"\n\x05usage\x18\x03 \x01(\x0b\x32\x13.execution.v1.Usage\x12 \n\x04\x63ost\x18\x04 \x01(\x0b\x32\x12.execution.v1.Cost\x12\x10\n\x08left_out\x18\x05 \x03(\t\x12\x17\n\x0f\x63\x61\x63he_diagnosis\x18\x06 \x01(\t\"1\n\rSearchStarted\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0f\n\x07queries\x18\x02 \x03(\t\"^\n\x0eSearchFinished\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x01(\x08\x12+\n\x07results\x18\x03 \x03(\x0b\x32\x1a.execution.v1.SearchResult\"U\n\x11ServedCallStarted\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06server\x18\x02 \x01(\t\x12\x0c\n\x04tool\x18\x03 \x01(\t\x12\x11\n\targuments\x18\x04 \x01(\t\"E\n\x12ServedCallFinished\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0e\n\x06output\x18\x02 \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x03 \x01(\x08\"E\n\x11\x46unctionCallDelta\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"I\n\x15\x46unctionCallRequested\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\targuments\x18\x03 \x01(\t\"8\n\rMessagesAdded\x12\'\n\x08messages\x18\x01 \x03(\x0b\x32\x15.execution.v1.Message\"e\n\x0cTurnFinished\x12\x31\n\rfinish_reason\x18\x01 \x01(\x0e\x32\x1a.execution.v1.FinishReason\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"K\n\x0eTurnHandedBack\x12\x15\n\rprompt_tokens\x18\x01 \x01(\x03\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"Z\n\nTurnFailed\x12(\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x19.execution.v1.ErrorReport\x12\"\n\x05usage\x18\x02 \x01(\x0b\x32\x13.execution.v1.Usage\"\x82\x07\n\x0e\x45xecutionEvent\x12\x14\n\ntext_delta\x18\x01 \x01(\tH\x00\x12\x19\n\x0freasoning_delta\x18\x02 \x01(\tH\x00\x12\x17\n\rrefusal_delta\x18\x03 \x01(\tH\x00\x12<\n\x12model_call_started\x18\x04 \x01(\x0b\x32\x1e.execution.v1.ModelCallStartedH\x00\x12\x35\n\x0e\x63itation_added\x18\x05 \x01(\x0b\x32\x1b.execution.v1.CitationAddedH\x00\x12>\n\x13model_call_finished\x18\x06 \x01(\x0b\x32\x1f.execution.v1.ModelCallFinishedH\x00\x12\x35\n\x0esearch_started\x18\x07 \x01(\x0b\x32\x1b.execution.v1.SearchStartedH\x00\x12\x37\n\x0fsearch_finished\x18\x08 \x01(\x0b\x32\x1c.execution.v1.SearchFinishedH\x00\x12\x46\n\x17\x66unction_call_requested\x18\t \x01(\x0b\x32#.execution.v1.FunctionCallRequestedH\x00\x12\x35\n\x0emessages_added\x18\n \x01(\x0b\x32\x1b.execution.v1.MessagesAddedH\x00\x12\x33\n\rturn_finished\x18\x0b \x01(\x0b\x32\x1a.execution.v1.TurnFinishedH\x00\x12/\n\x0bturn_failed\x18\x0c \x01(\x0b\x32\x18.execution.v1.TurnFailedH\x00\x12\x38\n\x10turn_handed_back\x18\r \x01(\x0b\x32\x1c.execution.v1.TurnHandedBackH\x00\x12>\n\x13served_call_started\x18\x0e \x01(\x0b\x32\x1f.execution.v1.ServedCallStartedH\x00\x12@\n\x14served_call_finished\x18\x0f \x01(\x0b\x32 .execution.v1.ServedCallFinishedH\x00\x12>\n\x13\x66unction_call_delta\x18\x10 \x01(\x0b\x32\x1f.execution.v1.FunctionCallDeltaH\x00\x12\x17\n\rtext_logprobs\x18\x11 \x01(\tH\x00\x42\x07\n\x05\x65vent*\x9f\x01\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12 \n\x1c\x46INISH_REASON_CONTENT_FILTER\x10\x03\x12\x1c\n\x18\x46INISH_REASON_TOOL_CALLS\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.execution.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FINISHREASON']._serialized_start=2745
-  _globals['_FINISHREASON']._serialized_end=2904
+  _globals['_FINISHREASON']._serialized_start=2788
+  _globals['_FINISHREASON']._serialized_end=2947
   _globals['_USAGE']._serialized_start=87
   _globals['_USAGE']._serialized_end=338
   _globals['_COST']._serialized_start=340
@@ -41,33 +41,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ERRORREPORT']._serialized_start=397
   _globals['_ERRORREPORT']._serialized_end=504
   _globals['_SEARCHRESULT']._serialized_start=507
-  _globals['_SEARCHRESULT']._serialized_end=671
-  _globals['_MODELCALLSTARTED']._serialized_start=673
-  _globals['_MODELCALLSTARTED']._serialized_end=747
-  _globals['_CITATIONADDED']._serialized_start=749
-  _globals['_CITATIONADDED']._serialized_end=860
-  _globals['_MODELCALLFINISHED']._serialized_start=863
-  _globals['_MODELCALLFINISHED']._serialized_end=1060
-  _globals['_SEARCHSTARTED']._serialized_start=1062
-  _globals['_SEARCHSTARTED']._serialized_end=1111
-  _globals['_SEARCHFINISHED']._serialized_start=1113
-  _globals['_SEARCHFINISHED']._serialized_end=1207
-  _globals['_SERVEDCALLSTARTED']._serialized_start=1209
-  _globals['_SERVEDCALLSTARTED']._serialized_end=1294
-  _globals['_SERVEDCALLFINISHED']._serialized_start=1296
-  _globals['_SERVEDCALLFINISHED']._serialized_end=1365
-  _globals['_FUNCTIONCALLDELTA']._serialized_start=1367
-  _globals['_FUNCTIONCALLDELTA']._serialized_end=1436
-  _globals['_FUNCTIONCALLREQUESTED']._serialized_start=1438
-  _globals['_FUNCTIONCALLREQUESTED']._serialized_end=1511
-  _globals['_MESSAGESADDED']._serialized_start=1513
-  _globals['_MESSAGESADDED']._serialized_end=1569
-  _globals['_TURNFINISHED']._serialized_start=1571
-  _globals['_TURNFINISHED']._serialized_end=1672
-  _globals['_TURNHANDEDBACK']._serialized_start=1674
-  _globals['_TURNHANDEDBACK']._serialized_end=1749
-  _globals['_TURNFAILED']._serialized_start=1751
-  _globals['_TURNFAILED']._serialized_end=1841
-  _globals['_EXECUTIONEVENT']._serialized_start=1844
-  _globals['_EXECUTIONEVENT']._serialized_end=2742
+  _globals['_SEARCHRESULT']._serialized_end=692
+  _globals['_MODELCALLSTARTED']._serialized_start=694
+  _globals['_MODELCALLSTARTED']._serialized_end=768
+  _globals['_CITATIONADDED']._serialized_start=771
+  _globals['_CITATIONADDED']._serialized_end=903
+  _globals['_MODELCALLFINISHED']._serialized_start=906
+  _globals['_MODELCALLFINISHED']._serialized_end=1103
+  _globals['_SEARCHSTARTED']._serialized_start=1105
+  _globals['_SEARCHSTARTED']._serialized_end=1154
+  _globals['_SEARCHFINISHED']._serialized_start=1156
+  _globals['_SEARCHFINISHED']._serialized_end=1250
+  _globals['_SERVEDCALLSTARTED']._serialized_start=1252
+  _globals['_SERVEDCALLSTARTED']._serialized_end=1337
+  _globals['_SERVEDCALLFINISHED']._serialized_start=1339
+  _globals['_SERVEDCALLFINISHED']._serialized_end=1408
+  _globals['_FUNCTIONCALLDELTA']._serialized_start=1410
+  _globals['_FUNCTIONCALLDELTA']._serialized_end=1479
+  _globals['_FUNCTIONCALLREQUESTED']._serialized_start=1481
+  _globals['_FUNCTIONCALLREQUESTED']._serialized_end=1554
+  _globals['_MESSAGESADDED']._serialized_start=1556
+  _globals['_MESSAGESADDED']._serialized_end=1612
+  _globals['_TURNFINISHED']._serialized_start=1614
+  _globals['_TURNFINISHED']._serialized_end=1715
+  _globals['_TURNHANDEDBACK']._serialized_start=1717
+  _globals['_TURNHANDEDBACK']._serialized_end=1792
+  _globals['_TURNFAILED']._serialized_start=1794
+  _globals['_TURNFAILED']._serialized_end=1884
+  _globals['_EXECUTIONEVENT']._serialized_start=1887
+  _globals['_EXECUTIONEVENT']._serialized_end=2785
 # @@protoc_insertion_point(module_scope)

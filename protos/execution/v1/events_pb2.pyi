@@ -169,6 +169,7 @@ class SearchResult(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     ATTRIBUTES_FIELD_NUMBER: _builtins.int
     PLACE_FIELD_NUMBER: _builtins.int
+    OTHER_NAMES_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     file_id: _builtins.str
     filename: _builtins.str
@@ -178,6 +179,10 @@ class SearchResult(_message.Message):
     """The attributes of the document as a JSON object; absent where it has none."""
     place: _builtins.str
     """Where in its file the passage stands, as a JSON object; absent where that is not known."""
+    @_builtins.property
+    def other_names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The names of other documents of the base with the same bytes."""
+
     def __init__(
         self,
         *,
@@ -188,10 +193,11 @@ class SearchResult(_message.Message):
         text: _builtins.str = ...,
         attributes: _builtins.str | None = ...,
         place: _builtins.str | None = ...,
+        other_names: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "_place", b"_place", "attributes", b"attributes", "place", b"place"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "_place", b"_place", "attributes", b"attributes", "file_id", b"file_id", "filename", b"filename", "number", b"number", "place", b"place", "score", b"score", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_attributes", b"_attributes", "_place", b"_place", "attributes", b"attributes", "file_id", b"file_id", "filename", b"filename", "number", b"number", "other_names", b"other_names", "place", b"place", "score", b"score", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__attributes: _TypeAlias = _typing.Literal["attributes"]  # noqa: Y015
     _WhichOneofArgType__attributes: _TypeAlias = _typing.Literal["_attributes", b"_attributes"]  # noqa: Y015
@@ -244,12 +250,17 @@ class CitationAdded(_message.Message):
     FILENAME_FIELD_NUMBER: _builtins.int
     INDEX_FIELD_NUMBER: _builtins.int
     PLACE_FIELD_NUMBER: _builtins.int
+    OTHER_NAMES_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     file_id: _builtins.str
     filename: _builtins.str
     index: _builtins.int
     place: _builtins.str
     """As that of a search result."""
+    @_builtins.property
+    def other_names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As those of a search result."""
+
     def __init__(
         self,
         *,
@@ -258,10 +269,11 @@ class CitationAdded(_message.Message):
         filename: _builtins.str = ...,
         index: _builtins.int = ...,
         place: _builtins.str | None = ...,
+        other_names: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_place", b"_place", "place", b"place"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_place", b"_place", "file_id", b"file_id", "filename", b"filename", "index", b"index", "number", b"number", "place", b"place"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_place", b"_place", "file_id", b"file_id", "filename", b"filename", "index", b"index", "number", b"number", "other_names", b"other_names", "place", b"place"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__place: _TypeAlias = _typing.Literal["place"]  # noqa: Y015
     _WhichOneofArgType__place: _TypeAlias = _typing.Literal["_place", b"_place"]  # noqa: Y015

@@ -31,7 +31,7 @@ def file_search(*bases: Base) -> FileSearchToolParam:
     return {"type": "file_search", "vector_store_ids": [base.id for base in bases]}
 
 
-def new_base(pair: Pair, name: str, documents: Mapping[str, str], **members: str) -> Base:
+def new_base(pair: Pair, name: str, documents: Mapping[str, str | bytes], **members: str) -> Base:
     """Create a base of ann's with documents by name, and members with their roles."""
     with pair.http(pair.key("ann")) as http:
         created = http.post("/v1/knowledge_bases", json={"name": name, "summary": f"All about {name}."})
@@ -39,7 +39,7 @@ def new_base(pair: Pair, name: str, documents: Mapping[str, str], **members: str
         url = f"/v1/knowledge_bases/{created.json()['id']}"
         file_ids: dict[str, str] = {}
         for document, text in documents.items():
-            stored = http.put(f"{url}/documents/{document}", content=text.encode())
+            stored = http.put(f"{url}/documents/{document}", content=text.encode() if isinstance(text, str) else text)
             assert stored.status_code == 201, stored.text
             file_ids[document] = stored.json()["id"]
     for user_id, role in members.items():

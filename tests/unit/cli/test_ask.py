@@ -34,7 +34,7 @@ def answering(backend: FakeBallast) -> None:
 def test_an_answer_has_its_sources_as_footnotes(command: Command, backend: FakeBallast) -> None:
     ran = command("ask", "How soon?", "--base", "Handbook")
     assert ran.exit_code == 0, ran.err
-    assert ran.out == f"{TEXT}\n\n[1] on-call.md\n[2] leads.md\n"
+    assert ran.out == f"{TEXT}\n\n[1] on-call.md\n[2] leads.md, p. 7 (also copy.md)\n"
     tools = [{"type": "file_search", "vector_store_ids": ["kb_1"]}]
     assert backend.bodies == [{"input": "How soon?", "stream": True, "tools": tools}]
 
@@ -48,6 +48,7 @@ def test_the_sources_of_an_answer_count_from_1(command: Command, backend: FakeBa
         (whole.rindex("[14]"), "on-call.md"),
     ]
     cited = [{"type": "file_citation", "filename": name, "index": index} for index, name in places]
+    cited[1] |= {"place": {"page": 7}, "other_names": ["copy.md"]}
     said = [{"type": "response.output_text.delta", "delta": text} for text in texts]
     added = [{"type": "response.output_text.annotation.added", "annotation": each} for each in cited]
     content = [{"type": "output_text", "text": whole, "annotations": cited}]

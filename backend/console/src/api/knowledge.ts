@@ -1,6 +1,6 @@
 // Knowledge bases as the view of them needs them: descriptions, documents, passages, members, and uploads that tell how far they are.
 import { keys } from "../state/keys";
-import type { Place } from "../components/place_text";
+import type { Whereabouts } from "../components/place_text";
 import { ApiError, all, call, get, refusalOf, type Page } from "./client";
 import type { KnowledgeBase, Role } from "./types";
 
@@ -59,19 +59,17 @@ export interface StoredDocument {
   embedded_chunks?: number | null;
 }
 
-export interface Passage {
+export interface Passage extends Whereabouts {
   id: string;
   heading_path: string[];
-  place: Place | null;
   text: string;
   tokens: number;
 }
 
-export interface Hit {
+export interface Hit extends Whereabouts {
   document: string;
   chunk: string;
   heading_path: string[];
-  place: Place | null;
   text: string;
   score: number;
 }

@@ -1,5 +1,5 @@
 // What the API says, as far as the page reads it. docs/api.md and /docs describe all of it.
-import type { Place } from "../components/place_text";
+import type { Whereabouts } from "../components/place_text";
 
 export interface Model {
   id: string;
@@ -20,12 +20,11 @@ export interface Conversation {
   metadata: Record<string, string>;
 }
 
-export interface Annotation {
+export interface Annotation extends Whereabouts {
   type: string;
   index?: number;
   file_id?: string;
   filename?: string;
-  place?: Place;
 }
 
 export interface ContentPart {
@@ -36,12 +35,11 @@ export interface ContentPart {
   annotations?: Annotation[];
 }
 
-export interface SearchResult {
+export interface SearchResult extends Whereabouts {
   file_id: string;
   filename: string;
   score: number;
   text: string;
-  place?: Place;
 }
 
 export interface Item {

@@ -15,23 +15,33 @@ const WORDS = {
     page: (first: string, last: string) => (first === last ? `p. ${first}` : `pp. ${first}–${last}`),
     slide: (number: string) => `slide ${number}`,
     rows: (first: string, last: string) => (first === last ? `row ${first}` : `rows ${first}–${last}`),
+    others: (names: string) => ` (also ${names})`,
   },
   zh: {
     page: (first: string, last: string) => (first === last ? `第 ${first} 页` : `第 ${first}–${last} 页`),
     slide: (number: string) => `第 ${number} 张幻灯片`,
     rows: (first: string, last: string) => (first === last ? `第 ${first} 行` : `第 ${first}–${last} 行`),
+    others: (names: string) => `（另见 ${names}）`,
   },
 };
 
-/** Return the name of a document with the place of a passage in it: `contract.pdf, p. 7`. */
-export function placedName(name: string, place: Place | null | undefined): string {
+/** What an answer of the API says of where a passage stands. */
+export interface Whereabouts {
+  place?: Place | null;
+  /** Names of other documents with the same bytes. */
+  other_names?: string[];
+}
+
+/** Return the names of a document with the place of a passage in it: `contract.pdf, p. 7 (also copy.pdf)`. */
+export function placedName(name: string, { place, other_names = [] }: Whereabouts): string {
   const words = spoken(WORDS);
   const { page, last_page, slide, sheet, rows } = place ?? {};
-  return shownText([
+  const placed = [
     name,
     page && words.page(numberText(page), numberText(last_page ?? page)),
     slide && words.slide(numberText(slide)),
     sheet,
     rows && words.rows(numberText(rows[0]), numberText(rows[1])),
-  ].filter(Boolean).join(", "));
+  ].filter(Boolean).join(", ");
+  return shownText(other_names.length > 0 ? placed + words.others(other_names.join(", ")) : placed);
 }

@@ -50,6 +50,15 @@ def test_where_a_passage_stands_is_shown_and_read_again(place: Place):
     assert numbers_in(exchange(numbered.text)) == numbers
 
 
+@pytest.mark.parametrize("place", [None, Place(page=7)])
+def test_other_names_are_shown_and_read_again(place: Place | None):
+    names = ('copy [1] of "a".txt', "b, \\]{}.txt")
+    numbered, numbers = DocumentNumbers().number([found("a").model_copy(update={"place": place, "other_names": names})])
+    assert json.loads(numbered.text)["documents"][0]["other_names"] == list(names)
+    assert (numbered.results[0].other_names, numbers.documents[1].other_names) == (names, names)
+    assert numbers_in(exchange(numbered.text)) == numbers
+
+
 def test_numbers_go_on_counting():
     first, numbers = DocumentNumbers().number([found("a"), found("b")])
     second, numbers = numbers.number([found("a")])

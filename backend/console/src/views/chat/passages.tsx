@@ -34,7 +34,7 @@ export function Passages({ source, onClose }: { source: Source; onClose: () => v
       onKeyDown={(event) => { if (event.key === "Escape") onClose(); }}
     >
       <header>
-        <h2 dir="auto"><span class="cite" aria-hidden="true">{source.number}</span> {placedName(source.annotation.filename ?? "", source.annotation.place)}</h2>
+        <h2 dir="auto"><span class="cite" aria-hidden="true">{source.number}</span> {placedName(source.annotation.filename ?? "", source.annotation)}</h2>
         <Button kind="quiet" icon="close" label={words.closePassage} onClick={onClose} />
       </header>
       {best ? (

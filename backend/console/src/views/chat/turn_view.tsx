@@ -156,7 +156,7 @@ function Sources({ cited, onSource }: { cited: Source[]; onSource: (source: Sour
     <ul class="sources" aria-label={words.sources}>
       {once.map((each) => (
         <li key={each.number}>
-          <button type="button" class="link" dir="auto" onClick={() => onSource(each)}>[{each.number}] {placedName(each.annotation.filename ?? "", each.annotation.place)}</button>
+          <button type="button" class="link" dir="auto" onClick={() => onSource(each)}>[{each.number}] {placedName(each.annotation.filename ?? "", each.annotation)}</button>
         </li>
       ))}
     </ul>
@@ -164,7 +164,7 @@ function Sources({ cited, onSource }: { cited: Source[]; onSource: (source: Sour
 }
 
 function citation(source: Source, shownSource: Source | null, onSource: (source: Source) => void): Citation {
-  const name = placedName(source.annotation.filename ?? "", source.annotation.place);
+  const name = placedName(source.annotation.filename ?? "", source.annotation);
   return {
     index: source.annotation.index ?? 0,
     chip: (

@@ -164,7 +164,7 @@ function PassagesDialog({ baseId, document, onClose }: { baseId: string; documen
       <ol class="passage-list">
         {passages.map((each, place) => (
           <li key={each.id}>
-            <h3>{placedName(words.passage(numberText(place + 1), numberText(each.tokens)), each.place)}</h3>
+            <h3>{placedName(words.passage(numberText(place + 1), numberText(each.tokens)), each)}</h3>
             {each.heading_path.length > 0 && <p class="hint" dir="auto">{shownText(each.heading_path.join(" › "))}</p>}
             <MarkedPassage passage={each.text} answer="" />
           </li>

@@ -110,7 +110,7 @@ function Hits({ hits, query }: { hits: Hit[]; query: string }): JSX.Element {
         {hits.map((each) => (
           <li key={each.chunk}>
             <div class="hit-head">
-              <h3 dir="auto">{[placedName(each.document, each.place), ...each.heading_path.map(shownText)].join(" › ")}</h3>
+              <h3 dir="auto">{[placedName(each.document, each), ...each.heading_path.map(shownText)].join(" › ")}</h3>
               <span class="score">
                 <meter min={0} max={1} value={each.score} aria-label={words.score(numberText(each.score, { maximumFractionDigits: 2 }))} />
                 {numberText(each.score, { minimumFractionDigits: 2, maximumFractionDigits: 2 })}
