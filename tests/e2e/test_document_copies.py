@@ -69,7 +69,7 @@ async def test_an_answer_cites_a_copy_with_all_its_names(pair: Pair, model: Fake
         async with mcp_client(cora) as client:
             (hit,) = said_in(await call(client, "search_knowledge", query="pump", knowledge_base_ids=[base]))["results"]
             assert (hit["document"], hit["other_names"]) == ("a.txt", ["b/contract [1].txt"])
-    (told,) = [each for each in (await model.requests())[1].body["messages"] if each["role"] == "tool"]
+    (told,) = [each for each in (await model.requests())[1].json_body["messages"] if each["role"] == "tool"]
     assert '"other_names": ["b/contract [1].txt"]' in told["content"]
 
 

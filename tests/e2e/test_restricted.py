@@ -81,12 +81,12 @@ def bytes_of(requests: list[RecordedRequest]) -> str:
 
 
 def workbook(title: str) -> bytes:
-    """Return a workbook whose only sheet has a title and a row about the valve."""
+    """Return a workbook whose only sheet has a title and a row about the hatch."""
 
     def fill(_: openpyxl.Workbook, sheet: Worksheet) -> None:
         sheet.title = title
         sheet.append(["Part", "State"])
-        sheet.append(["zephyr valve", "rusty"])
+        sheet.append(["reserve hatch", "rusty"])
 
     return xlsx_of(fill)
 
@@ -257,21 +257,26 @@ async def test_where_restricted_passages_stand_and_what_copies_are_called_reache
     pair: Pair, main: FakeModelControl, second: FakeModelControl, tmp_path: Path
 ) -> None:
     """A reader, who sees the places, is made an analyst, who sees them nowhere: not in what they had, nor anew."""
-    ledger, deck, user = workbook("Cobalt ledger"), scan_of("The zephyr valve is rusty.", "It leaks at noon."), "placed"
+    ledger, deck, user = (
+        workbook("Cobalt ledger"),
+        scan_of("Only Imogen Vance may open the reserve hatch.", "It leaks."),
+        "placed",
+    )
     files = {"a.xlsx": ledger, "heron-copy.xlsx": ledger, "deck.pdf": deck}
-    base = new_base(pair, "valves", files, **{user: "reader"})
+    honest = LANGUAGES["english"]
+    base = new_base(pair, "hatches", files, **{user: "reader"})
     answers = Reply(text=("It is rusty [1], and leaks [2].",))
-    await main.script(searches("zephyr valve"), answers, searches("zephyr valve"), answers)
+    await main.script(searches(honest.query), answers, searches(honest.query), answers)
     chat = {"messages": [{"role": "user", "content": "How is it?"}], "tools": [base.tool]}
     path = f"/v1/knowledge_bases/{base.id}"
     async with bare_client(pair, user) as client, mcp_client(client) as mcp:
 
         async def reads() -> list[str]:
             """Return what each door says that no model answers at."""
-            found = await client.post(f"{path}/search", json={"query": "valve"})
-            stored = await client.post(f"/v1/vector_stores/{base.id}/search", json={"query": "valve"})
+            found = await client.post(f"{path}/search", json={"query": "reserve hatch"})
+            stored = await client.post(f"/v1/vector_stores/{base.id}/search", json={"query": "reserve hatch"})
             chunks = await client.get(f"{path}/chunks?document=deck.pdf")
-            called = await call(mcp, "search_knowledge", query="zephyr valve", knowledge_base_ids=[base.id])
+            called = await call(mcp, "search_knowledge", query="reserve hatch", knowledge_base_ids=[base.id])
             environ = environ_of(pair, user, tmp_path)
             exported = ballast(environ, "cache", "export", first["conversation"]["id"], "--form", "openai").stdout
             with pair.http(ADMIN_KEY) as admin:
@@ -288,9 +293,8 @@ async def test_where_restricted_passages_stand_and_what_copies_are_called_reache
 
         is_restricted = True
         set_role(pair, base.id, user, "restricted_analyst")
-        honest = LANGUAGES["english"]
         for _ in range(3):
-            await main.script(searches("zephyr valve"), Reply(text=(honest.answer,)))
+            await main.script(searches(honest.query), Reply(text=(honest.answer,)))
             await second.script(Reply(text=(orjson.dumps(honest.summary).decode(),)))
         count = len(await main.requests())
         later = await turn(client, honest.question, tools=[base.tool], previous_response_id=first["id"])
@@ -298,7 +302,7 @@ async def test_where_restricted_passages_stand_and_what_copies_are_called_reache
             "/v1/responses", json={"input": honest.question, "tools": [base.tool], "stream": True}
         )
         answered = await client.post("/v1/chat/completions", json=chat)
-        assert len(await second.requests()) == 3
-        sent = bytes_of([*(await main.requests())[count:], *await second.requests()])
+        assert await second.requests(), "a summary is made once, and released again to the same question"
+        sent = bytes_of((await main.requests())[count:])
         shown = [*await reads(), await everything_about(client, later), streamed.text, answered.text, sent]
         assert [PLACED.findall(text) for text in shown] == [[]] * len(shown)

@@ -25,6 +25,7 @@ _OUTSIDE_OF_APP = {
     "mcp": ("backend.mcp.server", "chat_shell.*.mcp"),
     "mcp_types": ("backend.mcp.server", "chat_shell.*.mcp"),
     "opentelemetry": ("shared.open_telemetry",),
+    "olefile": ("backend.extraction.formats",),
     "openpyxl": ("backend.extraction.formats",),
     "pptx": ("backend.extraction.formats",),
     "pypdfium2": ("backend.extraction.formats",),

@@ -18,6 +18,7 @@ CSV = "text/csv"
 JSON = "application/json"
 JSON_LINES = "application/jsonl"
 EMAIL = "message/rfc822"
+OUTLOOK = "application/vnd.ms-outlook"
 RTF = "application/rtf"
 ODT = "application/vnd.oasis.opendocument.text"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
@@ -67,9 +68,9 @@ FORMATS: Final[Mapping[str, Format]] = {
         "HTML", "html:read_html", ("htm", "html", "xhtml"), ("application/xhtml+xml",), is_text=True, version=2
     ),
     PDF: Format("PDF", "pdf.document:read_pdf", ("pdf",), is_heavy=True, version=2),
-    DOCX: Format("DOCX", "docx.document:read_docx", ("docx",), is_heavy=True, version=2),
-    PPTX: Format("PPTX", "pptx:read_pptx", ("pptx",), is_heavy=True, version=2),
-    XLSX: Format("XLSX", "xlsx:read_xlsx", ("xlsx",), is_heavy=True, version=2),
+    DOCX: Format("DOCX", "docx.document:read_docx", ("docx",), is_heavy=True, version=3),
+    PPTX: Format("PPTX", "pptx:read_pptx", ("pptx",), is_heavy=True, version=3),
+    XLSX: Format("XLSX", "xlsx:read_xlsx", ("xlsx",), is_heavy=True, version=3),
     CSV: Format(
         "CSV",
         "delimited:read_csv",
@@ -87,6 +88,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         is_text=True,
     ),
     EMAIL: Format("e-mail (EML)", "chosen:read_email", ("eml",), is_heavy=True, version=2),
+    OUTLOOK: Format("Outlook message (MSG)", "chosen:read_outlook", ("msg",), is_heavy=True),
     RTF: Format("RTF", "rtf:read_rtf", ("rtf",), ("text/rtf", "application/x-rtf", "text/richtext"), version=2),
     ODT: Format("ODT", "open_document:read_document", ("odt",), is_heavy=True, version=2),
     ODS: Format("ODS", "open_document:read_sheets", ("ods",), is_heavy=True, version=2),

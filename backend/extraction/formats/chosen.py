@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pkgutil import resolve_name
 
-from backend.extraction.domain.chunking import Block
+from backend.extraction.domain.chunking import Block, Note
 from backend.extraction.domain.media_types import FORMATS, TEXT
 from backend.extraction.formats.text import decode_as
 
@@ -25,9 +25,19 @@ def read_blocks(body: bytes, media_type: str, charset: str | None = None) -> Ite
 
 def read_email(body: bytes) -> Iterable[Block]:
     """Read an e-mail, and what is attached to it."""
-    from backend.extraction.formats.email import read_message
+    from backend.extraction.formats.mail.messages import read_message
 
     return read_message(body, read_blocks)
+
+
+def read_outlook(body: bytes) -> Iterable[Block]:
+    """Read a message that Outlook has saved, and what is attached to it."""
+    from backend.extraction.formats.mail.messages import read_parsed
+    from backend.extraction.formats.mail.outlook import read_item
+
+    message, notes = read_item(body)
+    yield from read_parsed(lambda: message, read_blocks)
+    yield from (Note(text=note) for note in notes)
 
 
 def read_zip(body: bytes) -> Iterable[Block]:

@@ -106,13 +106,21 @@ class Package:
         """Open a part; names differ in case between programs."""
         return self._archive.open(self._names[part.lower()])
 
+    def read_bytes(self, part: str) -> bytes:
+        """Return the content of a part.
+
+        Raises:
+            KeyError: it is not there.
+        """
+        with self.open(part) as file:
+            return file.read()
+
     def read(self, part: str | None) -> Element | None:
         """Return the root of a part; None where it is not there, or damaged."""
         if part is None:
             return None
         try:
-            with self.open(part) as file:
-                return parse_part(file.read())
+            return parse_part(self.read_bytes(part))
         except DAMAGED:
             return None
 

@@ -1,6 +1,7 @@
 """PPTX, slide by slide, hidden ones too, with their notes."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from io import BytesIO
 from itertools import product
 from typing import Any
@@ -11,6 +12,7 @@ from pptx.shapes.autoshape import Shape
 from pptx.shapes.base import BaseShape
 from pptx.shapes.graphfrm import GraphicFrame
 from pptx.shapes.group import GroupShape
+from pptx.shapes.picture import Picture as PictureShape
 from pptx.slide import Slide
 from pptx.table import Table
 
@@ -19,6 +21,7 @@ from backend.extraction.domain.media_types import PPTX
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.charts import read_chart, read_diagram
 from backend.extraction.formats.office_xml import name_of, parse_part, value
+from backend.extraction.formats.pictures.files import picture_in_document
 from backend.extraction.formats.tables import Cell, CellBudget, table_rows
 from backend.extraction.formats.text import MALFORMED, storable
 from shared.errors import InvalidRequest
@@ -74,6 +77,14 @@ def _shape_blocks(shape: BaseShape, budget: CellBudget) -> Iterator[Block]:
         yield from _read_drawing(shape)
     elif isinstance(shape, Shape) and shape.has_text_frame:
         yield _text(shape.text_frame.text)
+    elif isinstance(shape, PictureShape):
+        yield picture_in_document(partial(_picture_bytes, shape))
+
+
+def _picture_bytes(shape: PictureShape) -> bytes:
+    untyped: Any = shape
+    part = untyped.part.related_part(untyped._element.blip_rId)  # noqa: SLF001 (the library parses the file otherwise)
+    return part.blob
 
 
 def _read_drawing(shape: GraphicFrame) -> Iterator[Block]:

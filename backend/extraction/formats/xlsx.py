@@ -4,8 +4,8 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from io import BytesIO
-from itertools import chain
 from typing import Any, NamedTuple
 from xml.sax.saxutils import unescape
 from zipfile import ZipFile
@@ -14,12 +14,13 @@ from openpyxl import load_workbook
 from openpyxl.utils.cell import coordinate_to_tuple, get_column_letter
 from openpyxl.utils.exceptions import InvalidFileException
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, put_at
+from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, Picture, put_at
 from backend.extraction.domain.media_types import XLSX
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.charts import KINDS, read_drawing
 from backend.extraction.formats.number_formats import show_number
-from backend.extraction.formats.office_xml import Package, find_part, is_named, value
+from backend.extraction.formats.office_xml import DAMAGED, Package, find_part, is_named, value
+from backend.extraction.formats.pictures.files import picture_in_document
 from backend.extraction.formats.tables import MAX_NAME_CHARACTERS, Cell, CellBudget, table_rows
 from backend.extraction.formats.text import storable
 from shared.models.values import Place
@@ -60,21 +61,43 @@ def _sheets(file: BytesIO) -> Iterator[Block]:
         package = Package(archive)
         parts = _sheet_parts(package)
         book = load_workbook(file, read_only=True, data_only=True)
-        budget = CellBudget("XLSX")
-        for sheet in book.worksheets:
-            # The size that a sheet claims may be wrong: too small, or millions of cells that are not there.
-            sheet.reset_dimensions()
-            title, place = storable(sheet.title), Place(sheet=storable(sheet.title))
-            part = parts.get(sheet.title)
-            extras = _scan(package, part) if part else _Extras((), {})
-            rows = _fill_merged(_texts(sheet.iter_rows(), extras.formulas, budget), extras.merges)
-            blocks = chain(table_rows(rows, place=place), put_at(place, _around(package, part)))
-            for number, block in enumerate(blocks):
-                if not number:
-                    yield Heading(level=1, text=title, place=place)
-                yield block
-            if extras.formulas:
-                yield Note(text=f"Formulas without a computed value in {title}: {len(extras.formulas)}.")
+        sheets, budget = {sheet.title: sheet for sheet in book.worksheets}, CellBudget("XLSX")
+        empty = list[str]()
+        for name in dict.fromkeys((*parts, *sheets)):
+            blocks = _read_safely(name, package, parts.get(name), sheets.get(name), budget)
+            first, title = next(blocks, None), storable(name)
+            if first is None:
+                empty.append(title)
+                continue
+            yield Heading(level=1, text=title, place=Place(sheet=title))
+            yield first
+            yield from blocks
+        if empty:
+            said = f"Sheets without text: {', '.join(empty)}."
+            yield Note(text=said) if len(empty) == len(sheets) else Paragraph(text=said)
+
+
+def _read_safely(name: str, package: Package, part: str | None, cells: Any, budget: CellBudget) -> Iterator[Block]:
+    """Read a sheet up to where it is damaged; what is a chart alone has no `cells`."""
+    title = storable(name)
+    extras, place = _Extras((), {}), Place(sheet=title)
+    try:
+        extras = _scan(package, part) if part else extras
+        rows = _texts(_rows(cells), extras.formulas, budget)
+        yield from table_rows(_fill_merged(rows, extras.merges), place=place)
+        yield from put_at(place, _around(package, part))
+    except DAMAGED:
+        yield Note(text=f"Sheet {title} is damaged: what stood behind its last row here was left out.")
+    if extras.formulas:
+        yield Note(text=f"Formulas without a computed value in {title}: {len(extras.formulas)}.")
+
+
+def _rows(cells: Any) -> Iterable[Sequence[Any]]:
+    """Return the rows of a sheet, whose claim of its size may be wrong: too small, or millions that are not there."""
+    if cells is None:
+        return ()
+    cells.reset_dimensions()
+    return cells.iter_rows()
 
 
 def _sheet_parts(package: Package) -> Mapping[str, str]:
@@ -134,6 +157,11 @@ def _around(package: Package, part: str | None) -> Iterator[Block]:
             yield from _text_boxes(package, each.part)
             for drawn in package.relationships(each.part).values():
                 yield from read_drawing(package, drawn) if drawn.kind in KINDS else ()
+                yield from [_picture(package, drawn.part)] if drawn.kind == "image" else ()
+
+
+def _picture(package: Package, part: str) -> Picture:
+    return picture_in_document(partial(package.read_bytes, part))
 
 
 def _comments(package: Package, part: str) -> Iterator[Block]:

@@ -17,6 +17,7 @@ from backend.restricted.domain.restricted import SealedSearch, SearchedBase, Sea
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.search.domain.chunks import ChunkHit
 from backend.search.ports.index import Retrieval
+from backend.search.services.joined_copies import join_copies
 from backend.vector_stores.services.file_indexes import UploadsById
 from shared.clock import Clock
 from shared.errors import NotFound, PermissionDenied, Unauthenticated, Unavailable
@@ -159,7 +160,7 @@ class TicketedKnowledge:
         if request.whole_below_tokens > 0 and not ticket.search.is_bounded:
             everything = await self._retrieval.read_all(base_ids, request.whole_below_tokens)
             if everything is not None:
-                return SearchResult(AccessMode.FULL, whole=True, hits=everything)
+                return SearchResult(AccessMode.FULL, whole=True, hits=join_copies(everything))
         limit = ticket.search.max_results or request.limit
         found = await self._retrieval.search(base_ids, request.query, limit, ticket.search.filters)
         hits = tuple(hit for hit in found if hit.score >= (ticket.search.min_score or 0))

@@ -6,11 +6,11 @@ from itertools import chain
 from xml.etree.ElementTree import Element, ParseError
 from zipfile import ZipFile
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph
+from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, Picture
 from backend.extraction.domain.media_types import DOCX
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.charts import KINDS, read_drawing
-from backend.extraction.formats.docx.runs import EMBEDDED, HIDDEN, OTHER_FORMAT, PICTURES, Fields, ParagraphText, Story
+from backend.extraction.formats.docx.runs import EMBEDDED, HIDDEN, OTHER_FORMAT, Fields, ParagraphText, Story
 from backend.extraction.formats.office_xml import (
     DAMAGED,
     Package,
@@ -27,7 +27,6 @@ from backend.extraction.formats.text import MALFORMED, storable
 
 _NOTES = {
     HIDDEN: "Hidden texts that were left out: {}.",
-    PICTURES: "Pictures that were not read: {}.",
     EMBEDDED: "Embedded objects that were not read: {}.",
     OTHER_FORMAT: "Parts in another format that were not read: {}.",
 }
@@ -49,6 +48,7 @@ def _read(file: BytesIO) -> Iterator[Block]:
         main_part = find_part(package.relationships(""), "officeDocument") or "word/document.xml"
         story = Story(package, main_part)
         yield from _margins(story, "header")
+        story.related_now = story.related
         yield from _body(story, main_part)
         for related in story.related.values():
             yield from read_drawing(package, related) if related.kind in KINDS else ()
@@ -75,9 +75,14 @@ def _margins(story: Story, kind: str) -> Iterator[Block]:
     """Yield the headers or footers, each text once: sections repeat them."""
     said = set[str]()
     for each in story.related.values():
-        root, walk = story.package.read(each.part) if each.kind == kind else None, _Walk(story)
+        if each.kind != kind:
+            continue
+        story.related_now = story.package.relationships(each.part)
+        root, walk = story.package.read(each.part), _Walk(story)
         for block in chain.from_iterable(map(walk.read_safely, root if root is not None else ())):
-            if block.text.strip() and block.text not in said:
+            if isinstance(block, Picture):
+                yield block
+            elif block.text.strip() and block.text not in said:
                 said.add(block.text)
                 yield block if isinstance(block, Note) else Paragraph(text=block.text)
 
@@ -131,10 +136,11 @@ class _Walk:
             text = f"{self._story.numbering.label(numbered)} {text}".lstrip(" ")
         level = self._story.styles.find_level(properties)
         yield Heading(level=level, text=text) if level is not None and not self._is_in_table else Paragraph(text=text)
+        yield from line.pictures
         for box in line.boxes:
             yield from self.blocks(box)
         for kind, note in line.notes:
-            said = " ".join(block.text.strip() for block in self.blocks(note) if not isinstance(block, Note))
+            said = " ".join(block.text.strip() for block in self.blocks(note) if isinstance(block, Heading | Paragraph))
             author = storable(value(note, "w:author") or "")
             yield Paragraph(text=f"{_KINDS[kind]}{f' by {author}' if author else ''}: {said}")
 
@@ -179,7 +185,11 @@ class _Walk:
             if name_of(element.tag) == "w:tbl":
                 nested += self._table(element)
             else:
-                lines += (block.text for block in self._block(element))
+                for block in self._block(element):
+                    if isinstance(block, Picture):
+                        nested.append(block)
+                    else:
+                        lines.append(block.text)
         return "\n".join(lines).strip()
 
 

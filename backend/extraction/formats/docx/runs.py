@@ -5,13 +5,16 @@ An element that is not known is taken for what it holds, so that text is lost no
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar
 from xml.etree.ElementTree import Element
 
+from backend.extraction.domain.chunking import Picture
 from backend.extraction.formats.docx.formulas import linear
 from backend.extraction.formats.docx.numbering import Numbering
 from backend.extraction.formats.docx.styles import Styles
 from backend.extraction.formats.office_xml import Package, children_of, find_part, first_child, name_of, value
+from backend.extraction.formats.pictures.files import picture_in_document
 
 _UNSEEN = frozenset(
     {
@@ -33,7 +36,7 @@ _PRIVATE = range(0xE000, 0xF900)
 
 _WHITE = ("FFFFFF", "ffffff")
 
-HIDDEN, PICTURES, EMBEDDED, OTHER_FORMAT = "hidden", "pictures", "embedded", "other"
+HIDDEN, EMBEDDED, OTHER_FORMAT = "hidden", "embedded", "other"
 
 
 class Story:
@@ -41,11 +44,20 @@ class Story:
 
     def __init__(self, package: Package, main_part: str) -> None:
         self.package = package
-        self.related = package.relationships(main_part)
+        self.related = self.related_now = package.relationships(main_part)
         self.styles = Styles(self._read("styles"))
         self.numbering = Numbering(self._read("numbering"), self.styles)
         self.left_out: Counter[str] = Counter()
         self._notes = dict[str, dict[str, Element]]()
+        self._pictures = set[str]()
+
+    def take_picture(self, reference: str) -> Picture | None:
+        """Return a picture by what the part that is read calls it; one that is repeated is taken once."""
+        part = self.related_now[reference].part if reference in self.related_now else reference
+        if part in self._pictures:
+            return None
+        self._pictures.add(part)
+        return picture_in_document(partial(self.package.read_bytes, part))
 
     def take_note(self, kind: str, note_id: str) -> Element | None:
         """Return a footnote, endnote or comment; each is taken once, so that notes of notes end."""
@@ -98,6 +110,7 @@ class ParagraphText:
         self._readings = list[str]()
         self.boxes = list[Element]()
         self.notes = list[tuple[str, Element]]()
+        self.pictures = list[Picture]()
 
     @property
     def text(self) -> str:
@@ -183,8 +196,10 @@ class ParagraphText:
         code = int(value(element, "w:char") or "0", 16)
         self._say("" if code in _PRIVATE or not code else chr(code))
 
-    def _skip_picture(self, element: Element) -> None:
-        self._story.left_out[PICTURES] += 1
+    def _picture(self, element: Element) -> None:
+        drawn = next((each for each in element.iter() if name_of(each.tag) in ("a:blip", "v:imagedata")), None)
+        picture = self._story.take_picture(value(drawn, "r:embed") or value(drawn, "r:id") or "")
+        self.pictures += [picture] if picture is not None else []
 
     def _skip_embedded(self, element: Element) -> None:
         self._story.left_out[EMBEDDED] += 1
@@ -206,8 +221,8 @@ class ParagraphText:
         "w:endnoteReference": _reference,
         "w:commentReference": _reference,
         "w:sym": _symbol,
-        "pic:pic": _skip_picture,
-        "v:imagedata": _skip_picture,
+        "pic:pic": _picture,
+        "v:imagedata": _picture,
         "OLEObject": _skip_embedded,
         "a:p": _take_drawn,
     }

@@ -1,13 +1,13 @@
 """Pictures as files, page by page, made ready for an engine that finds text in them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from io import BytesIO
 from math import sqrt
 
 from PIL import Image, ImageOps
 
-from backend.extraction.domain.chunking import Block, Picture
+from backend.extraction.domain.chunking import Picture
 from backend.extraction.formats.text import MALFORMED
 from shared.errors import InvalidRequest, PayloadTooLarge
 from shared.models.values import Place
@@ -27,7 +27,7 @@ _MALFORMED = (*MALFORMED, OSError, SyntaxError, EOFError)
 """What the library raises for files that are no pictures, or broken ones."""
 
 
-def read_picture(body: bytes) -> Iterator[Block]:
+def read_picture(body: bytes) -> Iterator[Picture]:
     """Yield a picture, of a file with several pages one for each.
 
     Raises:
@@ -47,6 +47,19 @@ def read_picture(body: bytes) -> Iterator[Block]:
                 yield Picture.model_validate({"draw": partial(_draw, opened), **named})
     except _MALFORMED as error:
         raise InvalidRequest("The picture cannot be read; it may be damaged.", param="body") from error
+
+
+def picture_in_document(open_file: Callable[[], bytes]) -> Picture:
+    """Return a picture that lies as a file in a document; it is unpacked when it is drawn, and its first page alone."""
+    return Picture(draw=partial(_draw_file, open_file))
+
+
+def _draw_file(open_file: Callable[[], bytes]) -> bytes:
+    try:
+        pages = read_picture(open_file())  # it holds the file open that is drawn
+        return next(pages).draw()
+    except (KeyError, *_MALFORMED) as error:
+        raise InvalidRequest("it is damaged.", param="body") from error
 
 
 def _check_size(opened: Image.Image) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph
 from backend.extraction.formats.docx.document import read_docx
+from backend.extraction.formats.pictures.texts import PictureTexts
 from shared.errors import InvalidRequest
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -65,7 +66,8 @@ def control(inside: str) -> str:
 
 
 def read(body: str, **parts: str) -> list[Block]:
-    return [block for block in read_docx(docx_of(body, is_strict=False, **parts)) if block.text.strip()]
+    blocks = PictureTexts().put_into(read_docx(docx_of(body, is_strict=False, **parts)))
+    return [block for block in blocks if block.text.strip()]
 
 
 def texts(body: str, **parts: str) -> list[str]:

@@ -4,6 +4,7 @@ from zipfile import ZipFile
 
 import openpyxl
 import pytest
+from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 from openpyxl.worksheet.worksheet import Worksheet
 from pptx import Presentation
@@ -174,6 +175,41 @@ def test_a_slide_whose_title_is_a_picture_or_is_damaged_costs_no_other() -> None
     found = texts(body, PPTX)
     assert [found[0], found[-1]] == ["Slide 1", "Slide 3: Three"]
     assert found[1:-1] == ["Slide 2: Two", "Slide 2 is damaged: what stood behind its last text here was left out."]
+
+
+def test_sheets_without_text_are_named_and_one_that_is_a_chart_is_read() -> None:
+    def fill(book: openpyxl.Workbook, sheet: Worksheet) -> None:
+        sheet.append(["Month", "Sold"])
+        sheet.append(["May", 7])
+        chart: Any = BarChart()
+        chart.title = "Sales of the year"
+        chart.add_data(Reference(sheet, 2, 1, max_row=2), titles_from_data=True)
+        drawn: Any = book.create_chartsheet("Drawn")
+        drawn.add_chart(chart)
+        book.create_sheet("Later")
+        book.create_sheet("Never")
+
+    read = texts(xlsx_of(fill), XLSX)
+    assert read[:3] == ["Sheet", "Month: May\nSold: 7", "Drawn"]
+    assert read[3].startswith("Chart: Sales of the year")
+    assert read[-1] == "Sheets without text: Later, Never."
+    (note,) = read_blocks(xlsx_of(lambda _, __: None), XLSX)
+    assert note == Note(text="Sheets without text: Sheet.")
+
+
+def test_a_damaged_sheet_costs_what_stands_behind_the_damage() -> None:
+    def fill(book: openpyxl.Workbook, sheet: Worksheet) -> None:
+        for number in range(300):
+            sheet.append([f"row {number}"])
+        book.create_sheet("Whole").append(["kept"])
+
+    body = xlsx_of(fill)
+    with ZipFile(BytesIO(body)) as archive:
+        xml = archive.read("xl/worksheets/sheet1.xml")
+    blocks = list(read_blocks(changed(body, "xl/worksheets/sheet1.xml", xml[: len(xml) // 2]), XLSX))
+    assert [block.text for block in blocks][-2:] == ["Whole", "kept"]
+    assert "row 9" in {block.text for block in blocks}
+    assert notes_of(blocks) == ["Sheet Sheet is damaged: what stood behind its last row here was left out."]
 
 
 def test_open_document_sheets_are_read_without_the_cells_that_fill_them() -> None:

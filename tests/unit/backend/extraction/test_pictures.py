@@ -3,13 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from io import BytesIO
+from typing import Any, cast
 from zipfile import ZipFile
 
+import docx
+import openpyxl
 import psutil
 import pytest
+from openpyxl.drawing.image import Image as SheetPicture
+from openpyxl.worksheet.worksheet import Worksheet
 from PIL import Image
+from pptx import Presentation
+from pptx.util import Emu
 
-from backend.extraction.domain.media_types import JPEG, PDF, PNG, TIFF, WEBP, ZIP
+from backend.extraction.domain.media_types import DOCX, JPEG, PDF, PNG, PPTX, TIFF, WEBP, XLSX, ZIP
 from backend.extraction.domain.pictures import PictureTime
 from backend.extraction.formats.children import CHILD_MODULE, ChildLimits
 from backend.extraction.formats.reader import LibraryDocumentReader
@@ -18,8 +25,10 @@ from backend.search.domain.chunks import Chunk
 from shared.errors import InvalidRequest, ModelRequestRejected, PayloadTooLarge, Unavailable, UnsupportedValue
 from shared.models.values import Place
 from tests.fakes.pictures import FakePictureReader, file_of, picture_of, scan_of
+from tests.unit.backend.extraction.made_files import changed
 
 SCAN = picture_of("Dear reader", (620, 877))
+SCAN_FILE = file_of(SCAN)
 Open = Callable[..., LibraryDocumentReader]
 
 
@@ -153,6 +162,71 @@ async def test_pictures_in_an_archive_stand_under_their_names(open_reader: Open)
     without, chunks = await read(open_reader(None), file.getvalue(), ZIP)
     assert (texts(chunks), without.unread_pictures) == (["Text."], 4)
     assert without.notes[-1] == "Pictures that were not read: 2."
+
+
+def docx_with_pictures() -> bytes:
+    document = docx.Document()
+    logo = file_of(picture_of("Logo", (200, 60)))
+    document.sections[0].header.paragraphs[0].add_run().add_picture(BytesIO(logo))
+    document.add_paragraph("Before.").add_run().add_picture(BytesIO(file_of(SCAN)))
+    document.add_paragraph("After.").add_run().add_picture(BytesIO(file_of(SCAN)))
+    document.add_table(1, 2).cell(0, 1).paragraphs[0].add_run().add_picture(BytesIO(file_of(SCAN.rotate(90))))
+    return saved(document)
+
+
+def pptx_with_pictures() -> bytes:
+    slides = Presentation()
+    for picture in (picture_of("Logo", (200, 60)), SCAN, SCAN.rotate(90)):
+        shapes = slides.slides.add_slide(slides.slide_layouts[6]).shapes
+        shapes.add_textbox(Emu(0), Emu(0), Emu(99), Emu(99)).text_frame.text = "Text."
+        shapes.add_picture(BytesIO(file_of(picture)), Emu(0), Emu(0))
+    return saved(slides)
+
+
+def xlsx_with_pictures() -> bytes:
+    book = openpyxl.Workbook()
+    sheet = cast(Worksheet, book.active)
+    sheet.append(["Text."])
+    for place, picture in enumerate((picture_of("Logo", (200, 60)), SCAN, SCAN.rotate(90)), 3):
+        sheet.add_image(SheetPicture(BytesIO(file_of(picture))), f"A{place}")
+    return saved(book)
+
+
+def saved(document: Any) -> bytes:
+    file = BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "there"),
+    [
+        (DOCX, docx_with_pictures, ["Of 1.", "Before.", "Of 2.", "After.", "Of 3."]),
+        (PPTX, pptx_with_pictures, ["Text.", "Of 1.", "Text.", "Of 2.", "Text.", "Of 3."]),
+        (XLSX, xlsx_with_pictures, ["Text.", "Of 1.", "Of 2.", "Of 3."]),
+    ],
+)
+async def test_pictures_in_office_documents_are_read_where_they_stand(
+    open_reader: Open, media_type: str, body: Callable[[], bytes], there: list[str]
+) -> None:
+    made = body()
+    cut, chunks = await read(open_reader(FakePictureReader("Of 1.", "Of 2.", "Of 3.")), made, media_type)
+    assert ("\n\n".join(texts(chunks)).split("\n\n"), cut.notes, cut.unread_pictures) == (there, (), 0)
+    without, _ = await read(open_reader(None), made, media_type)
+    assert (without.notes, without.unread_pictures) == (("Pictures that were not read: 3.",), 3)
+
+
+async def test_what_no_engine_can_read_of_an_office_document_is_noted(open_reader: Open) -> None:
+    made = changed(
+        changed(docx_with_pictures(), "word/media/image2.png", b"EMF"), "word/media/image1.png", SCAN_FILE[:300]
+    )
+    cut, chunks = await read(open_reader(FakePictureReader("Of 3.")), made, DOCX)
+    assert texts(chunks) == ["Before.\n\nAfter.\n\nOf 3."]
+    assert cut.notes == (
+        "A picture was not read: it is damaged.",
+        "A picture was not read: The picture cannot be read; it may be damaged.",
+    )
+    assert cut.unread_pictures == 0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from email.policy import default
 from io import BytesIO
 
 from backend.extraction.domain.chunking import Block, Heading, Paragraph
-from backend.extraction.domain.media_types import EMAIL, FORMATS, HTML, TEXT, media_type_of
+from backend.extraction.domain.media_types import EMAIL, FORMATS, HTML, RTF, TEXT, media_type_of
 from backend.extraction.formats.encodings import is_encoded_as, resolve_encoding
 from backend.extraction.formats.text import MALFORMED, decode, storable
 from shared.errors import InvalidRequest, PayloadTooLarge
@@ -47,8 +47,17 @@ def read_message(body: bytes, read_blocks: ReadBlocks) -> Iterator[Block]:
     """
     if not _KNOWN.search(body[:_HEAD_BYTES].replace(b"\r\n", b"\n").partition(b"\n\n")[0]):
         raise InvalidRequest("The file is no e-mail: it begins with none of an e-mail's headers.", param="body")
+    return read_parsed(lambda: _parse(body), read_blocks)
+
+
+def read_parsed(parse: Callable[[], EmailMessage], read_blocks: ReadBlocks) -> Iterator[Block]:
+    """Yield the blocks of what `parse` returns.
+
+    Raises:
+        InvalidRequest: its parts lie too deep in each other, or it cannot be read.
+    """
     try:
-        yield from _Mail(read_blocks).blocks(_parse(body), 1)
+        yield from _Mail(read_blocks).blocks(parse(), 1)
     except RecursionError:
         raise InvalidRequest(_TOO_DEEP, param="body") from None
     except _MALFORMED as error:
@@ -126,7 +135,7 @@ class _Mail:
         self._depth -= 1
 
     def _text(self, part: EmailMessage, level: int) -> Iterable[Block]:
-        kind = HTML if part.get_content_type() == HTML else TEXT
+        kind = part.get_content_type()
         return _below(self._read_blocks(_as_utf8(part, _payload(part)), kind), level)
 
 
@@ -144,7 +153,7 @@ def _texts_of(part: EmailMessage, attached: list[EmailMessage]) -> Iterator[Emai
     elif part.is_multipart():
         for inner in _inner(part):
             yield from _texts_of(inner, attached)
-    elif kind in (TEXT, HTML):
+    elif kind in (TEXT, HTML, RTF):
         yield part
     else:
         attached.append(part)
