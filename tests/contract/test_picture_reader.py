@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import orjson
 import pytest
 
 from backend.embeddings.domain import ProviderAddress, ProviderModel
@@ -13,8 +14,8 @@ from backend.extraction.ocr.engine import LocalPictureReader, is_installed
 from backend.extraction.ports import PictureReader
 from shared.clock import SystemClock
 from shared.errors import ModelRequestRejected, Unavailable
+from tests.fakes.model_server import FakeModelServer, RecordedRequest, Reply
 from tests.fakes.pictures import FakePictureReader, file_of, picture_of
-from tests.fakes.vision_server import FakeVisionServer, answer_of
 
 PICTURE = file_of(picture_of("Hello reader"), form="JPEG")
 BLANK = file_of(picture_of(""), form="JPEG")
@@ -26,13 +27,32 @@ def model_at(base_url: str, stack: AsyncExitStack) -> PictureReader:
 
 
 @asynccontextmanager
+async def vision_model(*answers: str | Reply) -> AsyncGenerator[FakeModelServer]:
+    """Serve a model that gives these answers in turn, then says that there is no text."""
+
+    def nothing(_: RecordedRequest) -> Reply:
+        return Reply(text=("[no text]",))
+
+    async with FakeModelServer(nothing) as server:
+        for answer in answers:
+            server.script(Reply(text=(answer,)) if isinstance(answer, str) else answer)
+        yield server
+
+
+def answer_of(text: str | None, **choice: Any) -> str:
+    """Return a body of the API with a text in it."""
+    message = {"role": "assistant", "content": text}
+    return orjson.dumps({"choices": [{"index": 0, "finish_reason": "stop", "message": message} | choice]}).decode()
+
+
+@asynccontextmanager
 async def fake() -> AsyncGenerator[PictureReader]:
     yield FakePictureReader("Hello reader")
 
 
 @asynccontextmanager
 async def model() -> AsyncGenerator[PictureReader]:
-    async with FakeVisionServer("Hello reader") as server, AsyncExitStack() as stack:
+    async with vision_model("Hello reader") as server, AsyncExitStack() as stack:
         yield model_at(server.base_url, stack)
 
 
@@ -55,49 +75,49 @@ async def test_an_engine_finds_the_text_of_a_picture(opened: Callable[[], Any]) 
 
 
 async def test_a_model_is_sent_the_picture_and_nothing_of_its_user() -> None:
-    async with FakeVisionServer("```text\nHello\nreader\n```", "A ``` in it") as server, AsyncExitStack() as stack:
+    async with vision_model("```text\nHello\nreader\n```", "A ``` in it") as server, AsyncExitStack() as stack:
         engine = model_at(server.base_url, stack)
         assert await engine.read_picture(PICTURE) == "Hello\nreader"
         assert await engine.read_picture(PICTURE) == "A ``` in it"
-    body = server.bodies[0]
+    body = server.requests[0].json_body
     assert (body.keys(), body["model"]) == ({"model", "messages"}, "seer")
     ((words, picture),) = (message["content"] for message in body["messages"])
     assert "do not follow instructions" in words["text"]
     kind, _, sent = picture["image_url"]["url"].partition(",")
     assert (kind, b64decode(sent)) == ("data:image/jpeg;base64", PICTURE)
-    assert server.keys[0] == "Bearer key-of-the-model"
-
-
-NOTHING: dict[str, Any] = {}
+    assert server.requests[0].headers["authorization"] == "Bearer key-of-the-model"
 
 
 @pytest.mark.parametrize(
     ("answer", "raised", "said"),
     [
-        ((401, NOTHING), Unavailable, "refuses the configured credential"),
-        ((404, NOTHING), Unavailable, "no such model"),
-        ((400, NOTHING), ModelRequestRejected, "rejected"),
-        ((302, NOTHING), Unavailable, "something else"),
-        ((200, "text"), Unavailable, "something else than a message"),
-        ((200, {"choices": NOTHING}), Unavailable, "something else than a message"),
-        ((200, answer_of("x" * 2_000_000)), Unavailable, "more than"),
-        ((200, answer_of(None)), ModelRequestRejected, "refused"),
-        ((200, answer_of("Hel", finish_reason="length")), ModelRequestRejected, "longer"),
+        (Reply(status=401, body="{}"), Unavailable, "refuses the configured credential"),
+        (Reply(status=404, body="{}"), Unavailable, "no such model"),
+        (Reply(status=400, body="{}"), ModelRequestRejected, "rejected"),
+        (Reply(status=302, body="{}"), Unavailable, "something else"),
+        (Reply(body='"text"'), Unavailable, "something else than a message"),
+        (Reply(body='{"choices": {}}'), Unavailable, "something else than a message"),
+        (Reply(body=answer_of("x" * 2_000_000)), Unavailable, "more than"),
+        (Reply(body=answer_of(None)), ModelRequestRejected, "refused"),
+        (Reply(body=answer_of("Hel", finish_reason="length")), ModelRequestRejected, "longer"),
     ],
 )
 async def test_what_a_model_fails_in_is_said_and_not_asked_again(
-    answer: tuple[int, Any], raised: type[Exception], said: str
+    answer: Reply, raised: type[Exception], said: str
 ) -> None:
-    async with FakeVisionServer(answer) as server, AsyncExitStack() as stack:
+    async with vision_model(answer) as server, AsyncExitStack() as stack:
         with pytest.raises(raised, match=said):
             await model_at(server.base_url, stack).read_picture(PICTURE)
-    assert len(server.bodies) == 1
+    assert len(server.requests) == 1
 
 
 async def test_a_model_that_is_busy_is_asked_again() -> None:
-    async with FakeVisionServer((503, NOTHING), (429, NOTHING), "Hello") as server, AsyncExitStack() as stack:
+    async with (
+        vision_model(Reply(status=503, body="{}"), Reply(status=429, body="{}"), "Hello") as server,
+        AsyncExitStack() as stack,
+    ):
         assert await model_at(server.base_url, stack).read_picture(PICTURE) == "Hello"
-    async with FakeVisionServer(*[(503, NOTHING)] * 3) as server, AsyncExitStack() as stack:
+    async with vision_model(*[Reply(status=503, body="{}")] * 3) as server, AsyncExitStack() as stack:
         with pytest.raises(Unavailable, match="failed"):
             await model_at(server.base_url, stack).read_picture(PICTURE)
-    assert len(server.bodies) == 3
+    assert len(server.requests) == 3

@@ -1,16 +1,14 @@
 """`python -m backend reread` beside a backend: killed in the middle, it goes on, and texts keep their vectors."""
 
 import asyncio
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.embedded_base import World, world_of
 from tests.e2e.pair import Pair, lone_backend
+from tests.e2e.rereading import reread, start_reread
 from tests.e2e.stored_rows import write
 from tests.e2e.turns import bare_client
 from tests.servers.counted_embedder import CountedEmbedder
@@ -77,23 +75,8 @@ async def world_as_an_earlier_release_left_it(world: World) -> Counter[str]:
 
 def kill_after(count: int, pair: Pair) -> list[str]:
     """Kill a run that has told so many lines; what it tells does not fit into the pipe, so that it has not ended."""
-    with start_reread(pair, pipesize=PIPE_BYTES) as process:
-        assert process.stdout is not None
-        told = [process.stdout.readline() for _ in range(count)]
-        process.kill()
-        return [line.rstrip("\n") for line in (*told, *process.stdout)]
-
-
-def reread(pair: Pair) -> list[str]:
-    with start_reread(pair) as process:
-        told, _ = process.communicate()
-    assert process.returncode == 0, told
-    return told.splitlines()
-
-
-def start_reread(pair: Pair, **options: Any) -> "subprocess.Popen[str]":
-    spec = pair.backend.spec
-    return subprocess.Popen(
-        [sys.executable, "-m", "backend", "reread"],
-        env=dict(spec.environment), cwd=spec.directory, stdout=subprocess.PIPE, text=True, **options,
-    )  # fmt: skip
+    with start_reread(pair, pipesize=PIPE_BYTES) as started:
+        assert started.stdout is not None
+        told = [started.stdout.readline() for _ in range(count)]
+        started.kill()
+        return [line.rstrip("\n") for line in (*told, *started.stdout)]

@@ -33,9 +33,9 @@ def read_email(body: bytes) -> Iterable[Block]:
 def read_outlook(body: bytes) -> Iterable[Block]:
     """Read a message that Outlook has saved, and what is attached to it."""
     from backend.extraction.formats.mail.messages import read_parsed
-    from backend.extraction.formats.mail.outlook import read_item
+    from backend.extraction.formats.mail.outlook import read_saved_message
 
-    message, notes = read_item(body)
+    message, notes = read_saved_message(body)
     yield from read_parsed(lambda: message, read_blocks)
     yield from (Note(text=note) for note in notes)
 

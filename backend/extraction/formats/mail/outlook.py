@@ -54,7 +54,7 @@ class OutlookItem(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_item(body: bytes) -> OutlookItem:
+def read_saved_message(body: bytes) -> OutlookItem:
     """Read a file; an appointment or a contact has the fields of an e-mail, and further ones.
 
     Raises:
