@@ -122,7 +122,7 @@ class _Storage:
             if len(path) == depth + 1 and path[-1].startswith(kind):
                 yield self._below(path, 8)
 
-    def attached_message(self) -> "_Storage | None":
+    def find_attached(self) -> "_Storage | None":
         path = (*self.path, f"__substg1.0_{_ATTACHED:04X}{_OBJECT}")
         is_message = self.file.exists("/".join((*path, _FIXED)))
         return self._below(path, 24) if is_message else None
@@ -168,7 +168,7 @@ def _put_text(message: EmailMessage, item: _Storage) -> None:
 
 
 def _attach(message: EmailMessage, attached: _Storage, depth: int) -> None:
-    name, inner = _line(attached.text(*_FILE_NAMES)), attached.attached_message()
+    name, inner = _line(attached.text(*_FILE_NAMES)), attached.find_attached()
     if inner is not None and depth < _MAX_DEPTH:
         message.add_attachment(_message(inner, depth + 1))
         return
