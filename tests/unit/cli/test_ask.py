@@ -47,7 +47,9 @@ def test_the_sources_of_an_answer_count_from_1(command: Command, backend: FakeBa
         (whole.index("[9]"), "leads.md"),
         (whole.rindex("[14]"), "on-call.md"),
     ]
-    cited = [{"type": "file_citation", "filename": name, "index": index} for index, name in places]
+    cited: list[dict[str, Any]] = [
+        {"type": "file_citation", "filename": name, "index": index} for index, name in places
+    ]
     cited[1] |= {"place": {"page": 7}, "other_names": ["copy.md"]}
     said = [{"type": "response.output_text.delta", "delta": text} for text in texts]
     added = [{"type": "response.output_text.annotation.added", "annotation": each} for each in cited]
