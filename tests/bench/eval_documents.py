@@ -99,7 +99,7 @@ from markitdown import MarkItDown
 reader = MarkItDown()
 MARKUP = re.compile(
     r"<!--.*?-->|!\\[[^\\]]*\\]\\([^)]*\\)|^### Notes:$|\\[\\[?\\d+\\]?\\]\\(#[^)]*\\)|\\]\\([^)]*\\)"
-    r"|</?u>|\\[[x ]\\]|^ *\\d+\\. |\\\\[a-z]+|\\bNaN\\b"
+    r"|</?u>|\\[[x ]\\]|^ *\\d+\\. |\\\\[a-z]+|\\b(?:NaN|nan|NaT)\\b"
     r"|\\bUnnamed: \\d+|\\[unsupported chart\\]|\\bNone\\b|(?<=\\d)\\.0\\b",
     re.MULTILINE | re.DOTALL,
 )
