@@ -98,6 +98,11 @@ def newest_audit(pair: Pair) -> dict[str, Any]:
     return listed.json()["data"][0]
 
 
+def exported_of(pair: Pair, user_id: str) -> str:
+    with pair.http(ADMIN_KEY) as admin:
+        return admin.get(f"/v1/users/{user_id}/export").text
+
+
 @pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES.keys())
 async def test_a_diagnosis_is_answered_from_a_released_summary(
     pair: Pair, main: FakeModelControl, second: FakeModelControl, stocks: tuple[str, Base], language: Language
@@ -279,19 +284,13 @@ async def test_where_restricted_passages_stand_and_what_copies_are_called_reache
             called = await call(mcp, "search_knowledge", query="reserve hatch", knowledge_base_ids=[base.id])
             environ = environ_of(pair, user, tmp_path)
             exported = ballast(environ, "cache", "export", first["conversation"]["id"], "--form", "openai").stdout
-            with pair.http(ADMIN_KEY) as admin:
-                of_person = admin.get(f"/v1/users/{user}/export").text
-                audited = admin.get("/v1/audit/safe_summaries?limit=9&order=desc").text
             about = await everything_about(client, first)
-            texts = [found.text, stored.text, chunks.text, repr(called), exported, of_person, about]
-            return [*texts, audited] if is_restricted else texts
+            return [found.text, stored.text, chunks.text, repr(called), exported, exported_of(pair, user), about]
 
-        is_restricted = False
         first = await turn(client, "How is the valve?", tools=[base.tool], include=["file_search_call.results"])
         answered = await client.post("/v1/chat/completions", json=chat)
         assert [bool(PLACED.search(text)) for text in [*await reads(), answered.text]] == [True] * 8
 
-        is_restricted = True
         set_role(pair, base.id, user, "restricted_analyst")
         for _ in range(3):
             await main.script(searches(honest.query), Reply(text=(honest.answer,)))
@@ -305,4 +304,5 @@ async def test_where_restricted_passages_stand_and_what_copies_are_called_reache
         assert await second.requests(), "a summary is made once, and released again to the same question"
         sent = bytes_of((await main.requests())[count:])
         shown = [*await reads(), await everything_about(client, later), streamed.text, answered.text, sent]
+        shown.append(orjson.dumps(newest_audit(pair)).decode())
         assert [PLACED.findall(text) for text in shown] == [[]] * len(shown)
