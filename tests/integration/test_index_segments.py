@@ -6,21 +6,19 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import orjson
 import pytest
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import Connection, insert, text
 
 from backend.foundation.sql.database import Database
 from backend.knowledge.sql import tables
 from backend.knowledge.sql.rows import chunk_parameters
-from backend.search.domain.chunks import join_headings
 from backend.search.domain.shared_runs import MODEL_TEXT_RUNS, sequences_of
 from backend.search.domain.tokenizing import tokenize
 from backend.search.sql.indexed_bases import BaseReader
 from backend.search.sql.retrieval import SqlRetrieval
-from backend.search.sql.segment_rows import SegmentRows, VisibleSegments
-from backend.search.sql.segments import pack_segment
+from backend.search.sql.segment_rows import VisibleSegments
 from backend.search.sql.tables import PAGE_BITS
+from tests.contract.index_cases import forget_further_tokens
 from tests.contract.knowledge_cases import made_up, make_base, make_document, put
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
@@ -314,15 +312,3 @@ async def test_segments_of_earlier_tokens_are_written_anew_while_searches_go_on(
     assert await count(database, "index_segment WHERE tokens_version < 2") == 0
     assert await count(database, "index_gone") == 0
     await assert_no_page_without_segment(database)
-
-
-def forget_further_tokens(connection: Connection) -> None:
-    """Write the segments of a base as the release before does, which knows of no further tokens."""
-    numbers = select(tables.chunk.c.number, tables.chunk.c.heading_path, tables.chunk.c.text)
-    texts = {row[0]: join_headings(orjson.loads(row[1]), row[2]) for row in connection.execute(numbers)}
-    first, end = min(texts), max(texts) + 1
-    packed = pack_segment([tokenize(texts.get(number, "")) for number in range(first, end)])
-    for table in ("index_page", "index_segment", "index_gone"):
-        connection.execute(text(f"DELETE FROM {table}"))
-    SegmentRows(FakeClock()).add(connection, "kb_a", first, packed, is_visible=True)
-    connection.execute(text("UPDATE index_segment SET tokens_version = 1"))

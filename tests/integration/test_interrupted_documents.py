@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
@@ -25,30 +25,10 @@ from tests.contract.knowledge_cases import made_up, make_base, make_document, pu
 from tests.contract.store_cases import database_url, migrated
 from tests.examples import first_of
 from tests.fakes.clock import FakeClock
+from tests.fakes.frail_database import FrailDatabase
 from tests.fakes.store_knowledge import FakeKnowledge
 
 QUERIES = ("w1 w2 w3", "w7 w2199 rare", "w2000 w12 w55 w0", "lonely", "guide")
-
-
-class FrailDatabase:
-    """A database whose process dies, as far as its writes show, behind the first `writes_left`."""
-
-    def __init__(self, database: Database, writes_left: int) -> None:
-        self._database = database
-        self.writes_left = writes_left
-
-    @property
-    def dialect(self) -> Literal["sqlite", "postgresql"]:
-        return self._database.dialect
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._database, name)
-
-    async def write(self, work: Callable[[Connection], Any], **options: Any) -> Any:
-        if not self.writes_left:
-            raise Unavailable("The process is dead.")
-        self.writes_left -= 1
-        return await self._database.write(work, **options)
 
 
 class WatchedDatabase(FrailDatabase):
