@@ -21,7 +21,7 @@ from tests.bench.eval_sets import QuestionSet
 from tests.bench.kept_vectors import KeptVectors
 
 BASE = "both"
-EMBEDDED = (0.01, 0.1, 0.5, 0.9, 1.0)
+EMBEDDED = (0.0, 0.01, 0.1, 0.5, 0.9, 1.0)
 MOST_LOST = 0.005
 _ALL_TOKENS = 10**9
 
