@@ -31,7 +31,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents leak-test test-milvus test-upgrade rehearsal images test-clients lock-clients chaos docs setup setup-run setup-ocr protos fmt lock lint types layers house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents leak-test test-milvus test-upgrade rehearsal images test-clients lock-clients chaos docs release-check setup setup-run setup-ocr protos fmt lock lint types layers house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -147,6 +147,10 @@ console-budgets: setup ## print the bytes of the page and the time to its first 
 screenshots: setup ## draw the pictures of the page in docs/images anew; needs Chromium
 	@TESTS_SCREENSHOTS=docs/images $(PYTEST) -q tests/console
 
+release-check: setup-run ## build the wheel twice, compare both, and try it in an empty environment; writes var/release
+	@$(PYTHON) requirements/install.py release
+	@$(BIN)/python -m deploy.release.check
+
 docs: setup-run ## build the documentation as a site in var/site, without a network once its generator is installed
 	@$(PYTHON) requirements/install.py docs
 	@$(BIN)/python -m deploy.site.build
@@ -155,15 +159,16 @@ fmt: setup ## format, and mend what can be mended
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format
 
 lock: ## resolve the dependencies anew (needs uv)
-	@$(LOCK) --extra backend --extra chat-shell --extra cli --group dev pyproject.toml -o requirements/dev.txt
-	@$(LOCK) --constraint requirements/dev.txt --extra backend --extra chat-shell --extra cli pyproject.toml -o requirements/run.txt
-	@$(LOCK) --constraint requirements/dev.txt --extra backend pyproject.toml -o requirements/backend.txt
-	@$(LOCK) --constraint requirements/dev.txt --extra chat-shell pyproject.toml -o requirements/chat-shell.txt
+	@$(LOCK) --group dev -o requirements/dev.txt
+	@$(LOCK) --constraint requirements/dev.txt --group run -o requirements/run.txt
+	@$(LOCK) --constraint requirements/dev.txt --group backend -o requirements/backend.txt
+	@$(LOCK) --constraint requirements/dev.txt --group chat-shell -o requirements/chat-shell.txt
 	@$(LOCK) --constraint requirements/dev.txt --no-deps requirements/local-embeddings.in -o requirements/local-embeddings.txt
 	@$(LOCK) --constraint requirements/dev.txt requirements/local-ocr.in -o requirements/local-ocr.txt
 	@$(LOCK) --constraint requirements/dev.txt requirements/milvus.in -o requirements/milvus.txt
 	@$(LOCK) --constraint requirements/dev.txt requirements/milvus-lite.in -o requirements/milvus-lite.txt
 	@$(LOCK) requirements/sbom.in -o requirements/sbom.txt
+	@$(LOCK) --constraint requirements/sbom.txt requirements/release.in -o requirements/release.txt
 	@$(LOCK) requirements/docs.in -o requirements/docs.txt
 	@$(LOCK) requirements/cache-judges.in -o requirements/cache-judges.txt
 

@@ -16,6 +16,7 @@ from cli.commands.audit import audit
 from cli.commands.bases import bases
 from cli.commands.cache import cache
 from cli.commands.completion import completion
+from cli.commands.demo import env, up
 from cli.commands.doctor import doctor
 from cli.commands.keys import keys
 from cli.commands.members import members
@@ -25,8 +26,7 @@ from cli.connection import connection_of, state_folder
 from cli.failures import CommandFailed
 from cli.running import PROGRAM, name_command
 from cli.terminal import Terminal
-
-VERSION = "0.1.0"
+from shared.version import VERSION
 
 
 @click.version_option(VERSION, "--version", message="%(prog)s %(version)s")
@@ -35,10 +35,11 @@ def ballast() -> None:
     """Knowledge bases with answers that cite them.
 
     BALLAST_URL is the backend's address, BALLAST_KEY your key, BALLAST_BASE the base that is asked where none is named.
+    Where none of them is set, those of a demo that was started in this folder hold.
     """
 
 
-for command in (add, agents, ask, audit, bases, cache, completion, doctor, keys, members, prompts, receipts):
+for command in (add, agents, ask, audit, bases, cache, completion, doctor, env, keys, members, prompts, receipts, up):
     ballast.add_command(command)
 
 

@@ -2,8 +2,9 @@
 
 Run as `python install.py run` (what the services need) or `python install.py dev` (that and the tests' tools), which
 fill `.venv`; as `python install.py local-ocr` (an engine for pictures), which adds to it; as `python install.py docs`
-(what builds the documentation), which fills `var/docs-environment`; or as `python install.py cache-judges` (foreign
-judges of request logs), which fills `var/cache-judges-environment`. It needs nothing but the standard library and pip.
+(what builds the documentation), which fills `var/docs-environment`; as `python install.py cache-judges` (foreign
+judges of request logs), which fills `var/cache-judges-environment`; or as `python install.py release` (what builds a
+wheel and lists its parts), which fills `var/release-environment`. It needs nothing but the standard library and pip.
 `milvus` adds the client of a search engine to `.venv`, `milvus-lite` makes a server for its tests.
 `dev` holds all that `run` holds, at the same versions.
 """
@@ -20,9 +21,8 @@ from pathlib import Path
 _REQUIREMENTS = Path(__file__).resolve().parent
 _ROOT = _REQUIREMENTS.parent
 _PYTHON = _ROOT / ".venv" / "bin" / "python"
-_OF_ITS_OWN = {
-    name: _ROOT / "var" / f"{name}-environment" / "bin" / "python" for name in ("docs", "cache-judges", "milvus-lite")
-}
+_APART = ("docs", "cache-judges", "milvus-lite", "release")
+_OF_ITS_OWN = {name: _ROOT / "var" / f"{name}-environment" / "bin" / "python" for name in _APART}
 """Locks that are installed apart, with the interpreters that find them."""
 # The kernel ends the name of an interpreter at a blank, and a folder may have one: to the shell the second line is a
 # command, to Python the second and the third are a text.
@@ -44,6 +44,7 @@ _SATISFIED_BY = {
     "dev": ("dev",),
     "docs": ("docs",),
     "cache-judges": ("cache-judges",),
+    "release": ("release",),
     "local-embeddings": ("local-embeddings", "dev"),
     "local-ocr": ("local-ocr",),
     "milvus": ("milvus",),
@@ -133,7 +134,7 @@ def _digest(lock_name: str) -> str:
 
 
 if __name__ == "__main__":
-    names = ("run", "dev", "docs", "cache-judges", "local-ocr", "milvus", "milvus-lite")
+    names = ("run", "dev", "docs", "cache-judges", "release", "local-ocr", "milvus", "milvus-lite")
     if len(sys.argv) != 2 or sys.argv[1] not in names:
         sys.exit(f"usage: install.py {'|'.join(names)}")
     main(sys.argv[1])

@@ -10,7 +10,7 @@ LOCK_NAME = "demo.lock"
 
 
 class FolderTaken(RuntimeError):
-    """Another demo runs in this folder; the message names its process."""
+    """The folder cannot be used; the message says why."""
 
 
 @contextmanager
@@ -20,9 +20,14 @@ def locked_folder(var: Path) -> Generator[None]:
     Two demos in one folder would write the same SQLite file and close each other's running turns as lost.
 
     Raises:
-        FolderTaken: another process holds it.
+        FolderTaken: another process holds it, or it cannot be made; the message says what to do.
     """
-    var.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        var.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FolderTaken(f"{var} is a file, and the demo needs a folder of that name; move the file away") from None
+    except OSError as error:
+        raise FolderTaken(f"the folder {var} cannot be made: {error.strerror}; start it in a folder of yours") from None
     with suppress(PermissionError):  # the folder belongs to another user
         var.chmod(0o700)
     descriptor = os.open(var / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)

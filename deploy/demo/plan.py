@@ -65,6 +65,7 @@ def plan(environ: Mapping[str, str], var: Path, ports: FreePorts) -> Plan:
     directory = var / _directory_name(environ)
     directory.mkdir(parents=True, exist_ok=True)
     settings = {name: value for name, value in environ.items() if value}
+    settings.setdefault("BACKEND_DATABASE_URL", f"sqlite+aiosqlite:///{var.resolve()}/ballast.db")
     for name in ("SERVICE_TOKEN", "BACKEND_SECRET", "BACKEND_ADMIN_KEY"):
         settings[name] = secret(environ, name, directory)
         settings.pop(f"{name}_FILE", None)  # it has been read

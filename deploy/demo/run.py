@@ -3,26 +3,25 @@
 Ctrl-C, SIGTERM and a closed terminal stop everything within three seconds.
 """
 
-import json
 import os
-import shlex
 import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
-from urllib.parse import urlencode
 
+from deploy.demo.announcement import all_lines, calm_lines, exported_variables, page_address
 from deploy.demo.children import Child, ChildFailed
+from deploy.demo.environment_file import ENVIRONMENT, write_environment
 from deploy.demo.folder import FolderTaken, locked_folder
 from deploy.demo.kept_child import KeptChild
 from deploy.demo.listeners import PortsTaken, check_ports_are_free
-from deploy.demo.loading import Demo, Embedded, load, passages_with_vectors
+from deploy.demo.loading import Embedded, load, passages_with_vectors
 from deploy.demo.local_embedder import is_installed
 from deploy.demo.plan import ROOT, FreePorts, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
@@ -34,14 +33,6 @@ _STOP_TIMEOUT_SECONDS = 2.0
 _NEXT_TIMEOUT_SECONDS = 0.3
 _WATCH_SECONDS = 0.2
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_QUESTION = "How soon must a page be acknowledged, and what happens when nobody answers?"
-_RESTRICTED_QUESTION = "Where are the biggest risks in our partner contracts?"
-_QUESTION_ZH = "告警之后多久必须响应？"
-_RESTRICTED_QUESTION_ZH = "我们的赔付流程有哪些薄弱环节？"
-_REAL_MODEL = "CHAT_SHELL_MODEL=… CHAT_SHELL_MODEL_BASE_URL=… CHAT_SHELL_MODEL_API_KEY=… make run"
-_PREPARED = """\
-For restricted members the demo's secondary model chooses one of a few prepared texts by words in the passages.
-They show the way of an answer, not its quality, and are not about your documents."""
 
 
 def main(var: Path) -> int:
@@ -68,9 +59,13 @@ def _run(var: Path) -> int:
         _start_embedder(planned, kept)
         _start(planned, children)
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
-        _announce(planned, demo)
+        variables = exported_variables(planned, demo)
+        write_environment(var / "demo" / ENVIRONMENT, variables)
+        lines = calm_lines(planned, variables) if sys.stdout.isatty() else all_lines(planned, demo, variables)
+        print(*lines, sep="\n", flush=True)
         _tell_how_searches_rank(planned, kept, PublicApi(planned.backend_url, demo.user_key))
-        _tell_page(planned, demo)
+        if status_of(f"{planned.backend_url}/") == 200:
+            print(f"\nOpen {page_address(planned, demo)}", flush=True)
         return watch(children, kept)
     except KeyboardInterrupt:
         print("\nStopping …", flush=True)
@@ -178,74 +173,6 @@ def watch(children: Sequence[Child], kept: Sequence[KeptChild] = ()) -> int:
                 print(f"{child.ending}\n{child.log_tail()}", file=sys.stderr, flush=True)
                 return 1
         time.sleep(_WATCH_SECONDS)
-
-
-def _announce(planned: Plan, demo: Demo) -> None:
-    print(f"Ballast runs. Logs: {os.path.relpath(planned.directory)}/*.log. Ctrl-C stops it.")
-    if planned.demo_model_url:
-        print(f"The model is demo-model, a stand-in that quotes what it finds. A real one: {_REAL_MODEL}")
-        print(f"MODEL_URL={planned.demo_model_url}")
-    print(
-        f"BACKEND_URL={planned.backend_url}",
-        f"USER_KEY={demo.user_key}",
-        f"RESTRICTED_KEY={demo.restricted_key}",
-        f"METRICS_URL={planned.metrics_url}",
-        "",
-        "A streamed answer with citations from the handbook:",
-        curl_line(planned.backend_url, demo.user_key, demo.handbook_id, _QUESTION),
-        "",
-        "A restricted member, whose model never sees the text:",
-        curl_line(planned.backend_url, demo.restricted_key, demo.contracts_id, _RESTRICTED_QUESTION),
-        *((_PREPARED,) if planned.demo_model_url else ()),
-        "",
-        "In Chinese, in place of base and question in these two lines:",
-        f"{demo.handbook_zh_id} {_QUESTION_ZH}",
-        f"{demo.contracts_id} {_RESTRICTED_QUESTION_ZH}",
-        "",
-        "In another terminal, here: ask, add a folder of your own, and ask about it:",
-        *first_steps(export_variables(planned.backend_url, planned.metrics_url, demo)),
-        sep="\n",
-        flush=True,
-    )
-
-
-def _tell_page(planned: Plan, demo: Demo) -> None:
-    """Say last where the page is; the keys stand behind `#`, which no browser sends to any server."""
-    if status_of(f"{planned.backend_url}/") == 200:
-        keys = urlencode({"user": demo.user_key, "restricted": demo.restricted_key, "admin": planned.admin_key})
-        print(f"\nOpen {planned.backend_url}/#{keys}", flush=True)
-
-
-def export_variables(backend_url: str, metrics_url: str, demo: Demo) -> dict[str, str]:
-    """Return the variables that a visitor is given: those of the command `ballast`, and those of the guides."""
-    return {
-        "BALLAST_URL": backend_url,
-        "BALLAST_KEY": demo.user_key,
-        "BALLAST_BASE": demo.handbook_id,
-        "BACKEND_URL": backend_url,
-        "METRICS_URL": metrics_url,
-        "USER_KEY": demo.user_key,
-        "RESTRICTED_KEY": demo.restricted_key,
-    }
-
-
-def first_steps(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the line that exports a visitor's variables, and three commands to try."""
-    ballast = os.path.relpath(Path(sys.prefix, "bin", "ballast"))
-    return (
-        f"export {' '.join(f'{name}={value}' for name, value in variables.items())}",
-        f"{ballast} ask {shlex.quote(_QUESTION)}",
-        f"{ballast} add ./your-folder --base mine",
-        f"{ballast} ask 'What do my files say about …?' --base mine",
-    )
-
-
-def curl_line(backend_url: str, key: str, base_id: str, question: str) -> str:
-    """Return a command that asks a question over a base and streams the answer."""
-    tools = [{"type": "file_search", "vector_store_ids": [base_id]}]
-    body = json.dumps({"input": question, "stream": True, "tools": tools}, ensure_ascii=False)
-    headers = f"-H 'Authorization: Bearer {key}' -H 'Content-Type: application/json'"
-    return f"curl -sN {backend_url}/v1/responses {headers} -d '{body}'"
 
 
 if __name__ == "__main__":

@@ -68,20 +68,19 @@ class DemoRun:
             yield answer.iter_lines()
 
     def first_steps(self, directory: Path) -> list[str]:
-        """Run the printed commands over a folder of one's own, and return what the two answers cite."""
+        """Run the printed commands, which find the demo, over a folder of one's own; return what both answers cite."""
         (directory / "your-folder").mkdir()
         (directory / "your-folder" / "kettle.md").write_text("# Kettle\n\nThe kettle is descaled each month.\n")
         write_launchers(ROOT, Path(sys.executable), directory)
         lines = self.launcher.log().splitlines()
         first = next(place for place, line in enumerate(lines) if line.startswith("export BALLAST_URL="))
-        variables, *steps = lines[first : first + 4]
+        steps = lines[first + 1 : first + 4]
         cited: list[str] = []
         for step in steps:
             own = f"{directory}/{step[step.index('ballast ') :]}".replace("…", "the kettle")
             environ = {"PATH": os.environ["PATH"], "HOME": str(directory)}
-            commands = f"{variables}\n{own}"
             done = subprocess.run(
-                ["sh", "-euc", commands], cwd=directory, env=environ, capture_output=True, text=True, check=False
+                ["sh", "-euc", own], cwd=directory, env=environ, capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, done.stderr
             cited += re.findall(r"^\[\d+\] (\S+)$", done.stdout, re.MULTILINE)[:1]

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from deploy.demo.run import export_variables
+from deploy.demo.announcement import export_variables
+from deploy.demo.environment_file import ENVIRONMENT, write_environment
 from requirements.install import write_launchers
 from tests.console.running import DEMO_MODEL, Running
 from tests.guides.blocks import Block
@@ -82,7 +83,7 @@ def reading(running: Running, folder: Path, given: Mapping[str, str] | None = No
 
 
 class Reader:
-    """Somebody in a clone of the repository who has pasted what `make run` printed."""
+    """Somebody in a clone of the repository in which `make run` runs, whose shell has its variables."""
 
     def __init__(self, running: Running, folder: Path, given: Mapping[str, str]) -> None:
         self._folder = folder
@@ -131,6 +132,7 @@ def _lay_out_clone(running: Running, folder: Path) -> None:
     kept = folder / "var" / "demo"
     kept.mkdir(parents=True)
     (kept / "backend_admin_key").write_text(running.admin_key, encoding="ascii")
+    write_environment(kept / ENVIRONMENT, _printed_by_make_run(running))
     (kept / "chat_shell.log").symlink_to(running.pair.chat_shell.spec.log_path)
     (folder / "your-folder").mkdir()
     (folder / "your-folder" / "kettle.md").write_text("# Kettle\n\nThe kettle is descaled each month.\n")

@@ -1,8 +1,10 @@
 """What runs has its lists of words and patterns with it: in a wheel and in an image."""
 
+import re
 import tomllib
 from hashlib import sha256
 
+from shared.version import VERSION
 from tests.house.sources import ROOT, tracked_files
 
 _LISTS = ROOT / "shared" / "disclosure" / "lists"
@@ -22,7 +24,18 @@ def test_every_list_has_its_source_stated():
 def test_a_wheel_takes_whole_packages():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
     assert set(wheel["targets"]) == {"wheel"}
-    assert wheel["targets"]["wheel"] == {"packages": ["shared", "backend", "chat_shell", "cli", "protos"]}
+    assert wheel["targets"]["wheel"] == {
+        "only-include": ["shared", "backend", "chat_shell", "cli", "protos", "deploy/demo"]
+    }
+
+
+def test_manifests_and_images_name_the_version_of_the_release():
+    of_images = "deploy/kustomize/base/kustomization.yaml"
+    places = {"deploy/Dockerfile": r"^ARG VERSION=(\S+)$", of_images: r"newTag: ([^}]+)"}
+    for name, version in places.items():
+        found = re.findall(version, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert found
+        assert set(found) == {VERSION}
 
 
 def test_an_image_takes_whole_packages():

@@ -58,7 +58,7 @@ def test_what_runs_is_what_was_tested(lock_name: str):
     assert pins(lock_name) <= pins("dev.txt")
 
 
-@pytest.mark.parametrize("lock_name", ["dev.txt", "run.txt", "backend.txt", "chat-shell.txt"])
+@pytest.mark.parametrize("lock_name", ["dev.txt", "run.txt", "backend.txt", "chat-shell.txt", "release.txt"])
 def test_every_pin_has_a_hash_and_no_lock_has_an_address(lock_name: str):
     text = (ROOT / "requirements" / lock_name).read_text(encoding="utf-8")
     entries = re.split(r"\n(?=[A-Za-z0-9])", text)[1:]
@@ -66,12 +66,22 @@ def test_every_pin_has_a_hash_and_no_lock_has_an_address(lock_name: str):
     assert "://" not in text
 
 
-@pytest.mark.parametrize(
-    ("lock_name", "extras"),
-    [("run.txt", ("backend", "chat-shell", "cli")), ("backend.txt", ("backend",)), ("chat-shell.txt", ("chat-shell",))],
-)
-def test_what_is_declared_is_locked(lock_name: str, extras: tuple[str, ...]):
+def declared_in(group: str) -> set[str]:
+    """Return what a group of pyproject.toml needs, with the groups that it includes."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    return set(
+        chain.from_iterable(
+            declared_in(each["include-group"]) if isinstance(each, dict) else [each] for each in groups[group]
+        )
+    )
+
+
+@pytest.mark.parametrize("group", ["run", "backend", "chat-shell"])
+def test_what_is_declared_is_locked(group: str):
+    names = {re.split(r"[\[<>=;~! ]", requirement)[0].lower() for requirement in declared_in(group)}
+    assert names <= {name.lower() for name, _ in pins(f"{group}.txt")}
+
+
+def test_a_wheel_needs_what_both_services_and_the_command_need():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = [*project["dependencies"], *chain(*(project["optional-dependencies"][extra] for extra in extras))]
-    names = {re.split(r"[\[<>=;~! ]", requirement)[0].lower() for requirement in declared}
-    assert names <= {name.lower() for name, _ in pins(lock_name)}
+    assert set(project["dependencies"]) == declared_in("run")

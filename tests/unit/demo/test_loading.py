@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from deploy.demo.announcement import calm_lines, curl_line, export_variables, first_steps
 from deploy.demo.bases import BASES, DemoBase
 from deploy.demo.loading import Demo, Embedded, load, passages_with_vectors
-from deploy.demo.plan import ROOT
+from deploy.demo.plan import ROOT, FreePorts, plan
 from deploy.demo.public_api import Answer
-from deploy.demo.run import curl_line, export_variables, first_steps, how_searches_rank
+from deploy.demo.run import how_searches_rank
 
 DEMO = Demo("key", "other", "kb_1", "kb_2", "kb_3")
 
@@ -121,6 +122,14 @@ def test_the_first_steps_are_those_of_the_command():
         " BACKEND_URL=http://127.0.0.1:8000 METRICS_URL=http://127.0.0.1:9/metrics USER_KEY=key RESTRICTED_KEY=other"
     )
     assert [shlex.split(step)[1] for step in steps] == ["ask", "add", "ask"]
+
+
+def test_a_person_reads_ten_lines_without_a_key(tmp_path: Path):
+    planned = plan({}, tmp_path / "var", FreePorts(model=9999, metrics=9998))
+    lines = calm_lines(planned, EXPORTED)
+    assert len(lines) <= 10
+    assert [line.split()[1] for line in lines if line.startswith("  ")] == ["ask", "add", "ask"]
+    assert [line for line in lines if DEMO.user_key in line.split("=") or planned.admin_key in line] == []
 
 
 def test_the_readme_has_the_same_first_steps():

@@ -1,0 +1,39 @@
+"""`ballast up` and `ballast env`: the demo on this machine, and what other programs reach it by."""
+
+import shlex
+from pathlib import Path
+
+import click
+
+from cli.advice import ExitCode
+from cli.connection import Connection
+from cli.demo import FILE, become_demo, read_demo
+from cli.failures import CommandFailed
+
+
+@click.command()
+@click.pass_obj
+def up(connection: Connection) -> None:
+    """Start both services with a demo in this folder; Ctrl-C stops them. Their data goes to ./var."""
+    become_demo(connection.environ, Path.cwd())
+
+
+@click.command()
+@click.pass_obj
+def env(connection: Connection) -> None:
+    """Write exports of addresses and keys for other programs: eval "$(ballast env)".
+
+    OPENAI_BASE_URL and OPENAI_API_KEY are those that OpenAI's clients read.
+    """
+    if not connection.key:
+        message = f"There is no demo in this folder ({FILE}), and no BALLAST_KEY is set."
+        raise CommandFailed(
+            message, ExitCode.WRONG_USE, "start one here with `ballast up`, or set BALLAST_URL and BALLAST_KEY"
+        )
+    demo = read_demo(Path.cwd())
+    used = {"BALLAST_URL": connection.url, "BALLAST_KEY": connection.key, "BALLAST_BASE": ",".join(connection.bases)}
+    others = demo if demo.get("BALLAST_KEY") == connection.key else {}
+    openai = {"OPENAI_BASE_URL": f"{connection.url}/v1", "OPENAI_API_KEY": connection.key}
+    for name, value in {**others, **used, **openai}.items():
+        if value:
+            click.echo(f"export {name}={shlex.quote(value)}")

@@ -1,0 +1,66 @@
+"""The demo of this folder: its addresses and keys, which nobody has to paste, and its start."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cli.advice import ExitCode
+from cli.failures import CommandFailed
+
+FILE = Path("var", "demo", "env")
+_OURS = ("BALLAST_URL", "BALLAST_KEY", "BALLAST_BASE")
+_NAMED_BY_USER = (*_OURS, *(f"{name}_FILE" for name in _OURS))
+_ROOT = str(Path(__file__).resolve().parents[1])
+_RUN = "deploy.demo.run"
+
+
+def with_demo(environ: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    """Return the environment, with the variables of the folder's demo where it names no backend and no key itself."""
+    if any(environ.get(name) for name in _NAMED_BY_USER):
+        return environ
+    of_demo = read_demo(folder)
+    return {**environ, **{name: of_demo[name] for name in _OURS if name in of_demo}}
+
+
+def read_demo(folder: Path) -> dict[str, str]:
+    """Return what a demo that was started in the folder has written there; nothing where none was.
+
+    Somebody else's file is passed over, and one that leads away from this machine: what a command uploads goes there.
+    """
+    file = folder / FILE
+    try:
+        kept = file.stat()
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    pairs = [line.partition("=") for line in text.splitlines() if "=" in line]
+    variables = {name: "".join(shlex.split(value)) for name, _, value in pairs}
+    is_ours = kept.st_uid == os.getuid() and not kept.st_mode & 0o077
+    return variables if is_ours and _is_here(variables.get("BALLAST_URL", "")) else {}
+
+
+def _is_here(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def become_demo(environ: Mapping[str, str], folder: Path) -> None:
+    """Let the demo take the place of this process; its data goes to `var` in the folder.
+
+    Raises:
+        CommandFailed: the services are not installed here.
+    """
+    if find_spec("deploy") is None or find_spec(_RUN) is None:
+        message = "The services are not installed here, only this command."
+        raise CommandFailed(message, ExitCode.WRONG_USE, "install ballast whole, or use `make run` in a clone")
+    paths = os.pathsep.join(path for path in (_ROOT, environ.get("PYTHONPATH", "")) if path)
+    command = (sys.executable, "-m", _RUN, str(folder / "var"))
+    os.execve(sys.executable, command, {**environ, "PYTHONPATH": paths})  # noqa: S606  # no shell is wanted
