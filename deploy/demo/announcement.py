@@ -66,7 +66,7 @@ def page_address(planned: Plan, demo: Demo) -> str:
     return f"{planned.backend_url}/#{keys}"
 
 
-def exported_variables(planned: Plan, demo: Demo) -> dict[str, str]:
+def list_variables(planned: Plan, demo: Demo) -> dict[str, str]:
     """Return the variables that a visitor is given: those of the command `ballast`, and those of the guides."""
     model = {"MODEL_URL": planned.demo_model_url} if planned.demo_model_url else {}
     return export_variables(planned.backend_url, planned.metrics_url, demo) | model

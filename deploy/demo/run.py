@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from deploy.demo.announcement import all_lines, calm_lines, exported_variables, page_address
+from deploy.demo.announcement import all_lines, calm_lines, list_variables, page_address
 from deploy.demo.children import Child, ChildFailed
 from deploy.demo.environment_file import ENVIRONMENT, write_environment
 from deploy.demo.folder import FolderTaken, locked_folder
@@ -59,7 +59,7 @@ def _run(var: Path) -> int:
         _start_embedder(planned, kept)
         _start(planned, children)
         demo = load(lambda key: PublicApi(planned.backend_url, key), planned.admin_key, planned.directory)
-        variables = exported_variables(planned, demo)
+        variables = list_variables(planned, demo)
         write_environment(var / "demo" / ENVIRONMENT, variables)
         lines = calm_lines(planned, variables) if sys.stdout.isatty() else all_lines(planned, demo, variables)
         print(*lines, sep="\n", flush=True)
