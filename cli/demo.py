@@ -13,6 +13,9 @@ from cli.advice import ExitCode
 from cli.failures import CommandFailed
 
 FILE = Path("var", "demo", "env")
+TOLD_BY_DEMO = ("BACKEND_URL", "METRICS_URL", "USER_KEY", "RESTRICTED_KEY", "MODEL_URL")
+"""What a demo tells besides the variables of this command."""
+
 _OURS = ("BALLAST_URL", "BALLAST_KEY", "BALLAST_BASE")
 _NAMED_BY_USER = (*_OURS, *(f"{name}_FILE" for name in _OURS))
 _ROOT = str(Path(__file__).resolve().parents[1])
@@ -20,11 +23,10 @@ _RUN = "deploy.demo.run"
 
 
 def with_demo(environ: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """Return the environment, with the variables of the folder's demo where it names no backend and no key itself."""
+    """Return the environment, with all variables of the folder's demo where it names no backend and no key itself."""
     if any(environ.get(name) for name in _NAMED_BY_USER):
         return environ
-    of_demo = read_demo(folder)
-    return {**environ, **{name: of_demo[name] for name in _OURS if name in of_demo}}
+    return {**environ, **read_demo(folder)}
 
 
 def read_demo(folder: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ import click
 
 from cli.advice import ExitCode
 from cli.connection import Connection
-from cli.demo import FILE, become_demo, read_demo
+from cli.demo import FILE, TOLD_BY_DEMO, become_demo
 from cli.failures import CommandFailed
 
 
@@ -30,10 +30,9 @@ def env(connection: Connection) -> None:
         raise CommandFailed(
             message, ExitCode.WRONG_USE, "start one here with `ballast up`, or set BALLAST_URL and BALLAST_KEY"
         )
-    demo = read_demo(Path.cwd())
     used = {"BALLAST_URL": connection.url, "BALLAST_KEY": connection.key, "BALLAST_BASE": ",".join(connection.bases)}
-    others = demo if demo.get("BALLAST_KEY") == connection.key else {}
+    others = {name: connection.environ.get(name, "") for name in TOLD_BY_DEMO}
     openai = {"OPENAI_BASE_URL": f"{connection.url}/v1", "OPENAI_API_KEY": connection.key}
-    for name, value in {**others, **used, **openai}.items():
+    for name, value in {**used, **others, **openai}.items():
         if value:
             click.echo(f"export {name}={shlex.quote(value)}")
