@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 
-from shared.disclosure.english import one_spelling
+from shared.disclosure.english import one_spelling, parts_of_word
 from shared.disclosure.word_lists import load_simplified
 from shared.plain_text.normal_form import is_invisible
 
@@ -62,6 +62,21 @@ def parts_of(of: Iterable[Piece], ends: Collection[Kind]) -> Iterator[list[Piece
     for is_end, row in groupby(of, key=lambda piece: piece.kind in ends):
         if not is_end and (part := [piece for piece in row if piece.kind not in CLAUSES]):
             yield part
+
+
+def sentences_of(fields: Iterable[Iterable[Piece]]) -> Iterator[list[Piece]]:
+    """Yield the words of each sentence of several texts."""
+    return chain.from_iterable(parts_of(field, SENTENCES) for field in fields)
+
+
+def words_in(of: Iterable[Piece]) -> frozenset[str]:
+    """Return the words of spaced scripts; of one with a hyphen also what the hyphen joins a beginning to."""
+    return frozenset(chain.from_iterable(parts_of_word(piece.text) for piece in of if piece.kind is Kind.WORD))
+
+
+def han_in(of: Iterable[Piece]) -> list[str]:
+    """Return the stretches of Chinese characters."""
+    return [piece.text for piece in of if piece.kind is Kind.HAN]
 
 
 @lru_cache(maxsize=256)

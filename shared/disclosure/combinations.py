@@ -2,14 +2,14 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, islice, pairwise
+from itertools import chain, combinations, islice, pairwise, repeat
 
 from shared.disclosure import chinese, english
-from shared.disclosure.alignment import group_by_key, positions_of
-from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces
+from shared.disclosure.alignment import Positions, group_by_key, positions_of
+from shared.disclosure.canonical import Kind, Piece, pieces, sentences_of
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, all_of, find_telling_stems, list_written, words_of
 from shared.disclosure.words import Finding, rareness
@@ -66,6 +66,8 @@ ALIKE = 0.7
 """Two items are alike if they share so much of the shorter one's words."""
 
 _STEEPNESS = 10_000
+Written = tuple[str, str]
+"""A stem or Chinese word of content, and the word as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,33 +88,41 @@ class Combinations:
     wholes: Sequence[frozenset[str]]
 
     @classmethod
-    def of(cls, readings: Sequence[SourceReading], siblings: Iterable[SourceReading], own: OwnWords) -> "Combinations":
-        """Put together what chunks say, and what they and `siblings` introduce, without the user's own words."""
-        both = (*readings, *siblings)
-        labels = ((term, 0) for reading in both for term in reading.labels)
-        introduced = ((term, PAIR_SLACK) for reading in both for term in reading.introduced)
-        kept = {
-            term: slack
-            for term, slack in (*labels, *introduced)
-            if len(term.content) > 1 and not all(own.holds_content(word) for word in term.content)
-        }
-        sentences = [_weigh(sentence, own) for reading in readings for sentence in reading.sentences]
-        bare = [_without_withheld(sentence) for sentence in sentences]
-        stated = chain(((each, STATED_BARE) for each in bare), ((each, STATED) for each in sentences))
-        statements = dict(_statement(each, share) for each, share in stated if sum(each.values()) >= STATED_WEIGHT)
-        bags = {bag for reading in readings for part in reading.parts if (bag := _bag_of(part, own))}
+    def of(
+        cls, shown: SourceReading, both: SourceReading, chunks: Iterable[SourceReading], own: OwnWords
+    ) -> "Combinations":
+        """Put together what `chunks` say, which were shown, and what they and their siblings (`both`) introduce."""
+        sentences = [_weigh(sentence, own) for sentence in shown.sentences]
+        statements = _statements(sentences)
+        bags = frozenset(filter(None, (_bag_of(part, own) for part in shown.parts)))
         return cls(
-            terms=tuple(kept.items()),
-            frequent=frozenset(
-                term.frequent for reading in both for term in reading.introduced if len(term.frequent) > 1
-            ),
+            terms=tuple(_list_terms(both, own).items()),
+            frequent=frozenset(term.frequent for term in both.introduced if len(term.frequent) > 1),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
-            chunks=tuple(frozenset(chain.from_iterable(reading.sentences)) for reading in readings),
-            holders=group_by_key((content, bag) for bag in bags for content in bag),
+            chunks=tuple(frozenset(chain(*chunk.sentences)) for chunk in chunks),
+            holders=_group_by_member(bags),
             statements=statements,
-            stating=group_by_key((atom, statement) for statement in statements for atom in statement),
-            wholes=tuple(whole for reading in readings for whole in reading.wholes if _is_long(whole)),
+            stating=_group_by_member(statements),
+            wholes=tuple(filter(_is_long, shown.wholes)),
         )
+
+
+def _list_terms(both: SourceReading, own: OwnWords) -> dict[Term, int]:
+    """Return the terms of several words that are not the user's, each with its slack as a pair."""
+    slack = dict.fromkeys(both.labels, 0) | dict.fromkeys(both.introduced, PAIR_SLACK)
+    return {
+        term: slack[term] for term in slack if len(term.content) > 1 and not all(map(own.holds_content, term.content))
+    }
+
+
+def _statements(sentences: Sequence[Mapping[str, float]]) -> dict[frozenset[str], float]:
+    """Return what sentences state, without their figures and names and with them, by the weight that is too much."""
+    stated = chain(zip(map(_without_withheld, sentences), repeat(STATED_BARE)), zip(sentences, repeat(STATED)))
+    return dict(_statement(each, share) for each, share in stated if sum(each.values()) >= STATED_WEIGHT)
+
+
+def _group_by_member(sets: Iterable[frozenset[str]]) -> Mapping[str, Sequence[frozenset[str]]]:
+    return group_by_key((member, each) for each in sets for member in each)
 
 
 def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
@@ -125,72 +135,89 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
     unnamed = tuple(word for word in written if word[0] not in _list_naming())
     for said in {written: None, unnamed: None}:
         yield from _terms_in(said, field, known, own)
-    stems = [stem for stem in find_telling_stems(said_pieces) if stem not in _list_naming()]
-    for two in (frozenset(neighbours) for neighbours in pairwise(stems)):
-        if two in known.frequent and not all(own.holds_content(stem) for stem in two):
-            yield Finding(GateCode.IDENTIFIERS, " ".join(sorted(two)))
+    for two, phrase in chain(_find_frequent_pairs(said_pieces, known), _find_called_pairs(written, known)):
+        if not all(map(own.holds_content, two)):
+            yield Finding(GateCode.IDENTIFIERS, phrase)
+
+
+def _find_frequent_pairs(said: Iterable[Piece], known: Combinations) -> Iterator[tuple[frozenset[str], str]]:
+    stems = [stem for stem in find_telling_stems(said) if stem not in _list_naming()]
+    return ((two, " ".join(sorted(two))) for two in map(frozenset, pairwise(stems)) if two in known.frequent)
+
+
+def _find_called_pairs(written: Sequence[Written], known: Combinations) -> Iterator[tuple[frozenset[str], str]]:
+    """Yield two words of a term with a verb between them by which things are named."""
     for before, verb, behind in zip(written, written[1:], written[2:], strict=False):
-        two = {before[0], behind[0]} if verb[0] in _list_naming() else set[str]()
-        is_named = len(two) > 1 and any(two.issubset(term.content) for term, _ in known.terms)
-        if is_named and not all(own.holds_content(word) for word in two):
-            yield Finding(GateCode.IDENTIFIERS, f"{before[1]} {verb[1]} {behind[1]}")
+        two = frozenset((before[0], behind[0]))
+        if verb[0] in _list_naming() and len(two) > 1 and any(two.issubset(term.content) for term, _ in known.terms):
+            yield two, f"{before[1]} {verb[1]} {behind[1]}"
 
 
-def _terms_in(said: Sequence[tuple[str, str]], field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
+def _terms_in(said: Sequence[Written], field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     places = positions_of(content for content, _ in said)
     for term, slack in known.terms:
         present = [word for word in term.content if word in places]
-        if not present:
-            continue
-        length = len(term.content)
-        needed = length if length <= WHOLE_TERM else math.ceil(TERM_SHARE * length)
-        found = sorted((place, word) for word in present for place in places[word]) if len(present) >= needed else []
-        unusual = [word for word in present if rareness(word) > SCATTERED_SHARE]
-        is_scattered = (
-            length == len(unusual) and sum(not own.holds_content(word) for word in unusual) >= SCATTERED_WORDS
-        )
-        is_rare_pair = slack > 0 and length == len(present) == 2 and min(map(rareness, present)) > RARE_PAIR_SHARE
-        window = length + (TERM_SLACK if length > 2 else slack)
-        if (
-            is_scattered
-            or is_rare_pair
-            or _are_together(found, needed, window)
-            or (len(term.han) > 2 and term.han in field)
-        ):
+        is_written = len(term.han) > 2 and term.han in field
+        if present and (is_written or _is_told(term, slack, {word: places[word] for word in present}, own)):
             phrase = " ".join(dict.fromkeys(written for content, written in said if content in term.content))
             yield Finding(GateCode.IDENTIFIERS, phrase)
+
+
+def _is_told(term: Term, slack: int, places: Positions, own: OwnWords) -> bool:
+    """Whether enough words of a term stand together, or all of them anywhere where they are rare."""
+    length = len(term.content)
+    needed = length if length <= WHOLE_TERM else math.ceil(TERM_SHARE * length)
+    if len(places) < needed:
+        return False
+    is_whole, rarest = len(places) == length, min(map(rareness, places))
+    is_scattered = rarest > SCATTERED_SHARE and sum(not own.holds_content(word) for word in places) >= SCATTERED_WORDS
+    is_rare_pair = length == 2 and slack > 0 and rarest > RARE_PAIR_SHARE
+    found = sorted((place, word) for word in places for place in places[word])
+    window = length + (TERM_SLACK if length > 2 else slack)
+    return (is_whole and (is_scattered or is_rare_pair)) or _are_together(found, needed, window)
 
 
 def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield sentences and chunks of which an answer holds most, in whatever order."""
     said = dict(list_written(pieces(answer)))
-    for sentence in known.sentences:
-        shared = said.keys() & sentence.keys()
-        if len(shared) < CONTAINED[-1][1]:
-            continue
-        weight = sum(sentence[word] for word in shared)
-        if any(len(shared) >= words and weight >= share * sum(sentence.values()) for share, words in CONTAINED):
-            yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in sorted(shared)))
     weights = _weigh(said, own)
-    for chunk in known.chunks:
-        shared = sorted(chunk & weights.keys())
-        if len(shared) >= CHUNK_WORDS and sum(weights[word] for word in shared) >= CHUNK_SHARE * sum(weights.values()):
-            yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in shared))
+    contained = (
+        shared for sentence in known.sentences if _holds_most(shared := said.keys() & sentence.keys(), sentence)
+    )
+    taken = (shared for chunk in known.chunks if _is_mostly(shared := chunk & weights.keys(), weights))
+    for shared in chain(contained, taken):
+        yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in sorted(shared)))
+
+
+def _holds_most(shared: Collection[str], sentence: Mapping[str, float]) -> bool:
+    if len(shared) < CONTAINED[-1][1]:
+        return False
+    weight, whole = sum(map(sentence.__getitem__, shared)), sum(sentence.values())
+    return any(len(shared) >= words and weight >= least * whole for least, words in CONTAINED)
+
+
+def _is_mostly(shared: Collection[str], weights: Mapping[str, float]) -> bool:
+    is_long = len(shared) >= CHUNK_WORDS
+    return is_long and sum(map(weights.__getitem__, shared)) >= CHUNK_SHARE * sum(weights.values())
 
 
 def find_retellings(fields: Iterable[Sequence[Piece]], known: Combinations, own: OwnWords) -> Iterator[Finding]:
     """Yield what of a sentence of an answer is most of what a sentence of the source says, in any order."""
-    for part in (part for field in fields for part in parts_of(field, SENTENCES)):
+    for part in sentences_of(fields):
         written = dict(list_written(part))
-        bag = _bag_of(written, own)
-        shared = Counter(source for content in bag for source in known.holders.get(content, ()))
-        retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
-        taken = _find_taken([atom for content in written for atom in _atoms(content) if atom in bag], shared)
-        for source in islice(
-            chain(retold, taken, _find_stated(part, known), _find_reordered(part, written, known, own)), MOST_RETOLD
-        ):
+        for source in islice(_find_retold(part, written, known, own), MOST_RETOLD):
             told = (word for content, word in written.items() if not source.isdisjoint(_atoms(content)))
             yield Finding(GateCode.CONTAINMENT, " ".join(told))
+
+
+def _find_retold(
+    part: Sequence[Piece], written: Mapping[str, str], known: Combinations, own: OwnWords
+) -> Iterator[frozenset[str]]:
+    bag = _bag_of(written, own)
+    shared = Counter(chain(*(known.holders.get(atom, ()) for atom in bag)))
+    retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
+    taken = _find_taken([*filter(bag.__contains__, chain(*map(_atoms, written)))], shared)
+    return chain(retold, taken, _find_stated(part, known), _find_reordered(part, written, known, own))
 
 
 def _find_taken(said: Sequence[str], shared: Mapping[frozenset[str], int]) -> Iterator[frozenset[str]]:
@@ -217,7 +244,7 @@ def _find_reordered(
     said: Sequence[Piece], contents: Iterable[str], known: Combinations, own: OwnWords
 ) -> Iterator[frozenset[str]]:
     """Yield the sentences of the source that a sentence is in another order, unless all its content is the user's."""
-    if not all(own.holds_content(content) for content in contents):
+    if not all(map(own.holds_content, contents)):
         words = frozenset(all_of(said))
         yield from (whole for whole in known.wholes if len(words & whole) >= WHOLE * max(len(words), len(whole)))
 
@@ -259,7 +286,7 @@ def _atoms(content: str) -> Iterable[str]:
 
 def alike_findings(fields: Sequence[Sequence[Piece]]) -> Iterator[Finding]:
     """Yield items of a list that say what another says, but for a word: a pattern to be filled in, and no advice."""
-    words = [frozenset(words_of(chain.from_iterable(parts_of(field, SENTENCES)))) for field in fields]
+    words = [frozenset(words_of(chain(*sentences_of([field])))) for field in fields]
     for first, second in combinations(words, 2):
         if len(first & second) >= ALIKE * min(len(first), len(second)):
             yield Finding(GateCode.DECODERS, " ".join(sorted(first & second)))

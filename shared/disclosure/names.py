@@ -3,8 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import filterfalse, groupby, pairwise
+from itertools import chain, filterfalse, groupby, pairwise
+from typing import NamedTuple
 
 from shared.disclosure import chinese, english
 from shared.disclosure.word_lists import lines, members
@@ -88,51 +88,50 @@ _LIKELY = (
 )
 """Where a person is spoken of as often as a thing is: only what is no word of the dictionary is a name there."""
 
-_PLACES = ((_CERTAIN, 0), (_ENTITLED, 0), (_TITLED, RARE_NAME), (_TRADED, RARE_NAME), (_LIKELY, None))
-"""Patterns, each with the rank behind which a word of the dictionary is a name there: 0 for all, None for none."""
+_PLACES = (
+    (_CERTAIN, 0, False), (_ENTITLED, 0, True), (_TITLED, RARE_NAME, False), (_TRADED, RARE_NAME, True),
+    (_LIKELY, None, False),
+)  # fmt: skip
+"""Patterns, each with the rank behind which a word of the dictionary is a name there: 0 for all, None for none; and
+whether they say that what stands behind them, whatever follows, is a person's."""
 
 
-@dataclass(frozen=True, slots=True)
-class EnglishNames:
+class EnglishNames(NamedTuple):
     """Words of a chunk by how they are written.
 
     `certain` are words of names of persons; `capital` those with a capital inside a sentence whose neighbours have
     none, and the bare subjects of sentences that say what something is; `plain` those without a capital, all in lower
-    case. `rows` are the rows of words with capitals, words with a letter behind them ("Hall C"), as written, and those
-    with a number; `initials` are the first letters of the persons among them.
+    case; `never_plain` the first and, where they are not plain, the second. `rows` are the rows of words with capitals,
+    words with a letter behind them ("Hall C"), as written, and those with a number; `initials` are the first letters of
+    the persons among them.
     """
 
     certain: frozenset[str]
     capital: frozenset[str]
     plain: frozenset[str]
+    never_plain: frozenset[str]
     rows: frozenset[str]
     initials: frozenset[str]
 
 
 def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     """Read which words of a text are written as names; `above` are its title and headings."""
-    doubled = ([_bare(part) for part in name.split("-")] for name in _DOUBLED.findall(text))
-    certain = {part for parts in doubled if not all(map(english.is_known, parts)) for part in parts}
-    capital, lower, initials = set(map(_bare, _BARE.findall(text))), Counter[str](), set[str]()
-    rows = {*_LETTERED.findall(text), *_NUMBERED.findall(text)}
-    for part in (*_PART.findall(text), *above):
-        words = _WORD.findall(part)
-        flags = [word[0].isupper() and _says_something(_bare(word)) for word in words]
-        is_heading = len(words) >= _SHORTEST_HEADING and sum(flags) >= _TITLE_SHARE * len(words)
-        lower.update(_bare(word) for word, has_capital in zip(words, flags, strict=True) if not has_capital)
-        for place, run in _runs(words, flags):
-            if len(run) > 1:
-                rows.add(" ".join(run))
-                if _is_personal(run):
-                    certain.update(map(_bare, run))
-                    initials.add("".join(word[0] for word in run).lower())
-            elif place > 0 and not is_heading:
-                capital.add(_bare(run[0]))
-    certain = {word for word in certain if lower[word] < ORDINARY}
+    parts = [*map(_WORD.findall, (*_PART.findall(text), *above))]
+    lower = Counter(map(_bare, filterfalse(_has_capital, chain(*parts))))
+    runs = [*chain.from_iterable(map(_runs, parts))]
+    rows = [run for _, run in runs if len(run) > 1]
+    lone = (run[0] for is_inside, run in runs if is_inside and len(run) == 1)
+    persons = [*filter(_is_personal, rows)]
+    named = {word for word in (*map(_bare, chain(*persons)), *_find_doubled(text)) if lower[word] < ORDINARY}
+    capitals = map(_bare, (*_BARE.findall(text), *lone))
+    certain, capital, plain = (frozenset(filter(_says_something, found)) for found in (named, capitals, lower))
     return EnglishNames(
-        *(frozenset(filter(_says_something, found)) for found in (certain, capital, lower)),
-        frozenset(rows),
-        frozenset(initials),
+        certain,
+        capital,
+        plain,
+        never_plain=certain | (capital - plain),
+        rows=frozenset((*map(" ".join, rows), *_LETTERED.findall(text), *_NUMBERED.findall(text))),
+        initials=frozenset(map(_initials, persons)),
     )
 
 
@@ -141,16 +140,19 @@ def persons_in(text: str) -> Iterator[str]:
 
     A word of the dictionary in a place where things stand as well is a name only if it is rare and stands nowhere else.
     """
-    for patterns, rarest in _PLACES:
+    for patterns, rarest, is_behind in _PLACES:
         found = Counter(match[1] for pattern in patterns for match in pattern.finditer(text))
-        for name, count in found.items():
-            first = chinese.segment(name)[0]
-            is_compound = patterns in (_ENTITLED, _TRADED) and 1 < len(first) < len(name)
-            word, least = (first, RARE_NAME) if is_compound else (name, rarest)
-            is_rare = least is not None and chinese.han_rank(word) > least and text.count(name) == count
-            is_thing = least != 0 and chinese.is_known_han(word) and not is_rare
-            if not is_thing and not _is_read_through(name):
-                yield name
+        things = {
+            name for name, count in found.items() if _is_thing(name, rarest, is_behind, text.count(name) != count)
+        }
+        yield from filterfalse(_is_read_through, found.keys() - things)
+
+
+def _is_thing(name: str, rarest: int | None, is_behind: bool, stands_elsewhere: bool) -> bool:
+    first = chinese.segment(name)[0]
+    word, least = (first, RARE_NAME) if is_behind and 1 < len(first) < len(name) else (name, rarest)
+    is_rare = least is not None and not stands_elsewhere and chinese.han_rank(word) > least
+    return least != 0 and not is_rare and chinese.is_known_han(word)
 
 
 def persons_among(words: Sequence[str]) -> Iterator[str]:
@@ -160,17 +162,24 @@ def persons_among(words: Sequence[str]) -> Iterator[str]:
     lone character; behind another one, and in a rare word that begins like a name, a person is meant where the words
     beside it say so.
     """
-    families = members("chinese_families")
     for place, word in enumerate(words[1:], 1):
         before, behind = words[place - 1], words[place + 1 : place + 3]
         is_led = bool(_LEADS.match(before))
-        is_family = word in families or _has_given_name(word, behind)
-        is_certain = is_family and before not in families and not _COUNT.search(before)
-        if is_certain or (is_led and word in _SURNAMES and not chinese.is_function_han(word)):
+        if _is_family(before, word, behind) or (is_led and word in _SURNAMES and not chinese.is_function_han(word)):
             names = ("".join((word, *behind[:length])) for length in _find_given_lengths(behind))
             yield from names if is_led else filterfalse(chinese.is_known_han, names)
-        elif _may_be_name(word) and (_DOES.match("".join(behind)) or (is_led and (not behind or word[0] in families))):
+        elif _may_be_name(word) and (_DOES.match("".join(behind)) or (is_led and _is_last_or_family(word, behind))):
             yield word
+
+
+def _is_family(before: str, word: str, behind: Sequence[str]) -> bool:
+    families = members("chinese_families")
+    is_certain = word in families or _has_given_name(word, behind)
+    return is_certain and before not in families and not _COUNT.search(before)
+
+
+def _is_last_or_family(word: str, behind: Sequence[str]) -> bool:
+    return not behind or word[0] in members("chinese_families")
 
 
 def _has_given_name(word: str, behind: Sequence[str]) -> bool:
@@ -224,12 +233,28 @@ def familiar(han: str, families: Collection[str], characters: Collection[str]) -
         yield from (phrase for phrase, name in found if name in of_names)
 
 
-def _runs(words: list[str], flags: list[bool]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of words that begin with a capital, each with the place of its first."""
+def _runs(words: list[str]) -> Iterator[tuple[bool, list[str]]]:
+    """Yield the rows of words that begin with a capital, each with whether it stands inside a sentence, not a heading."""
+    flags = [*map(_has_capital, words)]
+    is_heading = len(words) >= _SHORTEST_HEADING and sum(flags) >= _TITLE_SHARE * len(words)
     for has_capital, row in groupby(enumerate(words), key=lambda entry: flags[entry[0]]):
         if has_capital:
             places, run = zip(*row, strict=True)
-            yield places[0], list(run)
+            yield places[0] > 0 and not is_heading, [*run]
+
+
+def _has_capital(word: str) -> bool:
+    return word[0].isupper() and _says_something(_bare(word))
+
+
+def _find_doubled(text: str) -> Iterator[str]:
+    """Yield the parts of family names of two, unless both are words."""
+    doubled = ([*map(_bare, name.split("-"))] for name in _DOUBLED.findall(text))
+    return chain.from_iterable(parts for parts in doubled if not all(map(english.is_known, parts)))
+
+
+def _initials(run: Iterable[str]) -> str:
+    return "".join(word[0] for word in run).lower()
 
 
 def _is_personal(run: list[str]) -> bool:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from shared.disclosure import chinese
-from shared.disclosure.canonical import Kind, pieces, plain
-from shared.disclosure.english import find_bases_of, parts_of_word, stem_of
+from shared.disclosure.canonical import han_in, pieces, plain, words_in
+from shared.disclosure.english import find_bases_of, stem_of
 
 MAX_USER_CHARACTERS = 20_000
 """The newest of the user's words; what they wrote before counts no more."""
@@ -27,16 +28,14 @@ class OwnWords:
         """Read the user's messages, joined by line breaks."""
         newest = user_text[-MAX_USER_CHARACTERS:]
         found = pieces(newest)
-        words = frozenset(form for piece in found if piece.kind is Kind.WORD for form in parts_of_word(piece.text))
-        texts = [piece.text for piece in found if piece.kind is Kind.HAN]
+        words, texts = words_in(found), han_in(found)
+        bases = chain.from_iterable(find_bases_of(word.removesuffix("'s")) for word in words)
         return cls(
             words=words,
             stems=frozenset(map(stem_of, words)),
-            bases=frozenset(
-                base for word in words for base in find_bases_of(word.removesuffix("'s")) if base.isalpha()
-            ),
+            bases=frozenset(filter(str.isalpha, bases)),
             han="\n".join(texts),
-            han_words=frozenset(word for han in texts for word in chinese.segment(han)),
+            han_words=frozenset(chain(*map(chinese.segment, texts))),
             spellings=_spellings(plain(newest).split()),
         )
 

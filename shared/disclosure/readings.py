@@ -7,14 +7,15 @@ reading has: of six letters in a row chance makes one in millions, of five only 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, filterfalse, pairwise, repeat
+from operator import itemgetter
 
 from shared.disclosure import english
 from shared.disclosure.alignment import group_by_key
-from shared.disclosure.canonical import SENTENCES, Kind, Piece, parts_of, pieces, plain
+from shared.disclosure.canonical import Kind, Piece, han_in, pieces, plain, sentences_of
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading
+from shared.disclosure.source import SourceReading, Term
 from shared.disclosure.word_lists import syllables
 from shared.disclosure.words import find_telling_terms
 
@@ -64,34 +65,41 @@ class HiddenTerms:
     figures: frozenset[str]
 
     @classmethod
-    def of(
-        cls, readings: Sequence[SourceReading], own: OwnWords, siblings: Sequence[SourceReading] = ()
-    ) -> "HiddenTerms":
-        """Collect what several chunks and their siblings name and introduce, and the chunks' words; not the user's."""
-        both = (*readings, *siblings)
+    def of(cls, shown: SourceReading, both: SourceReading, own: OwnWords) -> "HiddenTerms":
+        """Collect what chunks and their siblings (`both`) name and introduce, and the chunks' words; not the user's."""
         terms = find_telling_terms(both)
-        untold = ("".join(word for word in term.content if not own.holds(word)) for term in terms)
-        joined = {term.letters for term in terms}.union(untold)
-        names = joined.union(*(each.names.certain | (each.names.capital - each.names.plain) for each in both))
-        words = frozenset(word for each in readings for word in each.words)
-        rare = {row for each in readings for row in each.rare}
-        han = rare.union(*(each.persons for each in both), (term.han for term in terms if len(term.han) <= LONGEST))
-        sought = {word for word in names | words if not own.holds(word) and not english.is_quantity(word)}
-        unknown = {word for word in sought if word in names or not english.is_known(word)}
-        cut = {part: len(part) for name in unknown for part in _cut(name)}
-        counted = cut | {word: len(word) + NAMES_SHORTER * (word in unknown) for word in sought}
-        telling = frozenset(word for word in sought if word in names or not english.is_everyday(word))
-        kept = frozenset(name for name in han if len(name) > 1 and not own.holds_han(name))
-        sounds = group_by_key((_sounds(name), name) for name in kept)
+        names = both.names.never_plain.union(*((term.letters, _untold(term, own)) for term in terms))
+        sought = frozenset(filterfalse(english.is_quantity, filterfalse(own.holds, names | shown.words)))
+        telling = (sought & names).union(filterfalse(english.is_everyday, sought))
+        short = (term.han for term in terms if len(term.han) <= LONGEST)
+        named = shown.rare.union(both.persons, short)
+        han = frozenset(name for name in named if len(name) > 1 and not own.holds_han(name))
+        sounds = group_by_key(zip(map(_sounds, han), han, strict=True))
         return cls(
-            {least: frozenset(word for word, count in counted.items() if count >= least) for least in _LEAST},
+            _list_by_least(_count_letters(sought, names)),
             telling,
             group_by_key((_in_order(word), word) for word in telling if len(word) >= SHUFFLED),
-            kept,
+            han,
             sounds,
-            frozenset(each[:2] for each in (*kept, *sounds)),
-            frozenset(figure for each in readings for figure in each.figures if not own.holds(figure)),
+            frozenset(map(itemgetter(slice(2)), (*han, *sounds))),
+            frozenset(filterfalse(own.holds, shown.figures)),
         )
+
+
+def _untold(term: Term, own: OwnWords) -> str:
+    """Return the words of a term that are not the user's, joined."""
+    return "".join(filterfalse(own.holds, term.content))
+
+
+def _count_letters(sought: frozenset[str], names: frozenset[str]) -> Mapping[str, int]:
+    """Return how many letters each word counts with; names and words of no dictionary are known by all but one."""
+    unknown = (sought & names).union(filterfalse(english.is_known, sought))
+    cut = {part: len(part) for name in unknown for part in _cut(name)}
+    return cut | {word: len(word) + NAMES_SHORTER * (word in unknown) for word in sought}
+
+
+def _list_by_least(counted: Mapping[str, int]) -> Mapping[int, frozenset[str]]:
+    return {least: frozenset(word for word, count in counted.items() if count >= least) for least in _LEAST}
 
 
 def _cut(name: str) -> Iterator[str]:
@@ -102,7 +110,7 @@ def _cut(name: str) -> Iterator[str]:
 
 def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     """Whether one of the terms is found in another reading of a reply's fields as they were sent."""
-    parts = [part for field in fields for part in parts_of(pieces(field), SENTENCES)]
+    parts = [*sentences_of(map(pieces, fields))]
     words = [row for part in parts if (row := [piece.text for piece in part if piece.kind is Kind.WORD])]
     return (
         _is_in_letters(words, fields, hidden)
@@ -113,35 +121,45 @@ def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
 
 
 def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden: HiddenTerms) -> bool:
-    by_word = [["".join(word[at : at + 1 or None] for word in part) for part in parts] for at in _PLACES]
-    capitals = "".join(_CAPITALS.findall(" ".join(fields))).lower()
-    spelled = "".join(word for part in parts for word in part if len(word) == 1)
-    few = (*_ends([[part[0], part[-1]] for part in parts]), capitals, spelled)
-    slopes = _slopes([letters_only(field.lower()) for field in fields])
-    many = (*("".join(row) for row in by_word), *_strides(letters_only(" ".join(fields).lower())))
-    starts = (text[:end] for row in by_word for text in row for end in range(OF_FEW, LONGEST + 1))
+    by_word, letters = _by_word(parts), [*map(letters_only, map(str.lower, fields))]
+    many = chain(map("".join, by_word), _strides("".join(letters)))
+    readings = {OF_FEW: _few_letters(parts, fields), AT_A_START: _slopes(letters), OF_MANY: many}
+    starts = (text[:end] for text in chain(*by_word) for end in range(OF_FEW, LONGEST + 1))
     return (
-        any(_holds_part(text, hidden, OF_FEW) for text in few)
-        or any(_holds_part(text, hidden, AT_A_START) for text in slopes)
-        or any(_holds_part(text, hidden, OF_MANY) for text in many)
+        any(_holds_part(text, hidden, least) for least, texts in readings.items() for text in texts)
         or not hidden.letters[AT_A_START].isdisjoint(starts)
         or not hidden.telling.isdisjoint(_across([*chain(*parts)]))
     )
 
 
+def _by_word(parts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return for each place the letter that the words of each sentence have there."""
+    return [["".join(word[at : at + 1 or None] for word in part) for part in parts] for at in _PLACES]
+
+
+def _few_letters(parts: Sequence[Sequence[str]], fields: Iterable[str]) -> Iterator[str]:
+    """Yield the letters at the ends of sentences, the capitals as they were sent, and what is spelled."""
+    yield from _ends([(part[0], part[-1]) for part in parts])
+    yield "".join(_CAPITALS.findall(" ".join(fields))).lower()
+    yield "".join(word for word in chain(*parts) if len(word) == 1)
+
+
 def _is_in_han(parts: Sequence[Sequence[Piece]], fields: Sequence[str], hidden: HiddenTerms) -> bool:
-    clauses = [piece.text for part in parts for piece in part if piece.kind is Kind.HAN]
-    sentences = [row for part in parts if (row := "".join(piece.text for piece in part if piece.kind is Kind.HAN))]
-    rows = [row for field in fields if (row := han_only(plain(field)))]
-    few = [*_ends(clauses), *_ends(sentences), *_ends(rows), *_stairs(clauses), *_stairs(rows), *_over_marks(clauses)]
+    clauses, sentences = [*chain(*map(han_in, parts))], [*filter(None, map("".join, map(han_in, parts)))]
+    rows = [*filter(None, map(han_only, map(plain, fields)))]
+    ends = chain(*(_ends([*zip(each, each, strict=True)]) for each in (clauses, sentences, rows)))
+    few = [*ends, *_stairs(clauses), *_stairs(rows), *_over_marks(clauses)]
     many = ["".join(rows), *_slopes(rows), *_strides("".join(rows))]
-    openings = ["".join(row[0] for row in some) for some in (rows, rows[1:]) if len(some) < SOUNDS]
-    return (
-        any(_is_read(text, hidden, 2) for text in few)
-        or any(_is_read(text, hidden, SOUNDS) for text in many)
-        or any(_is_heard(text, hidden, SOUNDS) for text in (*clauses, *few, *many))
-        or any(_is_heard(text, hidden, 2) for text in openings)
+    read = chain(zip(few, repeat(2)), zip(many, repeat(SOUNDS)))
+    heard = chain(zip((*clauses, *few, *many), repeat(SOUNDS)), zip(_openings(rows), repeat(2)))
+    return any(_is_read(text, hidden, least) for text, least in read) or any(
+        _is_heard(text, hidden, least) for text, least in heard
     )
+
+
+def _openings(rows: Sequence[str]) -> Iterator[str]:
+    """Yield the first characters of all rows, and of all but the first, where these are few."""
+    return ("".join(row[0] for row in some) for some in (rows, rows[1:]) if len(some) < SOUNDS)
 
 
 def _is_shuffled(words: Sequence[str], hidden: HiddenTerms) -> bool:
@@ -196,12 +214,12 @@ def _parts(text: str, shortest: int) -> Iterator[str]:
             yield from (line[start:end] for end in range(start + shortest, min(start + LONGEST, len(line)) + 1))
 
 
-def _ends(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the first and the second letters of rows, and the last of their last words and these words' first."""
-    yield "".join(row[0][:1] for row in rows)
-    yield "".join(row[1:2] if isinstance(row, str) else row[0][1:2] for row in rows)
-    yield "".join(row[-1][-1:] for row in rows)
-    yield "".join(row[-1][:1] for row in rows)
+def _ends(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Yield the first and the second letters of first words of rows, and the last and the first of their last words."""
+    yield "".join(first[:1] for first, _ in rows)
+    yield "".join(first[1:2] for first, _ in rows)
+    yield "".join(last[-1:] for _, last in rows)
+    yield "".join(last[:1] for _, last in rows)
 
 
 def _slopes(rows: Sequence[str]) -> Iterator[str]:

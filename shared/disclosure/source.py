@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 from shared.disclosure import chinese, english
-from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of, pieces, plain
+from shared.disclosure.canonical import CLAUSES, Kind, Piece, han_in, parts_of, pieces, plain, sentences_of, words_in
 from shared.disclosure.folding import han_only, letters_only
 from shared.disclosure.names import RARE_NAME, EnglishNames, english_names, persons_among, persons_in
 from shared.disclosure.word_lists import members
@@ -48,9 +49,8 @@ class Term:
     letters: str
 
 
-@dataclass(frozen=True, slots=True)
-class SourceReading:
-    """What the rules compare a reply with, for one chunk.
+class SourceReading(NamedTuple):
+    """What the rules compare a reply with, for one chunk or several.
 
     `words`, their `stems` and `han_words` are all its words, `elements` the chemical ones that it speaks of, `han` its
     stretches of Chinese, a line each, and `unnamed` these without the names of persons. `labels` are terms that stand
@@ -80,43 +80,62 @@ class SourceReading:
 def read_source(source: SourceText) -> SourceReading:
     """Read one chunk, for a caller that remembers readings in a measure of its own."""
     text = plain(show_lines(source.text))
-    title = _CAMEL.sub(" ", source.title.rsplit("/", 1)[-1])
-    above = (title, *source.headings)
+    above = (_CAMEL.sub(" ", source.title.rsplit("/", 1)[-1]), *source.headings)
+    written = plain("\n".join((*above, text)))
     body = pieces(text)
     found = (Piece(Kind.STOP, "."), *pieces("\n".join(above)), *body)
-    words = frozenset(form for piece in found if piece.kind is Kind.WORD for form in english.parts_of_word(piece.text))
-    han_texts = [piece.text for piece in found if piece.kind is Kind.HAN]
-    segments, han = [chinese.segment(han_text) for han_text in han_texts], "\n".join(han_texts)
+    words, han_texts = words_in(found), han_in(found)
+    stems, han = frozenset(map(english.stem_of, words)), "\n".join(han_texts)
+    segments = [*map(chinese.segment, han_texts)]
     names = english_names(text, above)
-    planned = (name for segment in segments for name in _find_planned(segment))
-    parts = [tuple(content_of(part)) for part in _SENTENCE.split(text)]
-    stems = frozenset(map(english.stem_of, words))
-    written = plain("\n".join((*above, text)))
-    led = ((before.text, *chinese.segment(piece.text)) for before, piece in pairwise(found) if piece.kind is Kind.HAN)
-    persons = frozenset(chain(persons_in(written), chain.from_iterable(map(persons_among, led))))
-    as_written = pieces(plain(source.text))
-    told = [*parts_of(body, SENTENCES), *parts_of(as_written, SENTENCES)]
+    persons = frozenset(chain(persons_in(written), _find_persons(found)))
+    told = [*sentences_of([body, pieces(plain(source.text))])]
     return SourceReading(
         words=words,
         stems=stems,
         elements=frozenset(each for each in members("elements") if english.stem_of(each) in stems or each in han),
         han=han,
-        han_words=frozenset(chain.from_iterable(segments)),
+        han_words=frozenset(chain(*segments)),
         names=names,
         persons=persons,
         unnamed=re.sub("|".join(sorted(persons, key=len, reverse=True)) or "$", "\n", han),
         labels=tuple(_terms(chain(above, labels_in(text)))),
-        introduced=tuple(_terms(chain(find_introduced(text), names.rows, planned))),
-        sentences=tuple(frozenset(part) for part in parts if len(part) > 1),
+        introduced=tuple(_terms(chain(find_introduced(text), names.rows, *map(_find_planned, segments)))),
+        sentences=tuple(map(frozenset, map(content_of, _SENTENCE.split(text)))),
         parts=frozenset(frozenset(dict(list_written(part))) for part in (*told, *parts_of(body, CLAUSES))),
-        wholes=frozenset(frozenset(all_of(part)) for part in told),
-        rare=frozenset(row for segment in segments for row in chinese.rows(segment) if _is_name(row)),
+        wholes=frozenset(map(frozenset, map(all_of, told))),
+        rare=frozenset(filter(_is_name, chain(*map(chinese.rows, segments)))),
         figures=frozenset(filter(_LONG_FIGURE.fullmatch, _figures_in(written))),
     )
 
 
 read_source = lru_cache(maxsize=KEPT_CHUNKS)(read_source)
 """Read one chunk, or remember how it was read."""
+
+
+def join_readings(readings: Iterable[SourceReading]) -> SourceReading:
+    """Put the readings of chunks together, as if they were one chunk; of none they are those of an empty text."""
+    empty = read_source(SourceText("", (), ""))
+    return SourceReading(*map(_join, zip(empty, *readings, strict=True)))
+
+
+def _join(parts: tuple[Any, ...]) -> Any:
+    match parts[0]:
+        case str():
+            return "\n".join(parts)
+        case EnglishNames():
+            return EnglishNames(*map(_join, zip(*parts, strict=True)))
+        case frozenset():
+            return frozenset[Any]().union(*parts)
+        case _:
+            return tuple(chain(*parts))
+
+
+def _find_persons(found: Sequence[Piece]) -> Iterator[str]:
+    """Yield the names of persons in each stretch of Chinese, beside what stands before it."""
+    for before, piece in pairwise(found):
+        if piece.kind is Kind.HAN:
+            yield from persons_among((before.text, *chinese.segment(piece.text)))
 
 
 def _figures_in(text: str) -> Iterator[str]:
@@ -268,8 +287,8 @@ def find_introduced(text: str) -> Iterator[str]:
     """Yield what a text sets off by marks, defines, calls by a name, or states as the value of a label."""
     yield from _find_matched(_SET_OFF, text)
     for pattern, mark in ((_LISTED_IN_ENGLISH, _BETWEEN), (_LISTED_IN_CHINESE, _BETWEEN_HAN)):
-        yield from (name for match in pattern.finditer(text) for name in mark.split(match[1]) if name)
-    yield from (found for name in _CALLED_IN_ENGLISH.findall(text) if (found := _ENDS.sub("", name).strip()))
+        yield from filter(None, chain.from_iterable(mark.split(listed[1]) for listed in pattern.finditer(text)))
+    yield from filter(None, (_ENDS.sub("", name).strip() for name in _CALLED_IN_ENGLISH.findall(text)))
     yield from (value for value in _VALUE.findall(text) if len(value.split()) <= _LONGEST_VALUE)
 
 

@@ -1,13 +1,13 @@
 """The words that may leave: the user's own, everyday words, and general words that are not from here."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, filterfalse, groupby, pairwise, takewhile
 
 from shared.disclosure import chinese, english
-from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, parts_of
-from shared.disclosure.names import RARE_NAME, familiar, find_turned_to, is_titled
+from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, han_in, parts_of, sentences_of
+from shared.disclosure.names import RARE_NAME, EnglishNames, familiar, find_turned_to, is_titled
 from shared.disclosure.own_words import OwnWords
 from shared.disclosure.source import SourceReading, Term, words_of
 from shared.disclosure.word_lists import idioms, members, ranks
@@ -52,91 +52,102 @@ class Finding:
 class ProtectedWords:
     """The words of several chunks that may not leave though they be everyday, and all the words there are.
 
-    `names` are the English names and the terms written as one word, which the source does not have as a word, and
-    `initials` those of persons. `persons` are Chinese names and the parts that tell whose they are, `families` their
-    first characters, and `characters` all that say something. `apart` are Chinese words that are told by their
-    characters alone. `elements` are those that a chunk which was shown speaks of: no others are from here.
+    `shown` are the chunks that were shown, and `both` these with their siblings, which nobody was shown. `names` are
+    the English names and the terms written as one word, which the source does not have as a word. `persons` are Chinese
+    names and the parts that tell whose they are, `families` their first characters, and `characters` all that say
+    something. `apart` are Chinese words that are told by their characters alone.
     """
 
-    stems: frozenset[str]
-    han: str
-    han_words: frozenset[str]
+    shown: SourceReading
+    both: SourceReading
     names: frozenset[str]
-    initials: frozenset[str]
     persons: frozenset[str]
     families: frozenset[str]
     characters: frozenset[str]
     singles: frozenset[str]
     apart: frozenset[str]
-    elements: frozenset[str]
 
     @classmethod
-    def of(
-        cls, readings: Sequence[SourceReading], own: OwnWords, siblings: Sequence[SourceReading] = ()
-    ) -> "ProtectedWords":
-        """Put the words of all chunks together; of `siblings`, which nobody was shown, too; no names of the user's."""
-        both = (*readings, *siblings)
-        plain = frozenset(english.stem_of(word) for reading in both for word in reading.names.plain)
-        stems = {word: english.stem_of(word) for reading in both for word in reading.names.capital}
-        capital = (word for word, stem in stems.items() if stem not in plain and rareness(stem) > PLAIN_CAPITAL_SHARE)
+    def of(cls, shown: SourceReading, both: SourceReading, own: OwnWords) -> "ProtectedWords":
+        """Put the words of all chunks together; no names of the user's."""
         terms = find_telling_terms(both)
-        joined = {term.letters for term in terms}.difference(*(reading.words for reading in both))
-        persons = [name for reading in both for name in reading.persons if not own.holds_han(name)]
-        unnamed = "\n".join(reading.unnamed for reading in both)
+        joined = {term.letters for term in terms} - both.words
         singles = frozenset(term.content[0] for term in terms if len(term.content) == 1)
-        han_words = frozenset[str]().union(*(reading.han_words for reading in both))
-        unread = (term.han for term in terms if not any(len(word) > 1 for word in term.content))
-        made = frozenset(unread).union(*(reading.rare for reading in both))
+        persons = frozenset(filterfalse(own.holds_han, both.persons))
+        parts = chain.from_iterable(_find_telling_parts(name, both.unnamed, own) for name in persons)
         return cls(
-            stems=frozenset[str]().union(*(reading.stems for reading in both)),
-            han="\n".join(reading.han for reading in readings),
-            han_words=han_words,
-            names=frozenset(capital).union(joined, *(reading.names.certain for reading in both)),
-            initials=frozenset[str]().union(*(reading.names.initials for reading in both)),
-            persons=frozenset(part for name in persons for part in (name, *_find_telling_parts(name, unnamed, own))),
+            shown,
+            both,
+            names=both.names.certain.union(joined, _find_capital(both.names)),
+            persons=persons.union(parts),
             families=frozenset(name[0] for name in persons),
-            characters=frozenset(filterfalse(chinese.is_function_han, chain.from_iterable(persons))),
+            characters=frozenset(filterfalse(chinese.is_function_han, chain(*persons))),
             singles=singles,
-            apart=frozenset(word for word in (*made, *persons, *singles) if _is_told_apart(word)),
-            elements=frozenset[str]().union(*(reading.elements for reading in readings)),
+            apart=frozenset(filter(_is_told_apart, (*_find_unread(terms), *both.rare, *persons, *singles))),
         )
+
+
+def _find_capital(names: EnglishNames) -> Iterator[str]:
+    """Yield rare words that have a capital, and no form of which has none."""
+    plain = frozenset(map(english.stem_of, names.plain))
+    stems = ((word, english.stem_of(word)) for word in names.capital)
+    return (word for word, stem in stems if stem not in plain and rareness(stem) > PLAIN_CAPITAL_SHARE)
+
+
+def _find_unread(terms: Iterable[Term]) -> Iterator[str]:
+    """Yield the Chinese of terms that are cut into single characters."""
+    return (term.han for term in terms if all(len(word) == 1 for word in term.content))
 
 
 def find_withheld(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield each word of a text that may not leave."""
     spared = _idiomatic(of)
     for place, piece in enumerate(of):
-        if piece.kind is Kind.WORD and place not in spared:
-            code = _english_code(piece.text, own, protected)
-            if code is not None and _is_comparison(of, place, protected):
-                code = None
-            if code is None and _is_measured(of, place, protected) and not own.holds(piece.text):
-                code = GateCode.FIGURES
-            if code is not None:
-                yield Finding(code, piece.text)
-        elif piece.kind is Kind.HAN and place not in spared:
+        if place in spared:
+            continue
+        if piece.kind is Kind.HAN:
             yield from _chinese_findings(piece.text, own, protected)
+        elif piece.kind is Kind.WORD and (code := _code_at(of, place, own, protected)):
+            yield Finding(code, piece.text)
     yield from _find_split_words(of, own, protected)
+
+
+def _code_at(of: Sequence[Piece], place: int, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
+    word = of[place].text
+    if own.holds(word):
+        return None
+    code = None if _is_comparison(of, place, protected) else _english_code(word, own, protected)
+    return GateCode.FIGURES if code is None and _is_measured(of, place, protected) else code
 
 
 def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
     bare = english.parts_of_word(word.removesuffix("'s").removesuffix("s'"))[-1]
-    if own.holds(word) or own.holds(bare) or english.is_contraction(word):
+    if own.holds(bare) or english.is_contraction(word):
         return None
-    if any(character.isdigit() for character in word) or english.is_quantity(bare):
+    if _is_figure(word, bare, protected):
         return GateCode.FIGURES
-    stem = english.stem_of(bare)
-    if bare in members("elements") and bare not in protected.elements:
-        return GateCode.FIGURES
-    if not protected.names.isdisjoint((bare, bare.removesuffix("s"))) or stem in protected.singles:
-        return GateCode.IDENTIFIERS
-    if bare in protected.initials and english.stem_rank(stem) > INITIALS_RANK:
+    if _is_name(bare, protected):
         return GateCode.IDENTIFIERS
     if english.is_everyday(bare):
         return None
     if english.is_known(bare):
-        return GateCode.IDENTIFIERS if stem in protected.stems else None
+        return GateCode.IDENTIFIERS if english.stem_of(bare) in protected.both.stems else None
     return GateCode.DECODERS if word.isascii() else GateCode.UNICODE
+
+
+def _is_figure(word: str, bare: str, protected: ProtectedWords) -> bool:
+    return any(map(str.isdigit, word)) or english.is_quantity(bare) or _is_foreign_element(bare, protected)
+
+
+def _is_foreign_element(word: str, protected: ProtectedWords) -> bool:
+    """Whether a word is a chemical element of which no chunk that was shown speaks: its number in their table is said."""
+    return word in members("elements") and word not in protected.shown.elements
+
+
+def _is_name(bare: str, protected: ProtectedWords) -> bool:
+    stem = english.stem_of(bare)
+    is_initials = bare in protected.both.names.initials and english.stem_rank(stem) > INITIALS_RANK
+    return is_initials or stem in protected.singles or not protected.names.isdisjoint((bare, bare.removesuffix("s")))
 
 
 def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords) -> bool:
@@ -148,7 +159,7 @@ def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords) -> 
         return False
     before = [piece.text for piece in of[max(0, place - 2) : place]]
     again = english.find_recurring_stems(of[place].text, before[-1])
-    if again and again.isdisjoint(protected.stems):
+    if again and again.isdisjoint(protected.both.stems):
         return False
     return english.is_measuring(before[-1]) or (before[-1] == "the" and english.is_measuring(before[0]))
 
@@ -156,7 +167,7 @@ def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords) -> 
 def _is_comparison(of: Sequence[Piece], place: int, protected: ProtectedWords) -> bool:
     """Whether a word compares extents ("twice as often"), and the source has nothing that it could stand for."""
     behind = of[place + 1].text if place + 1 < len(of) else ""
-    return of[place].text == "twice" and behind == "as" and protected.stems.isdisjoint(map(english.stem_of, _TWO))
+    return of[place].text == "twice" and behind == "as" and protected.both.stems.isdisjoint(map(english.stem_of, _TWO))
 
 
 def _idiomatic(of: Sequence[Piece]) -> frozenset[int]:
@@ -191,22 +202,28 @@ def _is_from_elsewhere(word: str, before: str, protected: ProtectedWords) -> boo
     if not chinese.comes_again(word, before):
         return False
     forms = [lead + word for lead in chinese.RECURRING]
-    return not any(form in protected.han or form in protected.han_words for form in forms)
+    return not any(form in protected.shown.han or form in protected.both.han_words for form in forms)
 
 
 def find_repeated(of: Sequence[Piece]) -> Iterator[Finding]:
     """Yield words and clauses that stand twice in a row, characters thrice, and rows of one-word clauses: a code."""
     words = list(words_of(of))
-    for word, row in groupby(words):
-        if word.isalnum() and sum(1 for _ in row) > 1 + (len(word) == 1):
-            yield Finding(GateCode.DECODERS, word)
-    for row in chinese.rows(words, LONE_RANK):
-        product = math.prod(map(chinese.han_rank, row))
-        if len(row) > LONE_CHARACTERS or (len(row) == LONE_CHARACTERS and product > LONE_MEAN**LONE_CHARACTERS):
-            yield Finding(GateCode.DECODERS, row)
     clauses = [tuple(words_of(clause)) for clause in parts_of(of, CLAUSES)]
-    yield from (Finding(GateCode.DECODERS, " ".join(clause)) for clause, other in pairwise(clauses) if clause == other)
-    yield from (Finding(GateCode.DECODERS, ", ".join(row)) for row in _bare_lists(of, clauses))
+    again = (" ".join(clause) for clause, other in pairwise(clauses) if clause == other)
+    lists = map(", ".join, _bare_lists(of, clauses))
+    lone = filter(_is_no_language, chinese.rows(words, LONE_RANK))
+    yield from (Finding(GateCode.DECODERS, phrase) for phrase in chain(_find_doubled(words), lone, again, lists))
+
+
+def _find_doubled(words: Iterable[str]) -> Iterator[str]:
+    """Yield words that stand twice in a row, and characters that stand thrice."""
+    return (word for word, row in groupby(words) if word.isalnum() and len([*row]) > 1 + (len(word) == 1))
+
+
+def _is_no_language(row: str) -> bool:
+    """Whether lone characters in a row are too many and too rare to be words."""
+    is_rare = math.prod(map(chinese.han_rank, row)) > LONE_MEAN**LONE_CHARACTERS
+    return len(row) > LONE_CHARACTERS or (len(row) == LONE_CHARACTERS and is_rare)
 
 
 def _bare_lists(of: Sequence[Piece], clauses: Sequence[tuple[str, ...]]) -> Iterator[Sequence[str]]:
@@ -226,25 +243,27 @@ def _bare_lists(of: Sequence[Piece], clauses: Sequence[tuple[str, ...]]) -> Iter
 
 def find_rejoined(fields: Sequence[Sequence[Piece]], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
     """Yield neighbours in a sentence, and words that begin neighbouring fields, that joined are a name or rare word."""
-    parts = [part for field in fields for part in parts_of(field, SENTENCES)]
-    neighbours = chain(*map(pairwise, parts), pairwise([field[0] for field in fields if field]))
-    for first, second in ((before.text, behind.text) for before, behind in neighbours):
-        joined = first + second
-        if own.holds(joined) or (own.holds(first) and own.holds(second)):
-            continue
-        stem = english.stem_of(joined)
-        is_rare = stem in protected.stems and not english.is_everyday(joined)
-        if is_rare or stem in protected.singles or joined in protected.names:
-            yield Finding(GateCode.IDENTIFIERS, f"{first} {second}")
+    beginnings = [field[0] for field in fields if field]
+    for before, behind in chain(*map(pairwise, sentences_of(fields)), pairwise(beginnings)):
+        joined = before.text + behind.text
+        is_own = own.holds(joined) or (own.holds(before.text) and own.holds(behind.text))
+        if not is_own and _is_told_joined(joined, protected):
+            yield Finding(GateCode.IDENTIFIERS, f"{before.text} {behind.text}")
+
+
+def _is_told_joined(joined: str, protected: ProtectedWords) -> bool:
+    stem = english.stem_of(joined)
+    is_rare = stem in protected.both.stems and not english.is_everyday(joined)
+    return is_rare or stem in protected.singles or joined in protected.names
 
 
 def _chinese_code(word: str, protected: ProtectedWords) -> GateCode | None:
-    if word in members("elements") and word not in protected.elements:
+    if _is_foreign_element(word, protected):
         return GateCode.FIGURES
     if chinese.is_everyday_han(word):
         return GateCode.IDENTIFIERS if word in protected.singles else None
     if chinese.is_known_han(word):
-        return GateCode.IDENTIFIERS if word in protected.han_words else None
+        return GateCode.IDENTIFIERS if word in protected.both.han_words else None
     if word in protected.families or word in protected.persons:
         return GateCode.IDENTIFIERS
     return GateCode.FIGURES if chinese.is_withheld_han(word) else GateCode.DECODERS
@@ -254,7 +273,7 @@ def _find_joined_characters(words: Sequence[str], own: OwnWords, protected: Prot
     """Yield rows of lone characters that stand so in the source and are no words: what names and codes are made of."""
     for pair in ("".join(two) for row in chinese.rows(words) for two in pairwise(row)):
         is_phrase = max(map(rareness, pair)) <= FREE_CHARACTER_SHARE
-        if not is_phrase and not own.holds_han(pair) and pair in protected.han:
+        if not is_phrase and not own.holds_han(pair) and pair in protected.shown.han:
             yield Finding(GateCode.IDENTIFIERS, pair)
 
 
@@ -269,11 +288,16 @@ def _find_split_words(of: Sequence[Piece], own: OwnWords, protected: ProtectedWo
 
     Whether they may stand side by side, as a phrase does, is decided elsewhere.
     """
-    texts = [piece.text for piece in of if piece.kind is Kind.HAN]
-    lone = frozenset(word for han in texts for word in chinese.segment(han) if len(word) == 1)
-    for word in protected.apart:
-        if lone.issuperset(word) and not own.holds_han(word) and not any(word in han for han in texts):
+    texts = han_in(of)
+    lone = frozenset(filter(_is_lone, chain(*map(chinese.segment, texts))))
+    told = (word for word in protected.apart if lone.issuperset(word) and not own.holds_han(word))
+    for word in told:
+        if not any(word in han for han in texts):
             yield Finding(GateCode.IDENTIFIERS, "".join(dict.fromkeys(word)))
+
+
+def _is_lone(word: str) -> bool:
+    return len(word) == 1
 
 
 def _persons(han: str, words: Sequence[str], own: OwnWords, protected: ProtectedWords) -> Iterator[Finding]:
@@ -300,11 +324,11 @@ def _find_telling_parts(name: str, unnamed: str, own: OwnWords) -> Iterator[str]
             yield part
 
 
-def find_telling_terms(readings: Sequence[SourceReading]) -> list[Term]:
+def find_telling_terms(reading: SourceReading) -> list[Term]:
     """Return the terms of a source but single words that stay everyday though they are labels, or set off in a text."""
-    labels = (term for each in readings for term in each.labels if not _is_plain(term, _LABEL_SHARE))
-    introduced = (term for each in readings for term in each.introduced if not _is_plain(term, PLAIN_SHARE))
-    return [term for term in (*labels, *introduced) if term.content]
+    labels = (term for term in reading.labels if not _is_plain(term, _LABEL_SHARE))
+    introduced = (term for term in reading.introduced if not _is_plain(term, PLAIN_SHARE))
+    return [term for term in chain(labels, introduced) if term.content]
 
 
 def _is_plain(term: Term, share: Mapping[bool, float]) -> bool:

@@ -13,7 +13,7 @@ from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, Kind, Piece, compose, parts_of, pieces, unreadable
 from shared.disclosure.combinations import Combinations, containment_findings, find_retellings, term_findings
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceText, read_source
+from shared.disclosure.source import SourceText, join_readings, read_source
 from shared.disclosure.words import Finding, ProtectedWords, find_rejoined, find_repeated, find_withheld
 from shared.models.safe_summary import GateCode
 from shared.models.values import Value
@@ -102,7 +102,8 @@ def why_left_out(text: str, hits: Sequence[ChunkHit], *, shares_run: bool) -> Le
 def _findings(text: str, sources: Sequence[SourceText]) -> Iterator[Finding]:
     own = OwnWords.of("")
     readings = [_read(source) for source in sources]
-    words, combinations = ProtectedWords.of(readings, own), Combinations.of(readings, (), own)
+    shown = join_readings(readings)
+    words, combinations = ProtectedWords.of(shown, shown, own), Combinations.of(shown, shown, readings, own)
     found = pieces(text)
     canonical = compose(found, {})
     yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable(text)))

@@ -13,7 +13,7 @@ from shared.disclosure.outlines import Outline, outline, outlines_of
 from shared.disclosure.own_words import MAX_USER_CHARACTERS, OwnWords
 from shared.disclosure.passages import Passages, index_passages
 from shared.disclosure.readings import HiddenTerms
-from shared.disclosure.source import SourceReading, SourceText, read_source
+from shared.disclosure.source import SourceText, join_readings, read_source
 from shared.disclosure.subjects import PlacedText, find_roles, find_subjects
 from shared.disclosure.words import ProtectedWords
 from shared.plain_text.normal_form import split_words
@@ -59,22 +59,21 @@ def prepare(
         rules: What the owners of the bases have said of them.
     """
     newest = user_words[-MAX_USER_CHARACTERS:]
-    own = OwnWords.of(newest)
-    sources = [_source(chunk) for chunk in chunks]
-    readings = [read_source(source) for source in sources]
-    others = [read_source(_source(chunk)) for chunk in siblings]
-    words, roles = ProtectedWords.of(readings, own, others), _find_roles((*chunks, *siblings), rules)
-    named = _subjects(newest, own, words, (*readings, *others))
+    own, sources = OwnWords.of(newest), [*map(_source, chunks)]
+    readings = [*map(read_source, sources)]
+    shown = join_readings(readings)
+    both = join_readings((*readings, *map(read_source, map(_source, siblings))))
+    words, roles = ProtectedWords.of(shown, both, own), _find_roles((*chunks, *siblings), rules)
     return GateCase(
         own=own,
         language=language or language_of(newest) or language_of("\n".join(source.text for source in sources)),
         words=words,
-        combinations=Combinations.of(readings, others, own),
-        hidden=HiddenTerms.of(readings, own, others),
-        passages=index_passages([text for source in sources for text in _texts(source)], fold(newest)),
+        combinations=Combinations.of(shown, both, readings, own),
+        hidden=HiddenTerms.of(shown, both, own),
+        passages=index_passages([*chain(*map(_texts, sources))], fold(newest)),
         outlines=tuple(_outlines(chunks)),
         support=Support.of((source.title for source in sources), readings, rules.support),
-        subjects=frozenset((*named, *filter(own.holds_content, roles))),
+        subjects=frozenset((*_find_named(newest, own, words), *filter(own.holds_content, roles))),
         roles=roles if rules.has_records else frozenset(),
         canaries=fold_canaries((*canaries, *(chunk.canary.reveal() for chunk in chunks))),
     )
@@ -88,22 +87,16 @@ def names_record(user_words: str, chunks: Iterable[ProtectedChunk], rules: BaseR
 
 def read_protected_words(chunks: Sequence[ProtectedChunk]) -> ProtectedWords:
     """Read which words of chunks may not leave, whoever wrote them first."""
-    return ProtectedWords.of([read_source(_source(chunk)) for chunk in chunks], OwnWords.of(""))
+    shown = join_readings(map(read_source, map(_source, chunks)))
+    return ProtectedWords.of(shown, shown, OwnWords.of(""))
 
 
-def _subjects(
-    user_words: str,
-    own: OwnWords,
-    protected: ProtectedWords,
-    readings: Sequence[SourceReading],
-) -> Iterator[str]:
+def _find_named(user_words: str, own: OwnWords, protected: ProtectedWords) -> Iterator[str]:
     """Yield the subjects of the chunks that the user names."""
-    named = frozenset(find_subjects(user_words))
-    yield from (word for word in named if any(word in each.words or word in each.han for each in readings))
-    written = chain.from_iterable(each.names.certain | (each.names.capital & protected.names) for each in readings)
-    yield from (word for word in written if own.holds(word))
-    for each in readings:
-        yield from filter(own.holds_han, each.persons)
+    source = protected.both
+    yield from (word for word in find_subjects(user_words) if word in source.words or word in source.han)
+    yield from filter(own.holds, source.names.certain | (source.names.capital & protected.names))
+    yield from filter(own.holds_han, source.persons)
 
 
 def _find_roles(chunks: Iterable[ProtectedChunk], rules: BaseRules) -> frozenset[str]:
@@ -126,12 +119,11 @@ def _texts(source: SourceText) -> Iterator[str]:
 
 
 def _outlines(chunks: Sequence[ProtectedChunk]) -> Iterator[Outline]:
-    for chunk in chunks:
-        yield from outlines_of(chunk.text.reveal())
+    yield from chain.from_iterable(outlines_of(chunk.text.reveal()) for chunk in chunks)
     in_order = sorted(chunks, key=_place)
     for _, same in groupby(in_order, key=lambda chunk: _place(chunk)[:2]):
         yield outline(heading.reveal() for chunk in same for heading in chunk.heading_path)
-    yield outline(name for name in dict.fromkeys(chunk.document.reveal() for chunk in in_order))
+    yield outline(dict.fromkeys(chunk.document.reveal() for chunk in in_order))
 
 
 def _place(chunk: ProtectedChunk) -> tuple[str, str, int]:
