@@ -26,8 +26,8 @@ from chat_shell.sealed.gate.codebook import read_shipped
 from chat_shell.sealed.gate.typed import TypedCase, choose_areas, judge_codes
 from chat_shell.sealed.pre_screen import pre_screen
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText
-from chat_shell.sealed.question_language import select_evidence
-from chat_shell.sealed.verdicts import Blocked, Released
+from chat_shell.sealed.question_language import ShownEvidence, select_evidence
+from chat_shell.sealed.verdicts import Blocked, Released, Verdict
 from shared.disclosure.frame import BaseRules
 from shared.models.invalid_fields import refusal_of
 from shared.models.safe_summary import LEAST_SUPPORT, MAX_SUPPORT, BaseContent, PolicyRefusal, RestrictedGrade
@@ -71,21 +71,24 @@ class JudgedCase(Value):
         """What the owner says of the base."""
         return BaseRules(self.support, self.content == BaseContent.RECORDS)
 
+    @property
+    def last_message(self) -> str:
+        """What the user asked."""
+        return self.user_messages[-1] if self.user_messages else ""
+
+    @property
+    def reply_bytes(self) -> bytes:
+        """The reply as a provider sends it."""
+        return self.reply.encode(errors="surrogatepass")
+
 
 def verdict_of(case: JudgedCase) -> dict[str, object]:
     """Return the gate's verdict on a reply, with the codes of the checks that it failed and what would be released."""
-    last_message = case.user_messages[-1] if case.user_messages else ""
+    last_message = case.last_message
     chunks = [_chunk(place, document) for place, document in enumerate(case.documents)]
     evidence = select_evidence((last_message, case.query), chunks, ())
-    reply = case.reply.encode(errors="surrogatepass")
-    if case.grade == RestrictedGrade.STRICT:
-        areas = choose_areas(case.areas, last_message, chunks, evidence.language)
-        verdict = judge_codes(reply, TypedCase(read_shipped(), areas, frozenset(), evidence.language))
-    else:
-        # A reply is compared with all that an auditor gives, also with what the room would not show.
-        verdict = judge(reply, prepare(chunks, _join(case), (), (), evidence.language, case.rules))
-        if isinstance(verdict, Released) and chunks and not evidence.chunks:
-            verdict = Blocked((GateCode.LANGUAGE,))  # an answer about chunks that are not shown is a translation
+    is_strict = case.grade == RestrictedGrade.STRICT
+    verdict = (_judge_strict if is_strict else _judge_open)(case, chunks, evidence)
     refusal = pre_screen(last_message, case.query)
     if refusal is None and names_record(last_message, chunks, case.rules):
         refusal = PolicyRefusal.KNOWLEDGE_BASE_QUESTION
@@ -98,6 +101,20 @@ def verdict_of(case: JudgedCase) -> dict[str, object]:
         "released": released,
     }
     return answer | {"findings": released["findings"]} if released and "findings" in released else answer
+
+
+def _judge_strict(case: JudgedCase, chunks: Sequence[ProtectedChunk], evidence: ShownEvidence) -> Verdict:
+    areas = choose_areas(case.areas, case.last_message, chunks, evidence.language)
+    return judge_codes(case.reply_bytes, TypedCase(read_shipped(), areas, frozenset(), evidence.language))
+
+
+def _judge_open(case: JudgedCase, chunks: Sequence[ProtectedChunk], evidence: ShownEvidence) -> Verdict:
+    """Compare a reply with all that an auditor gives, also with what the room would not show."""
+    verdict = judge(
+        case.reply_bytes, prepare(chunks, "\n".join(case.user_messages), (), (), evidence.language, case.rules)
+    )
+    is_translation = isinstance(verdict, Released) and chunks and not evidence.chunks
+    return Blocked((GateCode.LANGUAGE,)) if is_translation else verdict
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[dict[str, object]]:
@@ -127,10 +144,6 @@ def _answer(number: int, line: bytes) -> dict[str, object]:
     except ValidationError as error:
         refusal = refusal_of(error)
         return {"error": {"line": number, "message": refusal.message if refusal.param else _NO_CASE}}
-
-
-def _join(case: JudgedCase) -> str:
-    return "\n".join(case.user_messages)
 
 
 def _chunk(place: int, document: JudgedDocument) -> ProtectedChunk:

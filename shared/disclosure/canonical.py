@@ -109,8 +109,8 @@ def compose(of: Iterable[Piece], spellings: Mapping[str, str]) -> str:
             text += stop if piece.kind is Kind.STOP else pause
             begins = piece.kind is Kind.STOP
             continue
-        spaced = piece.kind is Kind.WORD and text and (text[-1].isascii() or not is_chinese)
-        text += (" " if spaced and text[-1] not in "，。" else "") + _spell(piece, spellings, begins)
+        is_apart = piece.kind is Kind.WORD and _takes_blank(text[-1:], is_chinese)
+        text += " " * is_apart + _spell(piece, spellings, begins)
         begins = False
     return text + stop if text and not text.endswith(stop) else text
 
@@ -145,6 +145,11 @@ def _without_idle_marks(of: Iterable[Piece]) -> Iterator[Piece]:
             yield from row
         elif 0 < place < len(rows) - 1:
             yield next((mark for mark in row if mark.kind in SENTENCES), row[0])
+
+
+def _takes_blank(last: str, is_chinese: bool) -> bool:
+    """Whether a blank stands between a text's last character and a word of a spaced script."""
+    return last not in "，。" and (last.isascii() or not is_chinese)
 
 
 def _spell(piece: Piece, spellings: Mapping[str, str], begins: bool) -> str:

@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, islice, pairwise, repeat
+from itertools import chain, combinations, filterfalse, islice, pairwise, repeat
+from operator import itemgetter
 
 from shared.disclosure import chinese, english
 from shared.disclosure.alignment import Positions, group_by_key, positions_of
@@ -154,27 +155,33 @@ def _find_called_pairs(written: Sequence[Written], known: Combinations) -> Itera
 
 
 def _terms_in(said: Sequence[Written], field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
-    places = positions_of(content for content, _ in said)
+    places = positions_of(map(itemgetter(0), said))
     for term, slack in known.terms:
-        present = [word for word in term.content if word in places]
-        is_written = len(term.han) > 2 and term.han in field
-        if present and (is_written or _is_told(term, slack, {word: places[word] for word in present}, own)):
-            phrase = " ".join(dict.fromkeys(written for content, written in said if content in term.content))
-            yield Finding(GateCode.IDENTIFIERS, phrase)
+        present = {word: places[word] for word in term.content if word in places}
+        if present and (term.stands_in(field) or _is_told(present, len(term.content), slack, own)):
+            yield Finding(GateCode.IDENTIFIERS, _phrase(said, present))
 
 
-def _is_told(term: Term, slack: int, places: Positions, own: OwnWords) -> bool:
-    """Whether enough words of a term stand together, or all of them anywhere where they are rare."""
-    length = len(term.content)
+def _phrase(said: Iterable[Written], present: Collection[str]) -> str:
+    return " ".join(dict.fromkeys(written for content, written in said if content in present))
+
+
+def _is_told(places: Positions, length: int, slack: int, own: OwnWords) -> bool:
+    """Whether enough of so many words of a term stand together, or all of them anywhere where they are rare."""
     needed = length if length <= WHOLE_TERM else math.ceil(TERM_SHARE * length)
     if len(places) < needed:
         return False
-    is_whole, rarest = len(places) == length, min(map(rareness, places))
-    is_scattered = rarest > SCATTERED_SHARE and sum(not own.holds_content(word) for word in places) >= SCATTERED_WORDS
-    is_rare_pair = length == 2 and slack > 0 and rarest > RARE_PAIR_SHARE
+    if len(places) == length and _is_rare(places, slack, own):
+        return True
     found = sorted((place, word) for word in places for place in places[word])
-    window = length + (TERM_SLACK if length > 2 else slack)
-    return (is_whole and (is_scattered or is_rare_pair)) or _are_together(found, needed, window)
+    return _are_together(found, needed, length + (TERM_SLACK if length > 2 else slack))
+
+
+def _is_rare(words: Collection[str], slack: int, own: OwnWords) -> bool:
+    """Whether all words of a term are so rare that they tell it wherever they stand."""
+    rarest = min(map(rareness, words))
+    is_scattered = rarest > SCATTERED_SHARE and len([*filterfalse(own.holds_content, words)]) >= SCATTERED_WORDS
+    return is_scattered or (len(words) == 2 and slack > 0 and rarest > RARE_PAIR_SHARE)
 
 
 def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:

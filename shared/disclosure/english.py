@@ -60,6 +60,11 @@ def is_known(word: str) -> bool:
     return _is_listed(word) or word in _LETTERS or is_contraction(word) or _is_prefixed(word) or _is_suffixed(word)
 
 
+def is_of_language(word: str) -> bool:
+    """Whether a word is in the dictionary, or a quantity."""
+    return is_known(word) or is_quantity(word)
+
+
 @lru_cache(maxsize=32_768)
 def is_everyday(word: str) -> bool:
     """Whether a word is everyday, or known and a regular form of such a one; a time that comes again is not."""

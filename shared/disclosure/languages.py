@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from shared.disclosure import english
-from shared.disclosure.canonical import Kind, pieces
+from shared.disclosure.canonical import Kind, han_in, pieces
 from shared.disclosure.own_words import OwnWords
 
 _CHARACTERS_OF_A_WORD = 2
@@ -25,12 +25,12 @@ def language_of(text: str) -> Language | None:
     """Return the language of most of a text; None for a text without a word."""
     found = pieces(text)
     words = [piece.text for piece in found if piece.kind is Kind.WORD and not piece.text[0].isdigit()]
-    han = sum(len(piece.text) for piece in found if piece.kind is Kind.HAN) / _CHARACTERS_OF_A_WORD
+    han = len("".join(han_in(found))) / _CHARACTERS_OF_A_WORD
     if not words and not han:
         return None
     if han >= len(words):
         return Language.CHINESE
-    known = sum(english.is_known(word.removesuffix("'s")) or english.is_quantity(word) for word in words)
+    known = sum(english.is_of_language(word.removesuffix("'s")) for word in words)
     return Language.ENGLISH if known >= _KNOWN_SHARE * len(words) else Language.OTHER
 
 
@@ -38,5 +38,4 @@ def has_other_words(text: str, own: OwnWords) -> bool:
     """Whether a Chinese text holds words of a spaced script, or an English one Chinese, that the user did not write."""
     found = pieces(text)
     words = [piece.text for piece in found if piece.kind is Kind.WORD and not own.holds(piece.text)]
-    han = [piece.text for piece in found if piece.kind is Kind.HAN and not own.holds_han(piece.text)]
-    return bool(words and han)
+    return bool(words) and not all(map(own.holds_han, han_in(found)))

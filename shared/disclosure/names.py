@@ -120,7 +120,7 @@ def english_names(text: str, above: Iterable[str]) -> EnglishNames:
     lower = Counter(map(_bare, filterfalse(_has_capital, chain(*parts))))
     runs = [*chain.from_iterable(map(_runs, parts))]
     rows = [run for _, run in runs if len(run) > 1]
-    lone = (run[0] for is_inside, run in runs if is_inside and len(run) == 1)
+    lone = (run[0] for is_lone, run in runs if is_lone)
     persons = [*filter(_is_personal, rows)]
     named = {word for word in (*map(_bare, chain(*persons)), *_find_doubled(text)) if lower[word] < ORDINARY}
     capitals = map(_bare, (*_BARE.findall(text), *lone))
@@ -165,11 +165,23 @@ def persons_among(words: Sequence[str]) -> Iterator[str]:
     for place, word in enumerate(words[1:], 1):
         before, behind = words[place - 1], words[place + 1 : place + 3]
         is_led = bool(_LEADS.match(before))
-        if _is_family(before, word, behind) or (is_led and word in _SURNAMES and not chinese.is_function_han(word)):
+        if _is_family(before, word, behind) or (is_led and _is_plain_family(word)):
             names = ("".join((word, *behind[:length])) for length in _find_given_lengths(behind))
             yield from names if is_led else filterfalse(chinese.is_known_han, names)
-        elif _may_be_name(word) and (_DOES.match("".join(behind)) or (is_led and _is_last_or_family(word, behind))):
+        elif _is_whole_name(word, behind, is_led):
             yield word
+
+
+def _is_whole_name(word: str, behind: Sequence[str], is_led: bool) -> bool:
+    """Whether a rare word begins like a name, and what stands beside it says that it is a person's."""
+    if word[0] not in _SURNAMES or not 1 < len(word) <= _LONGEST_NAME or chinese.han_rank(word) <= RARE_NAME:
+        return False
+    is_person = is_led and (not behind or word[0] in members("chinese_families"))
+    return is_person or bool(_DOES.match("".join(behind)))
+
+
+def _is_plain_family(word: str) -> bool:
+    return word in _SURNAMES and not chinese.is_function_han(word)
 
 
 def _is_family(before: str, word: str, behind: Sequence[str]) -> bool:
@@ -178,18 +190,10 @@ def _is_family(before: str, word: str, behind: Sequence[str]) -> bool:
     return is_certain and before not in families and not _COUNT.search(before)
 
 
-def _is_last_or_family(word: str, behind: Sequence[str]) -> bool:
-    return not behind or word[0] in members("chinese_families")
-
-
 def _has_given_name(word: str, behind: Sequence[str]) -> bool:
     """Whether a family name of two characters, which may be a word, stands before a lone one that joins nothing."""
     is_double = len(word) > 1 and word in members("chinese_surnames")
     return is_double and bool(behind) and len(behind[0]) == 1 and not chinese.is_function_han(behind[0])
-
-
-def _may_be_name(word: str) -> bool:
-    return word[0] in _SURNAMES and 1 < len(word) <= _LONGEST_NAME and chinese.han_rank(word) > RARE_NAME
 
 
 def _find_given_lengths(behind: Sequence[str]) -> Iterator[int]:
@@ -234,13 +238,13 @@ def familiar(han: str, families: Collection[str], characters: Collection[str]) -
 
 
 def _runs(words: list[str]) -> Iterator[tuple[bool, list[str]]]:
-    """Yield the rows of words that begin with a capital, each with whether it stands inside a sentence, not a heading."""
+    """Yield the rows of words that begin with a capital, each with whether it is one word inside a sentence."""
     flags = [*map(_has_capital, words)]
     is_heading = len(words) >= _SHORTEST_HEADING and sum(flags) >= _TITLE_SHARE * len(words)
     for has_capital, row in groupby(enumerate(words), key=lambda entry: flags[entry[0]]):
         if has_capital:
             places, run = zip(*row, strict=True)
-            yield places[0] > 0 and not is_heading, [*run]
+            yield len(run) == 1 and places[0] > 0 and not is_heading, [*run]
 
 
 def _has_capital(word: str) -> bool:

@@ -109,7 +109,12 @@ def index_passages(chunk_texts: Sequence[str], user_text: str) -> Passages:
 
 def shares_passage(folded: str, known: Passages) -> bool:
     """Tell whether a text is taken from a chunk, forwards or backwards, by runs or by alignment."""
-    return shares_run(folded, known) or shares_run(folded[::-1], known) or _is_aligned(folded, known)
+    return (
+        shares_run(folded, known)
+        or shares_run(folded[::-1], known)
+        or _are_words_aligned(_find_spaced(folded), known)
+        or _are_characters_aligned(han_only(folded), known)
+    )
 
 
 def shares_run(folded: str, known: Passages) -> bool:
@@ -125,23 +130,18 @@ def shares_run(folded: str, known: Passages) -> bool:
     )
 
 
-def _is_aligned(folded: str, known: Passages) -> bool:
-    words, characters = _find_spaced(folded), han_only(folded)
-    seeds, character_seeds = frozenset(runs_of(words, _SEED)), frozenset(_slices(characters, _SEED))
-    own, own_pairs = _find_covered(words, known.own_words), _find_covered(characters, known.own_characters)
+def _are_words_aligned(words: Sequence[str], known: Passages) -> bool:
+    seeds, own = frozenset(runs_of(words, _SEED)), _find_covered(words, known.own_words)
     stems = ["" if place in own else stem_of(word) for place, word in enumerate(words) if not is_function_word(word)]
-    pairs = ["" if place in own_pairs else pair for place, pair in enumerate(character_pairs(characters))]
-    by_words = (
-        are_aligned([chunk.stems.get(word, ()) for word in stems], ALIGNED_WORDS)
-        for chunk in known.chunks
-        if not chunk.seeds.isdisjoint(seeds)
-    )
-    by_characters = (
-        are_aligned(matches_of_pairs(pairs, chunk.pairs), ALIGNED_CHARACTERS)
-        for chunk in known.chunks
-        if not chunk.character_seeds.isdisjoint(character_seeds)
-    )
-    return any(by_words) or any(by_characters)
+    near = (chunk for chunk in known.chunks if not chunk.seeds.isdisjoint(seeds))
+    return any(are_aligned([chunk.stems.get(word, ()) for word in stems], ALIGNED_WORDS) for chunk in near)
+
+
+def _are_characters_aligned(characters: str, known: Passages) -> bool:
+    seeds, own = frozenset(_slices(characters, _SEED)), _find_covered(characters, known.own_characters)
+    pairs = ["" if place in own else pair for place, pair in enumerate(character_pairs(characters))]
+    near = (chunk for chunk in known.chunks if not chunk.character_seeds.isdisjoint(seeds))
+    return any(are_aligned(matches_of_pairs(pairs, chunk.pairs), ALIGNED_CHARACTERS) for chunk in near)
 
 
 def _chunk_form(words: list[str], characters: str) -> _ChunkForm:

@@ -71,9 +71,7 @@ class HiddenTerms:
         names = both.names.never_plain.union(*((term.letters, _untold(term, own)) for term in terms))
         sought = frozenset(filterfalse(english.is_quantity, filterfalse(own.holds, names | shown.words)))
         telling = (sought & names).union(filterfalse(english.is_everyday, sought))
-        short = (term.han for term in terms if len(term.han) <= LONGEST)
-        named = shown.rare.union(both.persons, short)
-        han = frozenset(name for name in named if len(name) > 1 and not own.holds_han(name))
+        han = frozenset(filterfalse(own.holds_han, shown.rare.union(both.persons, _short_han(terms))))
         sounds = group_by_key(zip(map(_sounds, han), han, strict=True))
         return cls(
             _list_by_least(_count_letters(sought, names)),
@@ -84,6 +82,10 @@ class HiddenTerms:
             frozenset(map(itemgetter(slice(2)), (*han, *sounds))),
             frozenset(filterfalse(own.holds, shown.figures)),
         )
+
+
+def _short_han(terms: Iterable[Term]) -> Iterator[str]:
+    return (term.han for term in terms if 1 < len(term.han) <= LONGEST)
 
 
 def _untold(term: Term, own: OwnWords) -> str:
@@ -111,13 +113,17 @@ def _cut(name: str) -> Iterator[str]:
 def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     """Whether one of the terms is found in another reading of a reply's fields as they were sent."""
     parts = [*sentences_of(map(pieces, fields))]
-    words = [row for part in parts if (row := [piece.text for piece in part if piece.kind is Kind.WORD])]
+    words = [*filter(None, map(_spaced_words, parts))]
     return (
         _is_in_letters(words, fields, hidden)
         or _is_in_han(parts, fields, hidden)
         or any(_is_shuffled(row, hidden) for row in words)
         or not hidden.figures.isdisjoint(map(_lengths, (*parts, *map(pieces, fields))))
     )
+
+
+def _spaced_words(of: Iterable[Piece]) -> list[str]:
+    return [piece.text for piece in of if piece.kind is Kind.WORD]
 
 
 def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden: HiddenTerms) -> bool:

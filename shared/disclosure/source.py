@@ -48,6 +48,10 @@ class Term:
     han: str
     letters: str
 
+    def stands_in(self, text: str) -> bool:
+        """Whether its Chinese, if it has enough to tell it, stands in a text as it is written."""
+        return len(self.han) > 2 and self.han in text
+
 
 class SourceReading(NamedTuple):
     """What the rules compare a reply with, for one chunk or several.
@@ -128,7 +132,7 @@ def _join(parts: tuple[Any, ...]) -> Any:
         case frozenset():
             return frozenset[Any]().union(*parts)
         case _:
-            return tuple(chain(*parts))
+            return tuple[Any, ...](chain(*parts))
 
 
 def _find_persons(found: Sequence[Piece]) -> Iterator[str]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, filterfalse, groupby, pairwise, takewhile
+from typing import NamedTuple
 
 from shared.disclosure import chinese, english
 from shared.disclosure.canonical import CLAUSES, SENTENCES, Kind, Piece, han_in, parts_of, sentences_of
@@ -40,8 +41,7 @@ INITIALS_RANK = 2_000
 _LONGEST_NAME = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A word or phrase that may not leave, and the check that says so."""
 
     code: GateCode
@@ -140,7 +140,7 @@ def _is_figure(word: str, bare: str, protected: ProtectedWords) -> bool:
 
 
 def _is_foreign_element(word: str, protected: ProtectedWords) -> bool:
-    """Whether a word is a chemical element of which no chunk that was shown speaks: its number in their table is said."""
+    """Whether a word is a chemical element of which no chunk that was shown speaks: it stands for its number."""
     return word in members("elements") and word not in protected.shown.elements
 
 

@@ -5,7 +5,7 @@ All steps are asked, so that a rewrite learns of every mistake at once; any find
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 from chat_shell.sealed.codes import GateCode
 from chat_shell.sealed.gate.case import GateCase, canary_hits, prepare
@@ -54,30 +54,32 @@ def judge(reply: bytes, case: GateCase) -> Verdict:
     if isinstance(candidate, Refused):
         return candidate
     raw = reply[: 4 * MAX_REPLY_BYTES].decode("utf-8", errors="replace")
-    if candidate is None:
-        hits = canary_hits([raw], case.canaries)
-        return Blocked((GateCode.SCHEMA, GateCode.CANARY) if hits else (GateCode.SCHEMA,), hits)
-    hits = canary_hits([raw, *candidate.fields, " ".join(candidate.fields)], case.canaries)
-    fields = [pieces(field) for field in candidate.fields]
-    findings = [*_findings(candidate, fields, case), *([Finding(GateCode.CANARY, "")] if hits else ())]
-    released = _release(candidate, fields, case)
-    if findings or released is None:
-        found = {finding.code for finding in findings} or {GateCode.SCHEMA}
-        phrases = tuple(dict.fromkeys(finding.phrase for finding in findings if finding.phrase))
-        return Blocked(tuple(code for code in GateCode if code in found), hits, phrases[:MAX_PHRASES])
-    return released
+    said = candidate.fields if candidate else ()
+    hits = canary_hits((raw, *said, " ".join(said)), case.canaries)
+    fields = [*map(pieces, said)]
+    findings = [*_findings(candidate, fields, case)] if candidate else [Finding(GateCode.SCHEMA, "")]
+    if hits:
+        findings.append(Finding(GateCode.CANARY, ""))
+    released = _release(candidate, fields, case) if candidate and not findings else None
+    return released or _block(findings or [Finding(GateCode.SCHEMA, "")], hits)
+
+
+def _block(findings: Sequence[Finding], hits: int) -> Blocked:
+    """Name the checks that failed, in their order, and the phrases that a rewrite is told of."""
+    codes, phrases = {code for code, _ in findings}, dict.fromkeys(phrase for _, phrase in findings if phrase)
+    return Blocked(tuple(filter(codes.__contains__, GateCode)), hits, tuple(phrases)[:MAX_PHRASES])
 
 
 def _findings(candidate: Candidate, fields: Sequence[Sequence[Piece]], case: GateCase) -> Iterator[Finding]:
     texts = [compose(field, {}) for field in fields]
     together = " ".join(texts)
-    yield from (Finding(GateCode.MARKUP, sign) for raw in candidate.fields for sign in sorted(unreadable(raw)))
+    yield from (Finding(GateCode.MARKUP, sign) for sign in sorted(unreadable("".join(candidate.fields))))
     for field in fields:
         yield from find_withheld(field, case.own, case.words)
         yield from find_repeated(field)
     yield from find_rejoined(fields, case.own, case.words)
     yield from alike_findings(fields[1:])
-    yield from (finding for text in (*texts, together) for finding in term_findings(text, case.combinations, case.own))
+    yield from chain(*(term_findings(text, case.combinations, case.own) for text in (*texts, together)))
     yield from containment_findings(together, case.combinations, case.own)
     yield from find_retellings(fields, case.combinations, case.own)
     if case.subjects:

@@ -5,6 +5,7 @@ Whatever else a reply holds is dropped: a text of the secondary model or of a pa
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import cast
 
 from chat_shell.sealed.codes import AnswerReason, Confidence, GateCode, PolicyRefusal
@@ -40,6 +41,9 @@ _LISTS = {
 _FORMS = (("weakness", "severity", "action"), ("strength",), ("effect",), ("relation", "other"))
 """The fields of a finding beside its area: a finding has those of the first form that is complete."""
 
+Form = tuple[str, str]
+"""A sentence in English and in Chinese."""
+
 _OBSERVED = {
     "weakness": ("{area}: {weakness} ({severity})", "{area}：{weakness}（{severity}）"),
     "strength": ("{area}: {strength}", "{area}：{strength}"),
@@ -71,12 +75,12 @@ def choose_areas(
     Names, figures and rare words of the passages are no areas, so that no finding is about the subject of a record.
     """
     protected = read_protected_words(chunks)
-    asked = (word for piece in pieces(last_message) for word in _topics(piece))
-    own = [word for word in dict.fromkeys(asked) if _may_leave(word, protected)][:MAX_OWN_AREAS]
+    asked = dict.fromkeys(chain(*map(_topics, pieces(last_message))))
+    own = islice((word for word in asked if _may_leave(word, protected)), MAX_OWN_AREAS)
+    named = (" ".join(each.split()) for each in (*keywords, *own, _GENERAL[language is Language.CHINESE]))
     areas: dict[str, str] = {}
-    for named in (*keywords, *own, _GENERAL[language is Language.CHINESE]):
-        area = " ".join(named.split())
-        if area and area != NONE and len(area) <= MAX_AREA_CHARACTERS:
+    for area in named:
+        if area != NONE and 0 < len(area) <= MAX_AREA_CHARACTERS:
             areas.setdefault(area.casefold(), area)
     return tuple(areas.values())[:MAX_AREAS]
 
@@ -145,24 +149,31 @@ def _rank(finding: CodedFinding, case: TypedCase) -> tuple[int, ...]:
 
 def _say(findings: Sequence[CodedFinding], form: Mapping[str, object], case: TypedCase) -> Released:
     given = [_phrases(finding, case) for finding in findings]
-    supports = case.book.lists["supports"]
-    support = str(form["support"]) if form.get("support") in [*supports] else _LEAST_SUPPORT
-    confidence = Confidence(str(form["confidence"])) if form.get("confidence") in [*Confidence] else Confidence.LOW
+    confidence = Confidence(_chosen(form, "confidence", [*Confidence], Confidence.LOW))
+    support = _chosen(form, "support", [*case.book.lists["supports"]], _LEAST_SUPPORT)
     summed = {
         "support": case.book.phrase("supports", support, case.language),
         "confidence": case.book.phrase("confidences", confidence, case.language),
     }
-    related = [one for one in given if "relation" in one]
-    observed = [_sentence(forms, one, case) for one in given for key, forms in _OBSERVED.items() if key in one]
+    related = (compose_sentence(one["relation"], one, case.language) for one in given if "relation" in one)
     return Released(
         reason=AnswerReason.DIAGNOSIS,
         summary=_sentence(_SUMMARY, summed, case),
-        observations=(*observed, *(compose_sentence(one["relation"], one, case.language) for one in related)),
-        risks=tuple(_sentence(_RISK, one, case) for one in given if "effect" in one),
-        recommended_actions=tuple(_sentence(_ADVICE, one, case) for one in given if "action" in one),
+        observations=(*_sentences(_OBSERVED, given, case), *related),
+        risks=_sentences({"effect": _RISK}, given, case),
+        recommended_actions=_sentences({"action": _ADVICE}, given, case),
         confidence=confidence,
         findings=tuple(findings),
     )
+
+
+def _chosen(form: Mapping[str, object], field: str, choices: Sequence[str], otherwise: str) -> str:
+    return str(form[field]) if form.get(field) in choices else otherwise
+
+
+def _sentences(forms: Mapping[str, Form], given: Iterable[Mapping[str, str]], case: TypedCase) -> tuple[str, ...]:
+    """Return a sentence for each finding and field that it has, of those for which there is a form."""
+    return tuple(_sentence(forms[field], one, case) for one in given for field in forms if field in one)
 
 
 def _phrases(finding: CodedFinding, case: TypedCase) -> dict[str, str]:
@@ -173,7 +184,7 @@ def _phrases(finding: CodedFinding, case: TypedCase) -> dict[str, str]:
     }
 
 
-def _sentence(forms: tuple[str, str], given: Mapping[str, str], case: TypedCase) -> str:
+def _sentence(forms: Form, given: Mapping[str, str], case: TypedCase) -> str:
     return compose_sentence(forms[case.language is Language.CHINESE], given, case.language)
 
 
