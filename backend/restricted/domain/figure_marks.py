@@ -7,9 +7,9 @@ on the pieces in which the text arrives either.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from shared.disclosure.figure_rows import FigurePart, Row, TokenView, Undecided, continuation, row_at
-from shared.disclosure.figure_tokens import MAX_UNSEEN, UNSEEN, Token, fold_character, tokens_in
-from shared.disclosure.figure_values import Amount, amounts_of, whole_value
+from backend.restricted.domain.figure_rows import FigurePart, Row, TokenView, Undecided, continuation, row_at
+from backend.restricted.domain.figure_tokens import MAX_UNSEEN, UNSEEN, Token, fold_character, tokens_in
+from backend.restricted.domain.figure_values import Amount, amounts_of, whole_value
 from shared.prompts.knowledge_base import CHINESE_FIGURE_WITHHELD, FIGURE_WITHHELD
 
 MAX_COUNT, MAX_ORDINAL = 12, 10

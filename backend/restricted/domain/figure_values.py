@@ -1,11 +1,11 @@
 """The values of figures, so that one that the user wrote is recognised in another writing."""
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from shared.disclosure.figure_rows import FigurePart, Row
+from backend.restricted.domain.figure_rows import NUMERIC, FigurePart, Row
 from shared.disclosure.number_words import (
     CHINESE_DIGITS,
     CHINESE_SCALES,
@@ -26,7 +26,6 @@ TELLING_DIGITS = 3
 _POINTS = frozenset({".", "点", "點", "point"})
 _GROUPING = frozenset({",", "，", "'", ""})
 _THOUSAND = 1_000
-_SHARE = "分之"
 _SHARES = {"100": "%", "1000": "‰"}
 _VAGUE_VALUES = {"half": Decimal("0.5"), "半": Decimal("0.5"), "quarter": Decimal("0.25")}
 _UNIT_NAMES = ChainMap[str, str](
@@ -50,25 +49,38 @@ class Amount(NamedTuple):
 def amounts_of(row: Row) -> tuple[Amount, ...]:
     """Return the amounts that a figure states, in order."""
     amounts: list[Amount] = []
-    phrase: list[FigurePart] = []
     prefix = ""
-    for item in (*row.parts, None):
-        is_number = item is not None and item.kind in ("number", "scale")
-        if phrase and not (item and is_number and _goes_on(phrase, item)) and not (item and item.kind == "suffix"):
-            value = _plain(_value(phrase))
-            phrase.clear()
-            if item and item.joint == _SHARE:
+    for phrase, behind in _phrases(row.parts):
+        match phrase, behind:
+            case [], FigurePart(kind="unit"):
+                prefix = _unit(behind.text)
+            case [], FigurePart(kind="ordinal"):
+                amounts.append(Amount("", behind.text))
+            case [], _:
+                pass
+            case _, FigurePart(joint="分之"):
+                value = _plain(_value(phrase))
                 prefix = _SHARES.get(value, f"/{value}")
-            else:
-                amounts.append(Amount(value, prefix if item is None or is_number else _unit(item.text)))
+            case _:
+                unit = _unit(behind.text) if behind and behind.kind not in NUMERIC else prefix
+                amounts.append(Amount(_plain(_value(phrase)), unit))
                 prefix = ""
-        elif item and item.kind == "unit":
-            prefix = _unit(item.text)
-        elif item and item.kind == "ordinal":
-            amounts.append(Amount("", item.text))
-        if item and is_number:
-            phrase.append(item)
     return (*amounts, Amount("", prefix)) if prefix else tuple(amounts)
+
+
+def _phrases(parts: Sequence[FigurePart]) -> Iterator[tuple[list[FigurePart], FigurePart | None]]:
+    """Yield the numbers of each amount with the part behind them, and other parts without numbers before them."""
+    phrase: list[FigurePart] = []
+    for item in (*parts, None):
+        if not (phrase and item and _belongs(phrase, item)):
+            yield phrase, item
+            phrase = []
+        if item and item.kind in NUMERIC:
+            phrase.append(item)
+
+
+def _belongs(phrase: Sequence[FigurePart], item: FigurePart) -> bool:
+    return item.kind == "suffix" or (item.kind in NUMERIC and _goes_on(phrase, item))
 
 
 def whole_value(item: FigurePart) -> int:
@@ -79,13 +91,17 @@ def whole_value(item: FigurePart) -> int:
 def _goes_on(phrase: Sequence[FigurePart], item: FigurePart) -> bool:
     """Return whether a number belongs to the same amount as those before it."""
     last, joint = phrase[-1], item.joint.strip()
-    if item.kind == "scale" or last.kind == "scale":
+    if "scale" in (item.kind, last.kind):
         return joint in ("", "and", "-")
     if joint in _POINTS:
         return len(phrase) == 1 or phrase[-1].joint.strip() not in _POINTS
     if item.is_digits and last.is_digits:
         return joint in _GROUPING and len(item.text) == 3
-    return joint in ("", "-") and last.text in TENS and ONES.get(item.text, 10) < 10
+    return joint in ("", "-") and _is_tens_and_ones(last, item)
+
+
+def _is_tens_and_ones(last: FigurePart, item: FigurePart) -> bool:
+    return last.text in TENS and ONES.get(item.text, 10) < 10
 
 
 def _value(phrase: Sequence[FigurePart]) -> Decimal:
@@ -99,7 +115,7 @@ def _value(phrase: Sequence[FigurePart]) -> Decimal:
                 total, part = total + part, Decimal(0)
         elif joint in _POINTS:
             part += Decimal(f"0.{_digits(item)}")
-        elif item.is_digits and part and joint in _GROUPING:
+        elif item.is_digits and joint in _GROUPING:
             part = part * _THOUSAND + _number(item)
         else:
             part += _number(item)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from shared.disclosure.figure_tokens import UNSEEN, Token
+from backend.restricted.domain.figure_tokens import UNSEEN, Token
 from shared.disclosure.number_words import (
     CHINESE_UNITS_BEHIND_DIGITS,
     CHINESE_UNITS_BEHIND_MORE,
@@ -24,6 +24,9 @@ from shared.disclosure.number_words import (
     UNITS,
 )
 
+NUMERIC = frozenset(("number", "scale"))
+"""The kinds of parts that state a number."""
+
 FigurePartKind = Literal["number", "scale", "ordinal", "suffix", "unit"]
 
 MAX_PARTS = 16
@@ -37,6 +40,7 @@ _SPACED_SIGNS = frozenset(".,/×·^\u2044")
 
 _JOINING_WORDS = frozenset({"and", "point", "past", "to", "of"})
 _CHINESE_JOINTS = frozenset("点點至到又") | {"分之"}
+_JOINTS = _SIGNS | _CHINESE_JOINTS
 _EXACT_JOINTS = frozenset({"分之", " past ", " to "})
 _VAGUE = frozenset({"half", "quarter"})
 _PREFIXES = frozenset({"$", "€", "£", "¥", "₩", "₹"})
@@ -53,6 +57,10 @@ _PLAIN_WORDS_TOO = frozenset({"second", "bit", "degree", "foot", "yard", "fold"}
 """Units that mean something else behind an adjective ("two sharp bits")."""
 
 _SUFFIXES = frozenset({"st", "nd", "rd", "th"})
+_NUMBER_WORDS = frozenset((*ONES, *TENS))
+_BEHIND_DIGITS = _SUFFIXES.union(MONTHS, LETTER_UNITS)
+_ORDINALS = FRACTIONS.union(LARGE_ORDINALS, SMALL_ORDINALS)
+_JOINING_NUMBERS = (_JOINING_WORDS | _CHINESE_JOINTS) - {"and", "of"}
 _AMBIGUOUS_MONTHS = frozenset({"may", "march", "mar"})
 
 
@@ -126,9 +134,7 @@ def continuation(view: TokenView, at: int, last: FigurePart) -> tuple[FigurePart
         Undecided: more text is needed.
     """
     token = view[at]
-    if token.text in _SIGNS and (part := _part(view[at + 1], last, token.text)):
-        return part, at + 2
-    if token.text in _CHINESE_JOINTS and (part := _part(view[at + 1], last, token.text)):
+    if token.text in _JOINTS and (part := _part(view[at + 1], last, token.text)):
         return part, at + 2
     if token.kind != "blank":
         part = _part(token, last, "")
@@ -208,37 +214,38 @@ def _behind_prefix(view: TokenView, at: int) -> tuple[list[FigurePart], int] | N
     prefix = view[at]
     next_at = at + 1 + (view[at + 1].kind == "blank")
     token = view[next_at]
-    is_number = token.kind == "digits" or (token.kind == "numerals" and prefix.text in _HALVES_OF_DAYS)
+    is_of_day = prefix.text in _HALVES_OF_DAYS
+    is_number = token.kind in (("digits", "numerals") if is_of_day else ("digits",))
     is_month = prefix.text in MONTHS and prefix.text not in _AMBIGUOUS_MONTHS
     if not is_number and not (is_month and token.text in SMALL_ORDINALS):
         return None
     parts = [FigurePart("unit", prefix), FigurePart("number" if is_number else "ordinal", token, " ")]
-    if prefix.text in _HALVES_OF_DAYS and view[next_at + 1].text in CHINESE_UNITS_BEHIND_DIGITS:
+    if is_of_day and view[next_at + 1].text in CHINESE_UNITS_BEHIND_DIGITS:
         parts.append(FigurePart("unit", view[next_at + 1]))
     return parts, next_at + len(parts) - 1
 
 
 def _part(token: Token, last: FigurePart, joint: str) -> FigurePart | None:
     """Return the part of a figure that a token is behind `last`, or None."""
-    joint_word = joint.strip()
     kind = _kind(token, last, joint)
-    if kind is None:
-        return None
-    if joint_word == "and":
-        joins = last.kind == "scale" and kind in ("number", "ordinal")
-    elif joint_word == "of":
-        joins = token.text in MONTHS
-    elif joint_word in _JOINING_WORDS or joint_word in _CHINESE_JOINTS:
-        joins = kind in ("number", "scale") and last.kind in ("number", "scale")
-    elif not joint_word:
-        joins = True
-    elif joint_word == "，":
-        joins = last.is_digits and token.kind == "digits" and len(token.text) == 3 and joint == joint_word
-    elif last.is_digits and token.kind == "digits":
-        joins = True
-    else:
-        joins = joint in _WORD_SIGNS
-    return FigurePart(kind, token, joint) if joins else None
+    return FigurePart(kind, token, joint) if kind and _joins(kind, token, last, joint) else None
+
+
+def _joins(kind: FigurePartKind, token: Token, last: FigurePart, joint: str) -> bool:
+    word = joint.strip()
+    if word == "and":
+        return last.kind == "scale" and kind in ("number", "ordinal")
+    if word == "of":
+        return token.text in MONTHS
+    if word in _JOINING_NUMBERS:
+        return {kind, last.kind} <= NUMERIC
+    if last.is_digits and token.kind == "digits":
+        return _joins_digits(token, joint)
+    return not word or joint in _WORD_SIGNS
+
+
+def _joins_digits(token: Token, joint: str) -> bool:
+    return joint.strip() != "，" or (len(token.text) == 3 and joint == "，")
 
 
 def _kind(token: Token, last: FigurePart, joint: str) -> FigurePartKind | None:
@@ -247,7 +254,7 @@ def _kind(token: Token, last: FigurePart, joint: str) -> FigurePartKind | None:
         case "digits" | "numerals":
             return "number"
         case "scales":
-            return "scale" if text != "半" or last.kind == "unit" or joint in ("点", "點") else None
+            return "scale" if _is_scale(text, last, joint) else None
         case "unit" | "cjk":
             return "unit" if _is_chinese_unit(text, last) else None
         case "sign":
@@ -258,21 +265,21 @@ def _kind(token: Token, last: FigurePart, joint: str) -> FigurePartKind | None:
             return None
 
 
+def _is_scale(text: str, last: FigurePart, joint: str) -> bool:
+    return text != "半" or last.kind == "unit" or joint in ("点", "點")
+
+
 def _kind_of_word(text: str, last: FigurePart) -> FigurePartKind | None:
-    if text in ONES or text in TENS:
+    if text in _NUMBER_WORDS:
         return "number"
     if text in SCALES:
         return "scale"
-    if text in _SUFFIXES and last.is_digits:
-        return "suffix"
-    if text in MONTHS:
-        return "unit" if last.is_digits or last.kind in ("ordinal", "suffix") else None
-    if text in UNITS:
-        return "unit" if last.kind not in ("ordinal", "suffix") else None
-    if text in LETTER_UNITS and last.is_digits:
-        return "unit"
-    is_fraction = text in FRACTIONS or text in LARGE_ORDINALS or text in SMALL_ORDINALS
-    return "ordinal" if is_fraction and last.kind in ("number", "scale") else None
+    if last.is_digits and text in _BEHIND_DIGITS:
+        return "suffix" if text in _SUFFIXES else "unit"
+    if text in MONTHS or text in UNITS:
+        is_behind_ordinal = last.kind in ("ordinal", "suffix")
+        return "unit" if is_behind_ordinal == (text in MONTHS) else None
+    return "ordinal" if text in _ORDINALS and last.kind in NUMERIC else None
 
 
 def _is_chinese_unit(text: str, last: FigurePart) -> bool:
