@@ -113,7 +113,7 @@ def _cut(name: str) -> Iterator[str]:
 def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     """Whether one of the terms is found in another reading of a reply's fields as they were sent."""
     parts = [*sentences_of(map(pieces, fields))]
-    words = [*filter(None, map(_spaced_words, parts))]
+    words = [*filter(None, map(_list_words, parts))]
     return (
         _is_in_letters(words, fields, hidden)
         or _is_in_han(parts, fields, hidden)
@@ -122,7 +122,7 @@ def is_hidden_in(fields: Sequence[str], hidden: HiddenTerms) -> bool:
     )
 
 
-def _spaced_words(of: Iterable[Piece]) -> list[str]:
+def _list_words(of: Iterable[Piece]) -> list[str]:
     return [piece.text for piece in of if piece.kind is Kind.WORD]
 
 

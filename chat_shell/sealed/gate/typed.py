@@ -149,8 +149,8 @@ def _rank(finding: CodedFinding, case: TypedCase) -> tuple[int, ...]:
 
 def _say(findings: Sequence[CodedFinding], form: Mapping[str, object], case: TypedCase) -> Released:
     given = [_phrases(finding, case) for finding in findings]
-    confidence = Confidence(_chosen(form, "confidence", [*Confidence], Confidence.LOW))
-    support = _chosen(form, "support", [*case.book.lists["supports"]], _LEAST_SUPPORT)
+    confidence = Confidence(_choose(form, "confidence", [*Confidence], Confidence.LOW))
+    support = _choose(form, "support", [*case.book.lists["supports"]], _LEAST_SUPPORT)
     summed = {
         "support": case.book.phrase("supports", support, case.language),
         "confidence": case.book.phrase("confidences", confidence, case.language),
@@ -167,7 +167,7 @@ def _say(findings: Sequence[CodedFinding], form: Mapping[str, object], case: Typ
     )
 
 
-def _chosen(form: Mapping[str, object], field: str, choices: Sequence[str], otherwise: str) -> str:
+def _choose(form: Mapping[str, object], field: str, choices: Sequence[str], otherwise: str) -> str:
     return str(form[field]) if form.get(field) in choices else otherwise
 
 
