@@ -9,6 +9,7 @@ from pathlib import Path
 from deploy.demo.children import ChildSpec
 from deploy.demo.listeners import Listener
 from deploy.demo.local_embedder import LOCAL_EMBEDDER, embedder_settings
+from deploy.demo.local_models import MODEL_SETTINGS
 from deploy.demo.local_secrets import secret
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,6 @@ models:
     api_key_env: CHAT_SHELL_KEY_OF_DEMO
     prices: {{input: 2.5, cached_input: 0.25, output: 10, currency: USD}}
 """
-_MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")
 _SEEN_BY_EMBEDDER = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONUNBUFFERED")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # an address to recognise, not to listen on
 
@@ -110,7 +110,7 @@ def _directory_name(environ: Mapping[str, str]) -> str:
 
 def _demo_model(settings: dict[str, str], directory: Path, port: str) -> tuple[Start, ...]:
     """Plan the demo model, and configure it, when no other model is."""
-    if any(name in settings for name in _MODEL_SETTINGS):
+    if any(name in settings for name in MODEL_SETTINGS):
         return ()
     models_file = directory / "models.yaml"
     models_file.write_text(_MODELS.format(url=f"http://127.0.0.1:{port}/v1"), encoding="utf-8")

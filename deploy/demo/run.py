@@ -23,6 +23,7 @@ from deploy.demo.kept_child import KeptChild
 from deploy.demo.listeners import PortsTaken, check_ports_are_free
 from deploy.demo.loading import Embedded, load, passages_with_vectors
 from deploy.demo.local_embedder import is_installed
+from deploy.demo.local_models import choose_local_model, list_offers
 from deploy.demo.plan import ROOT, FreePorts, Plan, plan
 from deploy.demo.public_api import PublicApi, Refused, status_of
 from shared.environment import WrongSetting
@@ -54,7 +55,8 @@ def _run(var: Path) -> int:
     kept: list[KeptChild] = []
     try:
         ports = FreePorts(_free_port(), _free_port(), _free_port() if is_installed() else None)
-        planned = plan(os.environ, var, ports)
+        offered = list_offers(os.environ)
+        planned = plan(choose_local_model(os.environ), var, ports)
         check_ports_are_free(planned.listeners)
         _start_embedder(planned, kept)
         _start(planned, children)
@@ -62,7 +64,7 @@ def _run(var: Path) -> int:
         variables = list_variables(planned, demo)
         write_environment(var / "demo" / ENVIRONMENT, variables)
         lines = calm_lines(planned, variables) if sys.stdout.isatty() else all_lines(planned, demo, variables)
-        print(*lines, sep="\n", flush=True)
+        print(*lines, *offered, sep="\n", flush=True)
         _tell_how_searches_rank(planned, kept, PublicApi(planned.backend_url, demo.user_key))
         if status_of(f"{planned.backend_url}/") == 200:
             print(f"\nOpen {page_address(planned, demo)}", flush=True)
