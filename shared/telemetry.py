@@ -44,6 +44,7 @@ class LogEvent(StrEnum):
     CERTIFICATES_READ = "Certificates read"
     CERTIFICATES_UNUSABLE = "Certificates unusable"
     TLS_REFUSED = "TLS connection refused"
+    CALL_REFUSED = "Call refused"
 
 
 MAX_CAUSES = 8

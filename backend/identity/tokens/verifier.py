@@ -88,11 +88,11 @@ class ProviderKeys:
         self._is_away = False
 
 
-def fetch_over_http(url: str, proxy: str | None) -> Fetch:
+def fetch_over_http(url: str, proxy: str | None, seconds: float = FETCH_SECONDS) -> Fetch:
     """Return what fetches a set of keys, through the proxy where there is one; redirects are not followed."""
 
     async def fetch() -> bytes:
-        timeout = aiohttp.ClientTimeout(total=FETCH_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=seconds)
         async with (
             aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), proxy=proxy) as session,
             session.get(url, allow_redirects=False, headers={"accept": "application/json"}) as answer,

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from hmac import compare_digest
 from typing import TypeAlias
 
+import structlog
 from grpc import HandlerCallDetails, RpcMethodHandler, stream_stream_rpc_method_handler
 from grpc.aio import ServerInterceptor, ServicerContext
 
@@ -14,6 +15,9 @@ from chat_shell.servers.grpc.statuses import grpc_status, trailers_of
 from shared.errors import BallastError, InvalidRequest, Unauthenticated, Unavailable
 from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from shared.shares import RETRY_AFTER_SECONDS, Lease
+from shared.telemetry import LogEvent
+
+log = structlog.get_logger("chat_shell.grpc")
 
 Handler: TypeAlias = "RpcMethodHandler[object, object] | None"  # the class has its parameters in its stubs only
 Continuation: TypeAlias = "Callable[[HandlerCallDetails], Awaitable[Handler]]"
@@ -62,6 +66,7 @@ class Arrivals(ServerInterceptor):
             is_short = _is_announced_as_short(handler_call_details)
             place = await self._place(is_short=is_short)
         except BallastError as refusal:
+            log.warning(LogEvent.CALL_REFUSED, method=handler_call_details.method, error=type(refusal).__name__)
             return _refuse_with(refusal)
         _PLACE.set(place)
         _IS_SHORT.set(is_short)

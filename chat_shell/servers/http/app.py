@@ -77,6 +77,7 @@ def _authentication(service_token: str, *, needs_certificate: bool) -> Callable[
             raise Unauthenticated("Connections need a client certificate here.")
         given = request.headers.get("authorization", "").encode()
         if not compare_digest(given, authorization):
+            log.warning(LogEvent.CALL_REFUSED, path=request.url.path, error=Unauthenticated.__name__)
             raise Unauthenticated("The service token is missing or wrong.")
 
     return authenticate
