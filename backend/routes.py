@@ -20,6 +20,7 @@ from backend.turns.http import responses_socket as socket
 from backend.turns.http import routes as responses
 from backend.turns.http import routes_chat as chat
 from backend.turns.http import routes_models as models
+from backend.turns.http.paced_following import PacedFollowing
 from backend.turns.http.refused_early import RefusedEarly
 from backend.vector_stores.http import routes as vector_stores
 from backend.vector_stores.http import routes_batches as file_batches
@@ -38,5 +39,5 @@ OPEN_METRICS = (shown_metrics.router,)
 METRICS_OF_ADMINISTRATORS = (shown_metrics.router_beside_operators,)
 """What the public port has where operators have a port of their own."""
 
-BEFORE_BODIES = (RefusedEarly,)
+BEFORE_BODIES = (RefusedEarly, PacedFollowing)
 """What sees a request before anything of its body is read."""

@@ -5,7 +5,7 @@ import gzip
 import secrets
 import shutil
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import sample
@@ -51,7 +51,7 @@ class HostileServer:
 
 
 @asynccontextmanager
-async def hostile(answer: Answer) -> AsyncIterator[tuple[HostileServer, str]]:
+async def hostile(answer: Answer) -> AsyncGenerator[tuple[HostileServer, str]]:
     hostile = HostileServer(answer)
     server = await asyncio.start_server(hostile.serve, "127.0.0.1", 0)
     async with asyncio.timeout(PATIENCE_SECONDS), server:
