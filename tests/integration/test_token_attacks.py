@@ -1,4 +1,4 @@
-"""Tokens and sets of keys as attackers make them, at the doors of both services: refused, each with its line."""
+"""Tokens and sets of keys as attackers make them, sent to both services: refused, each with its line."""
 
 import base64
 import hmac
@@ -133,7 +133,7 @@ def settings_for(address: str) -> dict[str, str]:
     }
 
 
-def test_forged_tokens_are_refused_at_the_backends_door_each_with_its_line(launch: Launch, tmp_path: Path) -> None:
+def test_forged_tokens_are_refused_by_the_backend_each_with_its_line(launch: Launch, tmp_path: Path) -> None:
     provider = IdentityProvider()
     provider.keys["curve"] = curve_key("curve")
     with served(provider) as address:
@@ -154,7 +154,7 @@ def test_forged_tokens_are_refused_at_the_backends_door_each_with_its_line(launc
     assert not any(len(part) > 40 and part in log for token in forged.values() for part in token.split("."))
 
 
-async def test_tokens_of_users_are_refused_at_both_of_chat_shells_doors_each_with_its_line(
+async def test_tokens_of_users_are_refused_by_both_servers_of_chat_shell_each_with_its_line(
     launch: Launch, tmp_path: Path
 ) -> None:
     pair = start_pair(launch, tmp_path)

@@ -73,7 +73,9 @@ ASKED: dict[str, Body] = {
             )
         ]
     },
-    "sound": {"input": [user({"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}, text("MarkA"))]},
+    "sound": {
+        "input": [user({"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}, text("MarkA"))]
+    },
     "unknown role": {"input": [{"role": "narrator", "content": "MarkNarrated"}]},
     "tool role": {"input": [{"role": "tool", "content": "MarkTool"}, user("MarkAsked")]},
     "leading system": {"input": [{"role": "system", "content": "MarkRule"}, user("MarkAsked")]},
@@ -116,7 +118,10 @@ ASKED: dict[str, Body] = {
     "reference to nothing": {"input": [{"type": "item_reference", "id": "msg_none"}, user("MarkAsked")]},
     "unknown item": {"input": [{"type": "hologram", "content": "MarkShown"}, user("MarkAsked")]},
     "search of another server": {
-        "input": [{"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["a"]}, user("MarkAsked")]
+        "input": [
+            {"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["a"]},
+            user("MarkAsked"),
+        ]
     },
     "empty instructions": {"input": "MarkAsked", "instructions": ""},
     "null instructions": {"input": "MarkAsked", "instructions": None},
