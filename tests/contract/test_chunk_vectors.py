@@ -214,6 +214,17 @@ async def test_vectors_of_replaced_chunks_stay_for_texts_that_wait_and_go_withou
     assert await stores.vectors.sweep(None, keeps_reusable=False) == 1
 
 
+async def test_a_base_tells_by_which_models_it_is_embedded(stores: VectorStores) -> None:
+    former, new = FakeEmbedder(name="former"), FakeEmbedder(name="new")
+    await put(stores.store, "a", ["first"])
+    assert list(await stores.vectors.models_of("kb_a")) == []
+    for embedder in (former, new):
+        await stores.embed(embedder)
+    told = await stores.vectors.models_of("kb_a")
+    assert {one.name for one in told} == {(await each.model()).name for each in (former, new)}
+    assert list(await stores.vectors.models_of("kb_b")) == []
+
+
 async def test_vectors_of_a_former_model_stay_while_the_embedder_is_away(stores: VectorStores) -> None:
     former = FakeEmbedder(name="former")
     await put(stores.store, "a", ["first"])
