@@ -108,6 +108,7 @@ class ParagraphText:
         self._properties = properties
         self._texts = list[str]()
         self._readings = list[str]()
+        self._behind_formula = 0
         self.boxes = list[Element]()
         self.notes = list[tuple[str, Element]]()
         self.pictures = list[Picture]()
@@ -177,7 +178,10 @@ class ParagraphText:
         self._readings = []
 
     def _formula(self, element: Element) -> None:
+        if self._texts and len(self._texts) == self._behind_formula:
+            self._say(" ")
         self._say(linear(element))
+        self._behind_formula = len(self._texts)
 
     def _box(self, element: Element) -> None:
         self.boxes.append(element)

@@ -212,6 +212,11 @@ def test_nested_tables_follow_theirs_and_frames_are_no_tables() -> None:
     ]
 
 
+def test_formulas_beside_each_other_stay_apart() -> None:
+    one, other = (f"<m:oMath><m:r><m:t>{text}</m:t></m:r></m:oMath>" for text in ("a=b", "c=d"))
+    assert texts(p(run("If ") + one + other + run("."))) == ["If a=b c=d."]
+
+
 def test_what_is_hidden_and_what_is_a_picture_is_noted() -> None:
     styles = '<w:style w:styleId="S" w:type="character"><w:rPr><w:vanish/></w:rPr></w:style>'
     hidden = run("one", "<w:vanish/>") + run("two", '<w:rStyle w:val="S"/>') + run("three", '<w:color w:val="FFFFFF"/>')

@@ -58,6 +58,7 @@ def test_a_row_of_a_sheet_is_read_with_the_names_of_its_columns() -> None:
         Paragraph(text="姓名: 韩梅梅\nAt: 07:08:00\nPrice: 12\nbeyond"),
         Heading(level=1, text="Hidden"),
         Paragraph(text="alone"),
+        Paragraph(text="Sheets without text: Empty."),
     ]
 
 
