@@ -164,10 +164,10 @@ async def _listen(reader: httpx2.AsyncClient, base_id: str, words: str) -> str:
     tool = {"type": "file_search", "vector_store_ids": [base_id]}
     answer = await reader.post("/v1/responses", json={"input": words, "tools": [tool], "stream": True})
     assert answer.status_code == 200, answer.text
-    return _plain(answer.text)
+    return plain_stream(answer.text)
 
 
-def _plain(stream: str) -> str:
+def plain_stream(stream: str) -> str:
     """Return a stream without ids, times and numbers, its text in one piece: the main model's pace cuts it."""
     events = [orjson.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: {")]
     others = [event | {"sequence_number": 0} for event in events if not event["type"].endswith(".delta")]
