@@ -64,12 +64,14 @@ class Span(NamedTuple):
 class JsonScanner:
     """Takes the slices of one text in their order, however it is split; text that is not JSON is refused by the parser.
 
-    `long_strings` are the strings of 1 KiB and more, `deepest` is the number of nested levels; `has_nul` says that a
-    string holds U+0000, `has_large_number` that a whole number is beyond 64 bits.
+    `long_strings` are the strings of 1 KiB and more, `deepest` is the number of nested levels, `members` that of the
+    members of all objects; `has_nul` says that a string holds U+0000, `has_large_number` that a whole number is beyond
+    64 bits.
     """
 
     def __init__(self, bounds: JsonBounds) -> None:
         self.values = 0
+        self.members = 0
         self.deepest = 0
         self.has_nul = False
         self.has_large_number = False
@@ -171,6 +173,7 @@ class JsonScanner:
         self._outside_bytes += len(outside)
         if self._outside_bytes > self._bounds.outside_bytes:
             raise InvalidRequest(f"The body holds more than {self._bounds.outside_bytes} bytes outside of its strings.")
+        self.members += outside.count(b":")
         self.values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
         if self.values > self._bounds.values:
             raise self._too_many()

@@ -1,6 +1,7 @@
 """Decoding of JSON objects in requests, so that each value can be stored and is sent on unchanged."""
 
 import json
+from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -32,6 +33,7 @@ MAX_MEMBERS = 1024
 STEP_BYTES = 2**21
 """Text that is decoded in one step: about 3 ms."""
 
+MAX_MEMBER_CHARACTERS = 64
 _NUL = "\x00"
 _NUL_MESSAGE = "Text must not contain the character U+0000."
 _LONGEST_DIGITS = len(str(LARGEST_WHOLE_NUMBER))
@@ -91,7 +93,7 @@ def decode_cooperatively(text: JsonText) -> Steps[JsonObject]:
 
     Raises:
         InvalidRequest: it is something else; `param` names the string with a NUL, the number beyond 64 bits, what
-            lies too deep, or the object with too many members.
+            lies too deep, or the object with too many members. Of two members of one name none would count for sure.
     """
     small, spans = text.raw, list[Span]()
     if len(text.raw) > STEP_BYTES:
@@ -107,8 +109,7 @@ def decode_cooperatively(text: JsonText) -> Steps[JsonObject]:
     body = cast(JsonObject, decoded)
     if text.scan.has_nul or text.scan.deepest > MAX_DEPTH:
         _refuse_nul_and_depth(body)
-    if text.scan.values > MAX_MEMBERS and any(len(each) > MAX_MEMBERS for each in _objects(body)):
-        _refuse_large_objects(body)
+    _check_members(text, small, [len(each) for each in _objects(body)], body)
     if spans:
         yield
         yield from _put_back(body, text.raw, spans)
@@ -186,6 +187,20 @@ def _containers(body: JsonObject) -> Iterator[dict[object, object] | list[object
         waiting += [
             cast("dict[object, object] | list[object]", value) for value in values if isinstance(value, dict | list)
         ]
+
+
+def _check_members(text: JsonText, small: bytes | bytearray, counts: list[int], body: JsonObject) -> None:
+    if text.scan.values > MAX_MEMBERS and max(counts) > MAX_MEMBERS:
+        _refuse_large_objects(body)
+    if sum(counts) != text.scan.members:  # of two members of one name the parser keeps the last
+        json.loads(small, object_pairs_hook=_refuse_repeated, parse_int=_whole_number)
+
+
+def _refuse_repeated(members: list[tuple[str, object]]) -> None:
+    """Raise an error that names the member; JSON leaves open which of the two counts (RFC 8259, section 4)."""
+    for name, times in Counter(name for name, _ in members).items():
+        if times > 1:
+            raise InvalidRequest(f"The member {name[:MAX_MEMBER_CHARACTERS]!r} stands twice in one object.")
 
 
 def _refuse_large_objects(body: JsonObject) -> None:

@@ -232,6 +232,7 @@ def chat_request_cooperatively(text: JsonText, passed_over: PassedOver | None = 
     """
     chat = yield from body_cooperatively(ChatRequest, text, "messages", _MESSAGES, passed_over)
     _check_unsupported(chat)
+    _note_names(chat, passed_over)
     placed = yield from _items_cooperatively(chat)
     request = _turn_request(chat, placed).with_collector(passed_over)
     turn = ChatTurn(chat, request, tuple(each.path for each in placed))
@@ -246,6 +247,13 @@ def chat_request_cooperatively(text: JsonText, passed_over: PassedOver | None = 
 def _in_lanes(request: TurnRequest, count: int) -> TurnRequest:
     """Let a model answer in as many lanes as there are to be choices; "" stands for the default one."""
     return request.model_copy(update={"models": [request.model or ""] * count}) if count > 1 else request
+
+
+def _note_names(chat: ChatRequest, passed_over: PassedOver | None) -> None:
+    """Note the names of who speaks, which no model is sent."""
+    for number, message in enumerate(chat.messages):
+        if passed_over is not None and message.name is not None:
+            passed_over.leave_out(f"messages[{number}].name")
 
 
 def _check_unsupported(chat: ChatRequest) -> None:
