@@ -20,7 +20,8 @@ from backend.chat_shell_client.ports.chat_shell import ChatShell
 from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import ConversationPackage, build_conversations, open_turn_labels
-from backend.embeddings.wiring import build_embeddings
+from backend.embeddings.ports import Embedder
+from backend.embeddings.wiring import EmbeddingPackage, build_embeddings
 from backend.files.services import FilePackage
 from backend.files.wiring import build_files
 from backend.foundation.http.app import create_admin_app, create_app, http_server
@@ -52,6 +53,7 @@ from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
 from backend.reaching import naming_setting, open_event_store, open_reader, reach_database, reach_engine
 from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.services.weigh_answers import find_meaning
 from backend.restricted.sql.ledger import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted
 from backend.retention.sql.withholding import withhold_answers
@@ -200,13 +202,13 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     streams, rate_counts, redis = await open_event_store(settings, supervisor, clock, stack, lease.tenure)
     watch_stores(database, streams.presence)
     admission = Admission(streams.presence, settings.max_turns)
-    search, knowledge, providers = _knowledge(settings, database, admission, clock, stack)
+    search, knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
     files, vector_stores = _uploads(settings, database, knowledge, clock, supervisor)
     chat_shell, file_indexes = _chat_shell(settings, clock, certificates, supervisor, stack), vector_stores.file_indexes
     of_agents, labels = AgentFiles(files.services, file_indexes), open_turn_labels(database)
     agents = build_agents(database, knowledge.store, chat_shell, of_agents, labels, clock)
     conversations = build_conversations(database, agents.labelled, clock, secret)
-    limits, uploads = _build_restricted_terms(settings, policy), vector_stores.uploads
+    limits, uploads = _build_restricted_terms(settings, policy, meaning.ports.embedder), vector_stores.uploads
     restricted = build_restricted(database, clock, knowledge, uploads, agents.open_files, limits)
     rates = _rates(settings, rate_counts, supervisor, stack)
     ports = TurnPorts(
@@ -236,7 +238,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         conversations=conversations,
         prompts=_prompts(conversations, agents.presets),
         files=files,
-        parts=(identity, providers, knowledge.part, vector_stores.part, restricted, lookups),
+        parts=(identity, meaning.part, knowledge.part, vector_stores.part, restricted, lookups),
         turns=(turns := turn_services(ports, prepare, agents.models, knowledge.store, admission, rates)),
         agents=agents,
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
@@ -264,7 +266,7 @@ def _identity(
 
 def _knowledge(
     settings: Settings, database: Database, admission: Admission, clock: Clock, stack: AsyncExitStack
-) -> tuple[SearchInDatabase, KnowledgePackage, Part]:
+) -> tuple[SearchInDatabase, KnowledgePackage, EmbeddingPackage]:
     providers = (settings.embedder, settings.reranker, settings.moderation)
     meaning = build_embeddings(*providers, admission, clock, stack)
     reader = open_reader(settings, clock, stack)
@@ -272,7 +274,7 @@ def _knowledge(
     terms = KnowledgeTerms(settings.restricted_grade, is_only_replica=not settings.redis_url)
     hooks = (forget_results_of, withhold_answers)
     knowledge = build_knowledge(database, clock, hooks, search, reader, terms)
-    return search, knowledge, meaning.part
+    return search, knowledge, meaning
 
 
 def _chat_shell(
@@ -290,9 +292,10 @@ def _chat_shell(
     return chat_shell
 
 
-def _build_restricted_terms(settings: Settings, policy: TurnPolicy) -> RestrictedTerms:
-    limits = RestrictedLimits(**settings.restricted_budgets.model_dump())
-    return RestrictedTerms(limits, policy.timeout, policy.secret)
+def _build_restricted_terms(settings: Settings, policy: TurnPolicy, embedder: Embedder | None) -> RestrictedTerms:
+    limits = RestrictedLimits(**settings.restricted_budgets.model_dump(), facts=settings.restricted_facts)
+    meaning = find_meaning(embedder, settings.embedding_model, settings.embedding_sha256, settings.restricted_nearness)
+    return RestrictedTerms(limits, policy.timeout, policy.secret, meaning)
 
 
 def _rates(settings: Settings, store: RateStore, supervisor: Supervisor, stack: AsyncExitStack) -> TurnRates:

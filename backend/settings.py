@@ -241,6 +241,8 @@ class Settings(ReadingSettings):
     restricted_budgets: Annotated[RestrictedBudgets, BeforeValidator(_split_budgets)] = Field(
         RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"
     )
+    restricted_facts: int = Field(20, alias="BACKEND_RESTRICTED_FACTS", ge=0, le=1_000_000)
+    restricted_nearness: float | None = Field(None, alias="BACKEND_RESTRICTED_NEARNESS", ge=0, le=1)
     restricted_grade: RestrictedGrade = Field(RestrictedGrade.OPEN, alias="BACKEND_RESTRICTED_GRADE")
     restricted_stream_seconds: float = Field(3.2, alias="BACKEND_RESTRICTED_STREAM_SECONDS", ge=0, le=60)
     cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_one_meaning)] = Field(
@@ -256,6 +258,7 @@ class Settings(ReadingSettings):
     embedding_passage_prefix: str = Field(
         "", alias="BACKEND_EMBEDDING_PASSAGE_PREFIX", max_length=MAX_PREFIX_CHARACTERS
     )
+    embedding_sha256: str = Field("", alias="BACKEND_EMBEDDING_SHA256", pattern="^([0-9a-f]{64})?$")
     embedding_query_type: str = Field("", alias="BACKEND_EMBEDDING_QUERY_INPUT_TYPE", max_length=64)
     embedding_passage_type: str = Field("", alias="BACKEND_EMBEDDING_PASSAGE_INPUT_TYPE", max_length=64)
     embedding_batch_texts: int = Field(32, alias="BACKEND_EMBEDDING_BATCH_TEXTS", ge=1, le=128)

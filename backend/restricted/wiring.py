@@ -17,8 +17,9 @@ from backend.restricted.services.close_searches import (
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
-from backend.restricted.services.sealed_search import SealedSearches
+from backend.restricted.services.sealed_search import SealedSearches, SearchTerms
 from backend.restricted.services.ticketed_knowledge import TicketAccess, TicketedFiles, TicketedKnowledge
+from backend.restricted.services.weigh_answers import AnswerWeighing, Meaning
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
@@ -28,11 +29,15 @@ from shared.clock import Clock
 
 
 class RestrictedTerms(NamedTuple):
-    """The operator's limits and the longest time of a turn; `secret` is the key of tickets, canaries and hashes."""
+    """The operator's limits and the longest time of a turn; `secret` is the key of tickets, canaries and hashes.
+
+    `meaning` weighs answers, and is None where they are not weighed.
+    """
 
     limits: RestrictedLimits
     turn_time: timedelta
     secret: str
+    meaning: Meaning | None
 
 
 def build_restricted(
@@ -47,11 +52,13 @@ def build_restricted(
     ledger, store, secret = SqlRestrictedLedger(database), knowledge.store, terms.secret
     audit = RestrictedAudit(ledger, LoggingSafeSummaryObserver(), clock, secret)
     access = TicketAccess(store, open_file_indexes, knowledge.descriptions, audit, clock, secret)
+    weighing = AnswerWeighing(access, ledger, terms.meaning, terms.limits.facts, secret)
     services = (
         TicketedKnowledge(store, knowledge.retrieval, access),
         TicketedFiles(uploads, store, access),
-        SealedSearches(access, knowledge.retrieval, ledger, audit, terms.limits, secret),
-        SealedOutcomes(access, ledger, audit, clock, secret),
+        SealedSearches(access, knowledge.retrieval, ledger, audit, weighing, SearchTerms(terms.limits, secret)),
+        SealedOutcomes(access, ledger, audit, weighing, clock, secret),
+        weighing,
         ReadAudit(SqlAuditTrail(database), secret),
     )
     close = CloseSearches(ledger, audit, clock, terms.turn_time).close

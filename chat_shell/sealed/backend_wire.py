@@ -25,6 +25,8 @@ from shared.models.knowledge_api import (
     SealedSearchAnswer,
     SearchByTicket,
     TicketRequest,
+    WeighByTicket,
+    WeighedAnswer,
     body_of,
 )
 from shared.models.safe_summary import Failure, SummaryVersions
@@ -58,6 +60,10 @@ class SealedBackend(Protocol):
         """Search with the turn's ticket; the backend derives the access again and charges the budget."""
         ...
 
+    async def weigh(self, search: SealedSearch, search_id: str, released: Released) -> WeighedAnswer | Failure:
+        """Have what would be released compared with the source by its meaning."""
+        ...
+
     async def record(self, search: SealedSearch, versions: SummaryVersions, outcome: Outcome) -> OutcomeReceipt:
         """Have an outcome recorded."""
         ...
@@ -88,6 +94,15 @@ class HttpSealedBackend:
             return _result(SealedSearchAnswer.model_validate(answer).sealed)
         except ValueError:
             return Failure.AUDIT_UNAVAILABLE
+
+    async def weigh(self, search: SealedSearch, search_id: str, released: Released) -> WeighedAnswer | Failure:
+        """Weigh what would be released; see the protocol."""
+        asked = WeighByTicket(ticket=search.ticket, search_id=search_id, texts=list(released.texts))
+        status, answer = await self._post("/weigh", search, asked)
+        try:
+            return WeighedAnswer.model_validate(answer) if status == 200 else Failure.MODEL_UNAVAILABLE
+        except ValueError:
+            return Failure.MODEL_UNAVAILABLE
 
     async def record(self, search: SealedSearch, versions: SummaryVersions, outcome: Outcome) -> OutcomeReceipt:
         """Have an outcome recorded; see the protocol."""
@@ -140,6 +155,7 @@ def _result(sealed: SealedPart) -> SealedSearchResult:
         canary_replies=sealed.canary_replies,
         translatable_base_ids=frozenset(sealed.restricted_translation),
         rules=BaseRules(sealed.support, sealed.has_records),
+        is_weighed=sealed.is_weighed and sealed.strict is None,
     )
 
 
@@ -167,5 +183,6 @@ def _report_of(search: SealedSearch, versions: SummaryVersions, outcome: Outcome
         "knowledge_base_ids": list(outcome.knowledge_base_ids),
         "gate_codes": list(outcome.gate_codes),
         "released": None if outcome.released is None else outcome.released.as_object(),
+        **({} if outcome.facts is None else {"facts": [fact.model_dump() for fact in outcome.facts]}),
     }
     return ReportedOutcome.model_validate(told)

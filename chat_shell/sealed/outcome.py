@@ -6,7 +6,7 @@ from datetime import datetime
 from chat_shell.sealed.protected import ProtectedChunk
 from chat_shell.sealed.verdicts import Released
 from shared.disclosure.frame import USUAL_RULES, BaseRules
-from shared.models.knowledge_api import MAX_CANARY_HITS
+from shared.models.knowledge_api import MAX_CANARY_HITS, ToldFact
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason
 
 PREVIEW_CHARACTERS = 200
@@ -39,7 +39,7 @@ class SealedSearchResult:
     either. `canary_replies` counts the searches of the last hour, in any process, in which the secondary model
     repeated canaries. `areas` are what findings can be about where one of the bases has the grade `strict`, and None
     elsewhere. `translatable_base_ids` are the bases whose owners allow that their text is summarised in another
-    language. `rules` are what the owners say of the bases.
+    language. `rules` are what the owners say of the bases. `is_weighed`: prose has to be weighed by its meaning.
     """
 
     search_id: str
@@ -51,6 +51,7 @@ class SealedSearchResult:
     canary_replies: int = 0
     translatable_base_ids: frozenset[str] = frozenset()
     rules: BaseRules = USUAL_RULES
+    is_weighed: bool = False
 
 
 @dataclass(slots=True)
@@ -58,7 +59,8 @@ class SearchProgress:
     """The counts of a running search.
 
     `search_id` is None until the backend has searched; `is_audited` tells that it has recorded the outcome already,
-    and `is_open_ask` that the pre-screen refused a request that guesses at nothing.
+    and `is_open_ask` that the pre-screen refused a request that guesses at nothing. `facts` are those that the newest
+    reply tells, where it was weighed.
     """
 
     started_at: datetime
@@ -70,6 +72,7 @@ class SearchProgress:
     rewrites: int = 0
     canary_hits: int = 0
     gate_codes: list[GateCode] = field(default_factory=list[GateCode])
+    facts: tuple[ToldFact, ...] | None = None
 
     @property
     def is_model_asked(self) -> bool:
@@ -95,6 +98,7 @@ class Outcome:
     canary_hits: int
     is_open_ask: bool
     released: Released | None
+    facts: tuple[ToldFact, ...] | None = None
 
     @property
     def decision(self) -> Decision:
@@ -122,4 +126,5 @@ def outcome_of(search: SealedSearch, result: SummaryResult, progress: SearchProg
         canary_hits=min(progress.canary_hits, MAX_CANARY_HITS),
         is_open_ask=progress.is_open_ask,
         released=released,
+        facts=progress.facts if released else None,
     )

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from operator import add
 from typing import TypeVar
 
@@ -65,7 +66,7 @@ POLICY_VERSION = "7"
 OUTCOME_TIMEOUT_SECONDS = 5.0
 """Time for recording the outcome, which comes after the summary's own time, because a timeout is recorded too."""
 
-_CHANGES = (Failure.ACCESS_CHANGED, Failure.BASE_CHANGED, Failure.PAUSED)
+_CHANGES = (Failure.ACCESS_CHANGED, Failure.BASE_CHANGED, Failure.PAUSED, Failure.BUDGET_FACTS)
 """Reasons by which the backend forbids a release that the gate allowed."""
 
 
@@ -157,7 +158,8 @@ class SealedRoom:
         given = *found.chunks, *found.siblings
         if await asyncio.to_thread(names_record, search.last_message, given, found.rules):
             return PolicyRefusal.KNOWLEDGE_BASE_QUESTION
-        return await self._writer.write(search, evidence, found, progress)
+        weigh = partial(self._backend.weigh, search, found.search_id)
+        return await self._writer.write(search, evidence, found, weigh, progress)
 
     async def _find(self, search: SealedSearch, progress: SearchProgress) -> SealedSearchResult | SummaryResult:
         """Return evidence, or the result that the search has without any."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -19,6 +19,7 @@ from chat_shell.sealed.secondary_model import SecondaryModel
 from chat_shell.sealed.summary_prompt import Rewrite, SummaryPrompt, choose_codes, write_prose
 from chat_shell.sealed.verdicts import Blocked, Gate, Judge, Refused, Released, Verdict
 from shared.disclosure.everyday import keep_everyday
+from shared.models.knowledge_api import WeighedAnswer
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode
 from shared.models.values import JsonObject
 from shared.tracing import SpanKind, span_of
@@ -48,6 +49,11 @@ class CanaryCircuit:
         oldest_counted = self._now() - WINDOW
         return max(recorded, sum(hit > oldest_counted for hit in hits)) >= self._limit
 
+
+_Judging = Callable[[bytes], Awaitable[Verdict | Failure]]
+
+Weigh = Callable[[Released], Awaitable[WeighedAnswer | Failure]]
+"""Compares a release by its meaning with what the search has shown."""
 
 BLOCKED = "blocked"
 """What the log calls a reply that the gate blocked."""
@@ -86,9 +92,13 @@ class SummaryWriter:
         search: SealedSearch,
         evidence: ShownEvidence,
         found: SealedSearchResult,
+        weigh: Weigh,
         progress: SearchProgress,
     ) -> SummaryResult:
-        """Ask the model, judge its reply, and ask for a rewrite at most once."""
+        """Ask the model, judge its reply, and ask for a rewrite at most once; prose is weighed where the backend does.
+
+        `weigh` is asked of what the gate lets through.
+        """
         chunks = evidence.chunks
         progress.chunks_sent = len(chunks)
         self._observer.summary_started(
@@ -99,7 +109,8 @@ class SummaryWriter:
         )
         ask = self._ask_for_prose if found.areas is None else self._ask_for_codes
         prompt, reply, judge = await ask(search, evidence, found)
-        return await self._settle(prompt, reply, judge, progress)
+        judging = partial(_decide, judge=judge, weigh=weigh if found.is_weighed else None, progress=progress)
+        return await self._settle(prompt, reply, judging, progress)
 
     async def _ask_for_prose(
         self, search: SealedSearch, evidence: ShownEvidence, found: SealedSearchResult
@@ -126,10 +137,10 @@ class SummaryWriter:
         return prompt, await self._reply(prompt, schema=prompt.schema), partial(judge_codes, case=case)
 
     async def _settle(
-        self, prompt: SummaryPrompt, reply: bytes | Failure, judge: Judge, progress: SearchProgress
+        self, prompt: SummaryPrompt, reply: bytes | Failure, judging: _Judging, progress: SearchProgress
     ) -> SummaryResult:
         """Judge a reply, and ask once more where it is blocked, or where its provider may not know schemas."""
-        verdict = await self._verdict(reply, judge, progress)
+        verdict = await self._verdict(reply, judging, progress)
         if isinstance(verdict, Blocked) and isinstance(reply, bytes):
             rewrite = Rewrite(reply, verdict.codes, verdict.phrases)
             again = partial(self._reply, prompt, rewrite, prompt.schema)
@@ -138,7 +149,7 @@ class SummaryWriter:
         else:
             return _result_of(verdict)
         progress.rewrites += 1
-        return _result_of(await self._verdict(await again(), judge, progress))
+        return _result_of(await self._verdict(await again(), judging, progress))
 
     async def _reply(
         self, prompt: SummaryPrompt, rewrite: Rewrite | None = None, schema: JsonObject | None = None
@@ -154,8 +165,8 @@ class SummaryWriter:
                 span.fail(reply.value)
         return reply
 
-    async def _verdict(self, reply: bytes | Failure, judge: Judge, progress: SearchProgress) -> Verdict | Failure:
-        verdict = reply if isinstance(reply, Failure) else await _judge(reply, judge)
+    async def _verdict(self, reply: bytes | Failure, judging: _Judging, progress: SearchProgress) -> Verdict | Failure:
+        verdict = reply if isinstance(reply, Failure) else await judging(reply)
         size = 0 if isinstance(reply, Failure) else len(reply)
         self._observer.secondary_answered(self.model_name, size, _decision(verdict))
         if isinstance(verdict, Blocked):
@@ -166,11 +177,18 @@ class SummaryWriter:
         return verdict
 
 
-async def _judge(reply: bytes, judge: Judge) -> Verdict | Failure:
+async def _decide(reply: bytes, judge: Judge, weigh: Weigh | None, progress: SearchProgress) -> Verdict | Failure:
     with span_of("safe_summary gate") as span:
         verdict = await failure_for_exceptions(asyncio.to_thread(judge, reply), Failure.INVALID_OUTPUT)
         span.set({"ballast.safe_summary.decision": _decision(verdict)})
-    return verdict
+    if weigh is None or not isinstance(verdict, Released):
+        return verdict
+    with span_of("safe_summary weigh"):
+        weighed = await failure_for_exceptions(weigh(verdict), Failure.MODEL_UNAVAILABLE)
+    if isinstance(weighed, Failure):
+        return weighed
+    progress.facts = weighed.facts
+    return Blocked((GateCode.CONTAINMENT,), phrases=weighed.retold) if weighed.retold else verdict
 
 
 def _decision(verdict: Verdict | Failure) -> str:

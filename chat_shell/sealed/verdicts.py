@@ -31,6 +31,11 @@ class Released(Value):
     confidence: Confidence
     findings: Annotated[tuple[CodedFinding, ...], UNLESS_EMPTY] = ()
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return all that it says."""
+        return (self.summary, *self.observations, *self.risks, *self.recommended_actions)
+
     def as_object(self) -> JsonObject:
         """Return it as a JSON object, with its keys in the order of the secondary model's answer."""
         return self.model_dump(mode="json")

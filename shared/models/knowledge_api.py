@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from shared.models.execution import AccessMode
 from shared.models.safe_summary import (
     LEAST_SUPPORT,
+    MAX_LIST_ITEMS,
     AnswerReason,
     Decision,
     Failure,
@@ -31,6 +32,7 @@ MAX_SEALED_CHUNKS = 24
 MAX_LATENCY_MS = 86_400_000
 MAX_CANARY_HITS = 10_000
 MAX_REWRITES = 1
+MAX_FACTS = 5_000
 
 _Chunks = Annotated[int, Field(ge=0, le=MAX_SEALED_CHUNKS)]
 _FROM_STRING = Field(strict=False)
@@ -80,8 +82,18 @@ class ReadByTicket(TicketRequest):
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_CHARACTERS)] = MAX_PAGE_CHARACTERS
 
 
+class ToldFact(Value):
+    """A sentence of a document, by a keyed digest of it."""
+
+    document_id: Annotated[str, Field(max_length=64)]
+    digest: Annotated[str, Field(max_length=64)]
+
+
 class ReportedOutcome(TicketRequest):
-    """The outcome of a search in the sealed room; `search_id` is null for a request refused before any search."""
+    """The outcome of a search in the sealed room; `search_id` is null for a request refused before any search.
+
+    `facts` are those that the backend has found in what is released; null where nothing was weighed.
+    """
 
     policy_version: Annotated[str, Field(min_length=1, max_length=64)]
     gate_version: Annotated[str, Field(min_length=1, max_length=64)]
@@ -99,6 +111,24 @@ class ReportedOutcome(TicketRequest):
     canary_hits: Annotated[int, Field(ge=0, le=MAX_CANARY_HITS)]
     is_open_ask: bool = False
     released: ReleasedSummary | None
+    facts: Annotated[list[ToldFact], Field(max_length=MAX_FACTS)] | None = None
+
+
+class WeighByTicket(TicketRequest):
+    """What the gate would release of a search, to be compared by its meaning with what the search was shown."""
+
+    search_id: Annotated[str, Field(max_length=64)]
+    texts: Annotated[list[str], Field(max_length=1 + 3 * MAX_LIST_ITEMS)]
+
+
+class WeighedAnswer(BaseModel):
+    """What texts tell of the source: `facts` are its sentences of which they tell something.
+
+    `retold` are their own sentences that say what one of it says; these may not leave.
+    """
+
+    retold: tuple[str, ...]
+    facts: tuple[ToldFact, ...]
 
 
 class KnowledgeChunk(Value):
@@ -158,7 +188,8 @@ class SealedPart(BaseModel):
     `siblings` are other chunks of the same documents, for the gate alone. `restricted_translation` are the ids of the
     searched bases whose owners allow that their text is summarised in another language; where it is missing or has
     another form, none does. `support` is the number of documents in which a word must stand to say nothing of one of
-    them, and `has_records` tells that a base holds records.
+    them, and `has_records` tells that a base holds records. `is_weighed`: prose has to be
+    weighed before it is reported.
     """
 
     search_id: str
@@ -171,6 +202,7 @@ class SealedPart(BaseModel):
     strict: StrictPart | None = None
     support: Annotated[int, Field(ge=1)] = LEAST_SUPPORT
     has_records: bool = False
+    is_weighed: bool = False
 
 
 class SealedSearchAnswer(SearchAnswer):

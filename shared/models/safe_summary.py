@@ -88,6 +88,7 @@ class Failure(StrEnum):
     BUDGET_DAY = "budget_day"
     BUDGET_MONTH = "budget_month"
     BUDGET_CHUNKS = "budget_chunks"
+    BUDGET_FACTS = "budget_facts"
     PAUSED = "paused"
     CIRCUIT_OPEN = "circuit_open"
     ACCESS_CHANGED = "access_changed"
@@ -134,13 +135,21 @@ Reason = AnswerReason | PolicyRefusal | Failure | GateBlock
 """Why a search was answered or refused; the values of all four enumerations differ."""
 
 
+UNLESS_EMPTY = Field(exclude_if=not_)
+"""A field that is not written where it is empty, so that a release that does not know it reads the rest."""
+
+
 class SummaryVersions(Value):
-    """The versions on which a summary depends; a stored summary is used only while none of them has changed."""
+    """The versions on which a summary depends; a stored summary is used only while none of them has changed.
+
+    `meaning_version` is that of what weighs answers by their meaning, which the backend alone knows.
+    """
 
     policy_version: Annotated[str, Field(min_length=1, max_length=64)]
     gate_version: Annotated[str, Field(min_length=1, max_length=64)]
     prompt_version: Annotated[str, Field(min_length=1, max_length=64)]
     model: Annotated[str, Field(min_length=1, max_length=256)]
+    meaning_version: Annotated[str, UNLESS_EMPTY] = ""
 
 
 _Items = Annotated[
@@ -150,10 +159,6 @@ _Items = Annotated[
 
 Area = Annotated[str, Field(min_length=1, max_length=MAX_AREA_CHARACTERS)]
 _Code = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,47}$")]
-
-
-UNLESS_EMPTY = Field(exclude_if=not_)
-"""A field that is not written where it is empty, so that a release that does not know it reads the rest."""
 
 
 class CodedFinding(Value):

@@ -6,7 +6,7 @@ cannot end the block or begin another.
 
 from collections.abc import Iterable, Sequence
 
-PROMPT_VERSION = "3"
+PROMPT_VERSION = "4"
 """Of the texts here; part of what a kept summary depends on."""
 
 SAFE_SUMMARY_PROMPT = """\
@@ -55,7 +55,8 @@ Plain code lets out only what passes every check. Their names, and what passes:
 "weekly"; 两项, 第二, 大半, 每月).
 - identifiers: no name and no term of the evidence, though its words be plain and in another order.
 - overlap: no run of words shared with the evidence.
-- containment: a passage's point, not most of what it says, in whatever order.
+- containment: a passage's point, not what it says, in whatever order and words: what it means for the reader, \
+not what happened or who did it.
 - decoders: known words in sentences; nothing spelled, invented, repeated or filled into a pattern.
 - structure: an order of your own.
 - instruction: words to the reader alone.

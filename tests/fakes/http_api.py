@@ -34,8 +34,9 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.outgoing_scan import OutgoingTexts
 from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
-from backend.restricted.services.sealed_search import SealedSearches
+from backend.restricted.services.sealed_search import SealedSearches, SearchTerms
 from backend.restricted.services.ticketed_knowledge import TicketAccess, TicketedFiles, TicketedKnowledge
+from backend.restricted.services.weigh_answers import AnswerWeighing, Meaning
 from backend.retention.services.exporting import PersonExport, PersonTexts
 from backend.retention.services.user_erasure import UserErasure
 from backend.routes import BEFORE_BODIES, OPEN_METRICS, ROUTERS
@@ -91,6 +92,7 @@ class FakeHouse:
     moderator: FakeModerator | None = None
     strict_requests: bool = False
     grade: RestrictedGrade = RestrictedGrade.OPEN
+    meaning: Meaning | None = None
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
@@ -159,11 +161,13 @@ class FakeHouse:
         audit = RestrictedAudit(self.ledger, self.safe_summaries, self.clock, SECRET)
         open_files = partial(open_agent_files, self.turns.agents)
         access = TicketAccess(self.knowledge, open_files, self.turns.descriptions, audit, self.clock, SECRET)
+        weighing = AnswerWeighing(access, self.ledger, self.meaning, self.limits.facts, SECRET)
         return (
             TicketedKnowledge(self.knowledge, retrieval, access),
             TicketedFiles(uploads, self.knowledge, access),
-            SealedSearches(access, retrieval, self.ledger, audit, self.limits, SECRET),
-            SealedOutcomes(access, self.ledger, audit, self.clock, SECRET),
+            SealedSearches(access, retrieval, self.ledger, audit, weighing, SearchTerms(self.limits, SECRET)),
+            SealedOutcomes(access, self.ledger, audit, weighing, self.clock, SECRET),
+            weighing,
             ReadAudit(self.ledger, SECRET),
         )
 

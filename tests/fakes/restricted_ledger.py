@@ -19,8 +19,10 @@ from backend.restricted.domain.restricted import (
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, add_refusal, admit
+from backend.restricted.domain.told_facts import ShownChunk, is_overspent
 from shared.errors import NotFound, PermissionDenied, Unavailable
-from shared.models.safe_summary import ReleasedSummary
+from shared.models.knowledge_api import ToldFact
+from shared.models.safe_summary import Failure, ReleasedSummary
 from shared.receipts import ReceiptSigner, SealedReceipt
 from tests.fakes.store_knowledge import FakeKnowledge
 
@@ -57,6 +59,7 @@ class FakeRestrictedLedger:
         self._refusals: dict[tuple[str, str], RefusalHistory] = {}
         self._kept: dict[str, _Kept] = {}
         self._receipts: dict[str, list[tuple[SealedReceipt, list[str]]]] = {}
+        self._told: dict[str, list[tuple[ToldFact, datetime]]] = {}
         self._documents: dict[str | None, list[str]] = {}
 
     async def charge(
@@ -86,11 +89,18 @@ class FakeRestrictedLedger:
 
     async def settle(self, settlement: Settlement, signer: ReceiptSigner) -> Ruling | None:
         self._require_writing()
-        record = settlement.record
+        record, over = settlement.record, None
         charged = self._searches.get(record.search_id or "")
         if charged is not None:
             if charged.ruling is not None:
                 return charged.ruling
+            told = [fact for fact in self._told.get(settlement.user_id, ()) if fact[1] > record.recorded_at - MONTH]
+            if is_overspent([fact for fact, _ in told], settlement.facts, settlement.most_facts):
+                settlement = settlement.refuse(Failure.BUDGET_FACTS)
+                record, over = settlement.record, settlement.ruling
+            else:
+                told += [(fact, record.recorded_at) for fact in settlement.facts]
+            self._told[settlement.user_id] = told
             self._searches[charged.search.id] = charged.model_copy(update={"ruling": settlement.ruling})
         self.records.append(record)
         base_ids = frozenset(base.id for base in record.bases)
@@ -102,7 +112,14 @@ class FakeRestrictedLedger:
             for base_id in filter(self._is_there, base_ids):
                 key = (base_id, settlement.user_id)
                 self._refusals[key] = add_refusal(self._refusals.get(key, RefusalHistory()), record.recorded_at)
-        return None
+        return over
+
+    async def read_shown(self, search_id: str) -> tuple[ShownChunk, ...]:
+        texts = self._knowledge.texts_of_chunks()
+        served = sorted(self._served.get(search_id, ()), key=lambda chunk: (chunk.document_id, chunk.ordinal))
+        return tuple(
+            ShownChunk(chunk.document_id, texts[chunk.chunk_id]) for chunk in served if chunk.chunk_id in texts
+        )
 
     async def find_unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         if self.is_away:

@@ -48,6 +48,9 @@ class FakeKnowledge:
     def base(self, base_id: str) -> KnowledgeBase | None:
         return self._bases[base_id].base if base_id in self._bases else None
 
+    def texts_of_chunks(self) -> Mapping[str, str]:
+        return {chunk.id: chunk.text for stored in self._documents_of(self.base_ids) for chunk in stored.chunks}
+
     def chunk_count(self, base_id: str) -> int:
         return sum(len(stored.chunks) for stored in self._documents_of([base_id]))
 

@@ -21,8 +21,9 @@ from backend.restricted.domain.restricted import AuditQuery, AuditRecord, Search
 from backend.restricted.services.close_searches import CloseSearches, ForgetSearches
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.sealed_outcomes import Outcome, SealedOutcomes
-from backend.restricted.services.sealed_search import SealedSearches
+from backend.restricted.services.sealed_search import SealedSearches, SearchTerms
 from backend.restricted.services.ticketed_knowledge import TicketAccess
+from backend.restricted.services.weigh_answers import AnswerWeighing
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.sql.tables import metadata
@@ -85,9 +86,10 @@ async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         retrieval = SqlRetrieval(database)
         descriptions = SafeDescriptions(word_runs(database), retrieval, LoggingDescriptionObserver())
         access = TicketAccess(store, partial(open_agent_files, FakeAgentStore()), descriptions, audit, clock, SECRET)
+        weighing = AnswerWeighing(access, ledger, None, 0, SECRET)
         yield House(
-            SealedSearches(access, retrieval, ledger, audit, LIMITS, SECRET),
-            SealedOutcomes(access, ledger, audit, clock, SECRET),
+            SealedSearches(access, retrieval, ledger, audit, weighing, SearchTerms(LIMITS, SECRET)),
+            SealedOutcomes(access, ledger, audit, weighing, clock, SECRET),
             CloseSearches(ledger, audit, clock, TURN_TIME),
             store,
             ledger,

@@ -59,7 +59,7 @@ def write_receipt(
         "documents": [document.model_dump() for document in documents],
         "text_sha256": sha256(text).hexdigest(),
         "bits": count_bits(shown),
-        "facts": None,
+        "facts": record.facts,
     }
     return signer.seal(members, end.number + 1, end.digest)
 

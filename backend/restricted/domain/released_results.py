@@ -19,6 +19,7 @@ USER_HASH_DIGITS = 32
 _OF_RESULTS = b"ballast released result 1\0"
 _OF_USERS = b"ballast audited user 1\0"
 _OF_SESSIONS = b"ballast stretch of lookups 1\0"
+_OF_FACTS = b"ballast told fact 1\0"
 _OF_OUTCOMES = b"ballast reported outcome 1\0"
 
 
@@ -54,6 +55,11 @@ def budget_session_id(secret: str, tenant: str, user_id: str, now: datetime) -> 
 def outcome_digest(secret: str, search: SealedSearch, reported: bytes) -> str:
     """Return the digest by which a repeated outcome of a search is told from a different one."""
     return _hash(secret, _OF_OUTCOMES, search.id.encode() + b"\0" + reported)
+
+
+def fact_digest(secret: str, document_id: str, sentence: str) -> str:
+    """Return the digest by which a sentence of a document is known again, which reveals nothing of it."""
+    return _hash(secret, _OF_FACTS, f"{document_id}\0{sentence}".encode())
 
 
 def _hash(secret: str, purpose: bytes, content: bytes) -> str:

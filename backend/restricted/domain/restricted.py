@@ -1,10 +1,11 @@
 """The values of restricted searches, from request to audit record. They hold no text of a base but summaries."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from backend.foundation.domain.paging import PageQuery
 from backend.knowledge.domain.knowledge import MemberRole
+from shared.models.knowledge_api import ToldFact
 from shared.models.safe_summary import (
     Decision,
     Failure,
@@ -121,7 +122,8 @@ class AuditRecord(Value):
     """The permanent record of a restricted search, without query and chunks, and with no summary but `preview`.
 
     The record of a forged ticket has no ids, no bases and no versions, and its tenant is "".
-    `is_cached`: an earlier release was returned again. Budgets are None where nothing was to be charged.
+    `is_cached`: an earlier release was returned again. Budgets are None where nothing was to be charged. `facts` is how
+    many sentences of the source the answer tells; None where answers are not weighed.
     """
 
     id: str
@@ -146,6 +148,7 @@ class AuditRecord(Value):
     budget_before: tuple[BudgetLeft, ...] | None = None
     budget_after: tuple[BudgetLeft, ...] | None = None
     preview: str = ""
+    facts: int | None = None
 
 
 class AuditQuery(PageQuery):
@@ -170,7 +173,8 @@ class Settlement(Value):
     """An outcome to be written in one transaction: record, ruling, release, and the user whose pause it may cause.
 
     `released` is to be kept for equal searches, `shown` is what the user gets, which may have been released before.
-    `is_open_ask`: a request was refused before any search and guessed at nothing.
+    `is_open_ask`: a request was refused before any search and guessed at nothing. Of `facts` at most `most_facts` of a
+    document may be told to the user in 30 days.
     """
 
     record: AuditRecord
@@ -180,6 +184,21 @@ class Settlement(Value):
     released: ReleasedSummary | None
     shown: ReleasedSummary | None = None
     is_open_ask: bool = False
+    facts: tuple[ToldFact, ...] = ()
+    most_facts: int = 0
+
+    def refuse(self, reason: Failure) -> Self:
+        """Return it without the release."""
+        told = {"decision": Decision.REFUSE, "reason": reason, "preview": "", "facts": None}
+        return self.model_copy(
+            update={
+                "record": self.record.model_copy(update=told),
+                "ruling": self.ruling.model_copy(update={"is_released": False, "reason": reason}),
+                "released": None,
+                "shown": None,
+                "facts": (),
+            }
+        )
 
     @property
     def counts_towards_pause(self) -> bool:

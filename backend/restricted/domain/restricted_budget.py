@@ -27,11 +27,15 @@ PAUSE = timedelta(minutes=15)
 
 
 class RestrictedLimits(Value):
-    """The most searches of a user in a base: in a conversation (of the last 30 days), in a day, in 30 days."""
+    """The most searches of a user in a base: in a conversation (of the last 30 days), in a day, in 30 days.
+
+    `facts` is how many sentences of a document answers may tell the user in 30 days.
+    """
 
     conversation: int
     day: int
     month: int
+    facts: int = 20
 
 
 class BaseUsage(Value):

@@ -14,6 +14,7 @@ from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.services.sealed_outcomes import Outcome, SealedOutcomes
 from backend.restricted.services.sealed_search import SealedAnswer, SealedChunk, SealedSearches
 from backend.restricted.services.ticketed_knowledge import TicketedFiles, TicketedKnowledge
+from backend.restricted.services.weigh_answers import AnswerWeighing
 from backend.search.domain.chunks import ChunkHit
 from shared.certificates import HAS_CERTIFICATE
 from shared.errors import Unauthenticated
@@ -34,6 +35,8 @@ from shared.models.knowledge_api import (
     SearchAnswer,
     SearchByTicket,
     StrictPart,
+    WeighByTicket,
+    WeighedAnswer,
 )
 from shared.models.safe_summary import SummaryVersions
 
@@ -51,6 +54,7 @@ KnowledgeDep = Annotated[TicketedKnowledge, Depends(service_of(TicketedKnowledge
 FilesDep = Annotated[TicketedFiles, Depends(service_of(TicketedFiles))]
 SearchesDep = Annotated[SealedSearches, Depends(service_of(SealedSearches))]
 OutcomesDep = Annotated[SealedOutcomes, Depends(service_of(SealedOutcomes))]
+WeighingDep = Annotated[AnswerWeighing, Depends(service_of(AnswerWeighing))]
 router = new_router("Internal")
 router.include_in_schema = False
 router.dependencies.append(Depends(_service_token))
@@ -74,6 +78,12 @@ async def report_outcome(body: ReportedOutcome, outcomes: OutcomesDep) -> Outcom
     """Record the outcome of a sealed search; a summary is released only after that."""
     verdict = await outcomes.report(body.ticket, outcome_in(body))
     return OutcomeAnswer(recorded=True, release=verdict.release, reason=verdict.reason)
+
+
+@router.post(KNOWLEDGE_PATH + "/weigh")
+async def weigh_answer(body: WeighByTicket, weighing: WeighingDep) -> WeighedAnswer:
+    """Compare by its meaning what the gate would release with what its search has shown."""
+    return await weighing.weigh(body.ticket, body.search_id, body.texts)
 
 
 @router.post(KNOWLEDGE_PATH + "/documents")
@@ -153,6 +163,7 @@ def seal_part(answer: SealedAnswer) -> SealedPart:
         canary_replies=answer.canary_replies,
         support=answer.support,
         has_records=answer.has_records,
+        is_weighed=answer.is_weighed,
         restricted_translation=tuple(answer.translatable_base_ids),
     )
 

@@ -16,6 +16,7 @@ from backend.restricted.domain.restricted import (
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.domain.told_facts import ShownChunk
 from shared.models.safe_summary import ReleasedSummary
 from shared.receipts import ReceiptSigner, SealedReceipt
 
@@ -60,10 +61,16 @@ class RestrictedLedger(AnswerCuts, Protocol):
         """Return the result released for an equal search, or None."""
         ...
 
+    async def read_shown(self, search_id: str) -> tuple[ShownChunk, ...]:
+        """Return the chunks that a search has shown, as far as their documents still have them."""
+        ...
+
     async def settle(self, settlement: Settlement, signer: ReceiptSigner) -> Ruling | None:
         """Write an outcome in one transaction: audit record, ruling, released result, receipt, and a refusal's count.
 
-        Return None when it is written. When the search has a ruling already, return that and write nothing.
+        Return None when it is written. When the search has a ruling already, return that and write nothing. Where its
+        facts are more than the user may be told of a document, it is written without its release, and the ruling of
+        that returned; the facts of parallel answers are counted one after the other.
         """
         ...
 

@@ -65,11 +65,13 @@ class RestrictedAudit:
         await self.settle(settlement.model_copy(update={"cache_key": search.cache_key, "shown": released}))
 
     async def settle(self, settlement: Settlement) -> Ruling | None:
-        """Write an outcome in one transaction; if its search has a ruling already, return that and write nothing."""
-        earlier = await self._ledger.settle(settlement, self._signer)
-        if earlier is None:
+        """Write an outcome in one transaction; return the ruling that is in force where it is another one."""
+        other = await self._ledger.settle(settlement, self._signer)
+        if other is None:
             self._observer.note_decision(settlement.record)
-        return earlier
+        elif other.reason is Failure.BUDGET_FACTS:
+            self._observer.note_decision(settlement.refuse(other.reason).record)
+        return other
 
     def record_of(self, search: SealedSearch, admission: SearchAdmission | None) -> AuditRecord:
         """Return a first record of a search: a refusal, until a decision replaces it."""

@@ -16,8 +16,10 @@ from backend.restricted.domain.restricted import (
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticketed_knowledge import TicketAccess, find_wanted_bases, list_searched_bases
+from backend.restricted.services.weigh_answers import AnswerWeighing, find_charged
 from shared.clock import Clock
-from shared.errors import Conflict, InvalidRequest, NotFound
+from shared.errors import Conflict, InvalidRequest
+from shared.models.knowledge_api import ToldFact
 from shared.models.safe_summary import (
     AnswerReason,
     Decision,
@@ -35,7 +37,8 @@ class Outcome(Value):
     """A reported outcome; `search_id` is None for a request that was refused before any search.
 
     `is_open_ask`: such a request guessed at nothing, so that its refusal does not count towards a pause.
-    `released` is the result of an answer, and None for a refusal.
+    `released` is the result of an answer, and None for a refusal; `facts` are those that it tells, and None where
+    nothing was weighed.
     """
 
     search_id: str | None
@@ -50,6 +53,7 @@ class Outcome(Value):
     canary_hits: int
     is_open_ask: bool = False
     released: ReleasedSummary | None
+    facts: tuple[ToldFact, ...] | None = None
 
 
 class Verdict(NamedTuple):
@@ -66,8 +70,15 @@ class SealedOutcomes:
     """
 
     def __init__(
-        self, access: TicketAccess, ledger: RestrictedLedger, audit: RestrictedAudit, clock: Clock, secret: str
+        self,
+        access: TicketAccess,
+        ledger: RestrictedLedger,
+        audit: RestrictedAudit,
+        weighing: AnswerWeighing,
+        clock: Clock,
+        secret: str,
     ) -> None:
+        self._weighing = weighing
         self._access = access
         self._ledger = ledger
         self._audit = audit
@@ -90,6 +101,8 @@ class SealedOutcomes:
         bindings = await self._access.memberships(ticket, wanted)
         if outcome.released is not None and not outcome.released.findings and await self._access.is_strict(bindings):
             raise InvalidRequest("From a strict knowledge base findings alone are released.", param="released")
+        if self._weighing.must_weigh(outcome.released) and outcome.facts is None:
+            raise InvalidRequest("Prose is released once it was weighed.", param="facts")
         today = list_searched_bases(bindings)
         charged = await self._find_charged(ticket, outcome, wanted)
         if charged is None:
@@ -122,6 +135,8 @@ class SealedOutcomes:
             is_open_ask=outcome.is_open_ask,
             released=outcome.released if is_released else None,
             shown=outcome.released if is_released else None,
+            facts=(outcome.facts or ()) if is_released else (),
+            most_facts=self._weighing.most_facts,
         )
         earlier = await self._audit.settle(settlement)
         if earlier is None:
@@ -137,6 +152,7 @@ class SealedOutcomes:
         released = outcome.released if ruling.is_released else None
         return begun.model_copy(
             update={
+                "versions": self._weighing.add_version(outcome.versions),
                 "decision": Decision.ANSWER if ruling.is_released else Decision.REFUSE,
                 "reason": ruling.reason,
                 "gate_codes": outcome.gate_codes,
@@ -145,6 +161,7 @@ class SealedOutcomes:
                 "chunks_sent": outcome.chunks_sent,
                 "canary_hits": outcome.canary_hits,
                 "preview": preview_of(released) if released is not None else "",
+                "facts": len(outcome.facts) if released is not None and outcome.facts is not None else None,
             }
         )
 
@@ -152,9 +169,7 @@ class SealedOutcomes:
         """Return the search that was charged for this turn; None where the sealed room refused before it."""
         if outcome.search_id is None:
             return None
-        charged = await self._ledger.find_search(outcome.search_id)
-        if charged is None or _turn_of(charged.search) != _turn_of(ticket):
-            raise NotFound("There is no such search in this turn.", param="search_id")
+        charged = await find_charged(self._ledger, ticket, outcome.search_id)
         if frozenset(charged.search.base_ids) != wanted or charged.search.versions != outcome.versions:
             raise InvalidRequest("The outcome is of other bases or versions than its search.", param="search_id")
         return charged
@@ -171,8 +186,3 @@ def _check(outcome: Outcome) -> None:
         raise InvalidRequest("The reason does not fit the decision.", param="reason")
     if outcome.is_open_ask and (outcome.search_id is not None or not isinstance(outcome.reason, PolicyRefusal)):
         raise InvalidRequest("Only a policy refusal before any search is an open ask.", param="is_open_ask")
-
-
-def _turn_of(claim: Ticket | SealedSearch) -> tuple[str, str, str, str]:
-    conversation_id = claim.budget_id if isinstance(claim, Ticket) else claim.conversation_id
-    return (claim.tenant, claim.user_id, conversation_id, claim.turn_id)

@@ -14,6 +14,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import RestrictedLedger
 from backend.restricted.services.restricted_audit import RestrictedAudit
 from backend.restricted.services.ticketed_knowledge import TicketAccess, list_searched_bases
+from backend.restricted.services.weigh_answers import AnswerWeighing
 from backend.search.domain.chunks import ChunkHit
 from backend.search.domain.fusion import FUSION_DEPTH
 from backend.search.ports.index import Retrieval
@@ -60,14 +61,19 @@ class SealedAnswer(NamedTuple):
     canary_replies: int = 0
     support: int = LEAST_SUPPORT
     has_records: bool = False
+    is_weighed: bool = False
     translatable_base_ids: tuple[str, ...] = ()
 
 
-class SealedSearches:
-    """Charged searches; whatever the role of the user, their text is for the sealed room alone.
+class SearchTerms(NamedTuple):
+    """The budgets of searches; `secret` is the key of canaries and of the names of results."""
 
-    `secret` is the key of canaries and of the names of results.
-    """
+    limits: RestrictedLimits
+    secret: str
+
+
+class SealedSearches:
+    """Charged searches; whatever the role of the user, their text is for the sealed room alone."""
 
     def __init__(
         self,
@@ -75,15 +81,15 @@ class SealedSearches:
         retrieval: Retrieval,
         ledger: RestrictedLedger,
         audit: RestrictedAudit,
-        limits: RestrictedLimits,
-        secret: str,
+        weighing: AnswerWeighing,
+        terms: SearchTerms,
     ) -> None:
         self._access = access
         self._retrieval = retrieval
         self._ledger = ledger
         self._audit = audit
-        self._limits = limits
-        self._secret = secret
+        self._weighing = weighing
+        self._limits, self._secret = terms
 
     async def search(self, ticket_text: str, request: SearchRequest, versions: SummaryVersions) -> SealedAnswer:
         """Charge a search and return what may be summarised of it. A refusal or a repeated release is audited.
@@ -116,7 +122,11 @@ class SealedSearches:
         )
         hits, whole = await self._retrieve(search.base_ids, request, translatable)
         answer = await self._charge(search, hits, whole=whole)
-        rules = {"support": greatest_support(bindings), "has_records": has_records(bindings)}
+        rules = {
+            "support": greatest_support(bindings),
+            "has_records": has_records(bindings),
+            "is_weighed": self._weighing.is_on,
+        }
         return answer._replace(areas=areas, translatable_base_ids=translatable, **rules)
 
     async def _charge(self, search: SealedSearch, hits: tuple[ChunkHit, ...], *, whole: bool) -> SealedAnswer:
@@ -172,7 +182,8 @@ class SealedSearches:
         self, ticket: Ticket, bindings: tuple[Binding, ...], query: str, versions: SummaryVersions
     ) -> SealedSearch:
         bases = list_searched_bases(bindings)
-        cache_key = result_key(self._secret, (ticket.tenant, ticket.user_id), bases, versions, query)
+        judged = self._weighing.add_version(versions)
+        cache_key = result_key(self._secret, (ticket.tenant, ticket.user_id), bases, judged, query)
         search = self._access.search_of(ticket, bases, versions, cache_key)
         return search.model_copy(update={"id": new_id(IdPrefix.SEALED_SEARCH)})
 

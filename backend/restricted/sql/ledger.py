@@ -20,11 +20,13 @@ from backend.restricted.domain.restricted import (
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, add_refusal, admit
+from backend.restricted.domain.told_facts import ShownChunk
 from backend.restricted.sql import rows, tables
+from backend.restricted.sql.facts import add_facts, read_shown
 from backend.restricted.sql.receipts import add_receipt
 from backend.restricted.sql.rows import refusal_parameters, to_refusals
 from shared.errors import PermissionDenied
-from shared.models.safe_summary import ReleasedSummary
+from shared.models.safe_summary import Failure, ReleasedSummary
 from shared.receipts import ReceiptSigner
 
 REMOVED_PER_STEP = 100
@@ -120,18 +122,23 @@ class SqlRestrictedLedger:
             earlier = _rule(connection, record.search_id, settlement.ruling) if record.search_id else None
             if earlier is not None:
                 return earlier
-            _ADD_RECORD.change(connection, rows.record_parameters(record))
-            if settlement.released is not None and settlement.cache_key is not None:
-                base_ids = [base.id for base in record.bases]
-                keep_released(connection, settlement.cache_key, base_ids, settlement.released, record.recorded_at)
-            if settlement.counts_towards_pause:
-                for base in sorted(record.bases, key=lambda audited: audited.id):
-                    count_refusal(connection, base.id, settlement.user_id, record.recorded_at)
-            if settlement.shown is not None:
-                add_receipt(connection, settlement, settlement.shown, signer)
+            for base in sorted(record.bases, key=lambda audited: audited.id) if settlement.facts else ():
+                _hold(connection, base.id, settlement.user_id)
+            if not add_facts(connection, settlement):
+                refused = settlement.refuse(Failure.BUDGET_FACTS)
+                _SET_RULING.change(
+                    connection, {"where_id": record.search_id, "ruling": refused.ruling.model_dump_json()}
+                )
+                _write_outcome(connection, refused, signer)
+                return refused.ruling
+            _write_outcome(connection, settlement, signer)
             return None
 
         return await self._database.write(work)
+
+    async def read_shown(self, search_id: str) -> tuple[ShownChunk, ...]:
+        """Return the chunks that a search has shown."""
+        return await self._database.read(lambda connection: read_shown(connection, search_id))
 
     async def find_unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         """Return the ids of the oldest searches until that instant of which no outcome was settled."""
@@ -187,6 +194,19 @@ def _write_charge(
     ]
     if sent:
         _ADD_SERVED.change(connection, *sent)
+
+
+def _write_outcome(connection: Connection, settlement: Settlement, signer: ReceiptSigner) -> None:
+    record = settlement.record
+    _ADD_RECORD.change(connection, rows.record_parameters(record))
+    if settlement.released is not None and settlement.cache_key is not None:
+        base_ids = [base.id for base in record.bases]
+        keep_released(connection, settlement.cache_key, base_ids, settlement.released, record.recorded_at)
+    if settlement.counts_towards_pause:
+        for base in sorted(record.bases, key=lambda audited: audited.id):
+            count_refusal(connection, base.id, settlement.user_id, record.recorded_at)
+    if settlement.shown is not None:
+        add_receipt(connection, settlement, settlement.shown, signer)
 
 
 def _rule(connection: Connection, search_id: str, ruling: Ruling) -> Ruling | None:

@@ -20,6 +20,7 @@ __all__ = [
     "restricted_search",
     "safe_summary_audit",
     "served_chunk",
+    "told_fact",
 ]
 
 HAS_CANARIES = text("canary_hits > 0")
@@ -89,6 +90,18 @@ served_chunk = Table(
     Index(None, "knowledge_base_id", "user_id", "served_at"),
 )
 
+# A sentence of a document that an answer of a search has told the user, as a keyed digest.
+told_fact = Table(
+    "told_fact",
+    metadata,
+    _of_search(primary_key=True),
+    Column("document_id", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    require("user_id", Text),
+    require("told_at", Instant),
+    Index(None, "document_id", "user_id", "told_at"),
+)
+
 # `cache_key` is a keyed hash of all that the result depends on, the query included.
 released_result = Table(
     "released_result",
@@ -132,6 +145,7 @@ safe_summary_audit = Table(
     Column("budget_before", Text),
     Column("budget_after", Text),
     require("preview", Text),
+    Column("facts", Integer),
     Index(None, "tenant", "recorded_at", "id"),
     Index("ix_safe_summary_audit_canaries", "recorded_at", sqlite_where=HAS_CANARIES, postgresql_where=HAS_CANARIES),
 )

@@ -12,8 +12,9 @@ from backend.knowledge.telemetry.retrieval import LoggingDescriptionObserver
 from backend.restricted.domain.restricted import SearchRequest
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.services.restricted_audit import RestrictedAudit
-from backend.restricted.services.sealed_search import SealedSearches
+from backend.restricted.services.sealed_search import SealedSearches, SearchTerms
 from backend.restricted.services.ticketed_knowledge import TicketAccess
+from backend.restricted.services.weigh_answers import AnswerWeighing
 from backend.search.services.fused_search import FusedSearch
 from shared.models.safe_summary import SummaryVersions
 from tests.contract.knowledge_cases import make_base, put
@@ -60,7 +61,8 @@ async def searched(world: World, vectors: str) -> list[str]:
 
     descriptions = SafeDescriptions(knowledge, knowledge, LoggingDescriptionObserver())
     access = TicketAccess(knowledge, _no_file_indexes, descriptions, audit, clock, SECRET)
-    searches = SealedSearches(access, Ranked(knowledge, fused), ledger, audit, UNLIMITED, SECRET)
+    weighing = AnswerWeighing(access, ledger, None, 0, SECRET)
+    searches = SealedSearches(access, Ranked(knowledge, fused), ledger, audit, weighing, SearchTerms(UNLIMITED, SECRET))
     ends: list[str] = []
     for place, query in enumerate(queries()):
         clock.advance(3_600)  # a pause ends

@@ -113,7 +113,7 @@ def backend_over(broken: Any, failures: RecordingFailures) -> Backend:
     clock = FakeClock()
     knowledge = KnowledgePackage(Part(()), broken, broken, broken, broken, broken, broken, broken)
     files = build_files(broken, clock, 1, (), make_supervisor(failures))
-    terms = RestrictedTerms(RestrictedLimits(conversation=1, day=1, month=1), timedelta(seconds=1), "secret")
+    terms = RestrictedTerms(RestrictedLimits(conversation=1, day=1, month=1), timedelta(seconds=1), "secret", None)
     active_bases = ActiveBases(broken, clock)
     active_bases.note(["kb_a"])
     embedding = EmbeddingWorker(broken, broken, ChangedBases(), CountingEmbeddingObserver(), clock)
