@@ -294,7 +294,7 @@ def _chat_shell(
 
 def _build_restricted_terms(settings: Settings, policy: TurnPolicy, embedder: Embedder | None) -> RestrictedTerms:
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump(), facts=settings.restricted_facts)
-    meaning = find_meaning(embedder, settings.embedding_model, settings.embedding_sha256, settings.restricted_nearness)
+    meaning = find_meaning(embedder, settings.embedding_model, settings.embedding_sha256)
     return RestrictedTerms(limits, policy.timeout, policy.secret, meaning)
 
 

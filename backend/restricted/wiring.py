@@ -19,7 +19,7 @@ from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAu
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
 from backend.restricted.services.sealed_search import SealedSearches, SearchTerms
 from backend.restricted.services.ticketed_knowledge import TicketAccess, TicketedFiles, TicketedKnowledge
-from backend.restricted.services.weigh_answers import AnswerWeighing, Meaning
+from backend.restricted.services.weigh_answers import PREPARE_SECONDS, AnswerWeighing, Meaning
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
@@ -63,7 +63,8 @@ def build_restricted(
     )
     close = CloseSearches(ledger, audit, clock, terms.turn_time).close
     forgetting = Loop("forget_searches", ForgetSearches(ledger, clock).forget, FORGET_SEARCHES_SECONDS)
-    return Part(services, (forgetting, Loop("close_searches", close, CLOSE_SEARCHES_SECONDS)))
+    preparing = (Loop("prepare_weighing", weighing.prepare, PREPARE_SECONDS),) if weighing.is_on else ()
+    return Part(services, (forgetting, Loop("close_searches", close, CLOSE_SEARCHES_SECONDS), *preparing))
 
 
 def build_outgoing_check(

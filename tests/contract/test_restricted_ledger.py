@@ -11,11 +11,12 @@ import pytest
 
 from backend.foundation.sql.chosen import open_database
 from backend.restricted.domain.receipts import ReceiptQuery, write_end
-from backend.restricted.domain.restricted import AuditQuery, Candidate, SealedSearch, SearchAdmission
+from backend.restricted.domain.restricted import AuditQuery, Candidate, Ruling, SealedSearch, SearchAdmission
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.ports.restricted import RestrictedLedger
 from shared.errors import NotFound, PermissionDenied
-from shared.models.safe_summary import AnswerReason, Failure, GateBlock, PolicyRefusal, Reason
+from shared.models.knowledge_api import ToldFact
+from shared.models.safe_summary import AnswerReason, Decision, Failure, GateBlock, PolicyRefusal, Reason
 from shared.receipts import verify_chain
 from tests.contract.knowledge_cases import T0, make_base, put
 from tests.contract.restricted_cases import (
@@ -225,6 +226,46 @@ async def test_a_refusal_counts_in_each_base_that_is_there(stores: Restricted) -
     assert [await paused(stores, 5, base_id) for base_id in ("kb_a", "kb_b", "kb_x")] == [True, True, False]
 
 
+async def tell(stores: Restricted, search: SealedSearch, *digests: str, document_id: str = "d") -> Ruling | None:
+    """Release an answer of a search that tells such facts of a document, of which two may be told."""
+    await charged(stores.ledger, search, [], WIDE)
+    record = make_record(f"audit_{search.id}", search, AnswerReason.RISK, facts=len(digests))
+    told = tuple(ToldFact(document_id=document_id, digest=digest) for digest in digests)
+    settled = settlement(record, search, is_released=True).model_copy(update={"facts": told, "most_facts": 2})
+    return await stores.ledger.settle(settled, SIGNER)
+
+
+async def test_more_facts_of_a_document_than_may_be_told_are_put_on_record_and_not_released(stores: Restricted) -> None:
+    assert await tell(stores, make_search("s1"), "one", "two") is None
+    assert await tell(stores, make_search("s2"), "two", "one") is None
+    assert await tell(stores, make_search("s3"), "three", document_id="other") is None
+    ruling = await tell(stores, make_search("s4"), "three")
+    assert ruling is not None
+    assert (ruling.is_released, ruling.reason, ruling.digest) == (False, Failure.BUDGET_FACTS, "digest-audit_s4")
+    assert await stores.ledger.find_released("key-s4") is None
+    kept = await stores.ledger.find_search("s4")
+    assert kept is not None and kept.ruling == ruling
+    records = (await stores.trail.page("acme", AuditQuery(limit=9))).records
+    refused = {one.id: (one.decision, one.facts) for one in records}["audit_s4"]
+    assert refused == (Decision.REFUSE, None)
+    assert len(await stores.trail.receipts("acme", ReceiptQuery())) == 3
+
+
+async def test_facts_are_charged_by_user_and_for_30_days(stores: Restricted) -> None:
+    assert await tell(stores, make_search("s1"), "one", "two") is None
+    assert await tell(stores, make_search("s2", user_id="bob"), "three", "four") is None
+    assert await tell(stores, make_search("s3", days=29.9), "three") is not None
+    assert await tell(stores, make_search("s4", days=30.1), "three", "four") is None
+
+
+async def test_what_a_search_has_shown_is_read_again_by_its_documents(stores: Restricted) -> None:
+    (document,) = await stores.knowledge.all_documents(["kb_a"])
+    found = [one.model_copy(update={"document_id": document.id}) for one in candidates("doc_kb_a_a", [3, 1])]
+    await charged(stores.ledger, make_search("s1"), found, LIMITS)
+    assert await stores.ledger.read_shown("s1") == ((document.id, "text 1"), (document.id, "text 3"))
+    assert await stores.ledger.read_shown("none") == ()
+
+
 async def test_what_was_released_is_kept_with_its_record_and_once(stores: Restricted) -> None:
     search = make_search("s1")
     await charged(stores.ledger, search, [], LIMITS)
@@ -379,6 +420,12 @@ async def test_of_many_outcomes_of_a_search_one_is_written(replicas: list[Restri
 
     assert sum(await asyncio.gather(*map(settle, range(20)))) == 1
     assert len(await page(replicas[0])) == 1
+
+
+async def test_facts_are_counted_exactly_under_parallel_answers(replicas: list[Restricted]) -> None:
+    answers = [tell(replicas[number % len(replicas)], make_search(f"s{number}"), f"f{number}") for number in range(12)]
+    rulings = await asyncio.gather(*answers)
+    assert rulings.count(None) == 2
 
 
 async def test_equal_searches_that_are_settled_at_once_all_keep_their_records(replicas: list[Restricted]) -> None:

@@ -117,9 +117,7 @@ class FakeRestrictedLedger:
     async def read_shown(self, search_id: str) -> tuple[ShownChunk, ...]:
         texts = self._knowledge.texts_of_chunks()
         served = sorted(self._served.get(search_id, ()), key=lambda chunk: (chunk.document_id, chunk.ordinal))
-        return tuple(
-            ShownChunk(chunk.document_id, texts[chunk.chunk_id]) for chunk in served if chunk.chunk_id in texts
-        )
+        return tuple(ShownChunk(one.document_id, texts[one.chunk_id]) for one in served if one.chunk_id in texts)
 
     async def find_unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         if self.is_away:

@@ -17,6 +17,7 @@ from chat_shell.sealed.summary_writer import CanaryCircuit, SummaryWriter
 from chat_shell.sealed.verdicts import Blocked, Judge, Released, Verdict
 from shared.disclosure.frame import BaseRules
 from shared.disclosure.languages import Language
+from shared.models.knowledge_api import WeighedAnswer
 from shared.models.safe_summary import Failure, SummaryVersions
 from shared.models.values import JsonObject
 from tests.fakes.clock import FakeClock
@@ -123,12 +124,18 @@ class FakeSealedBackend:
         default_factory=list[tuple[SealedSearch, SummaryVersions]]
     )
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    weighings: Sequence[WeighedAnswer | Failure] = (WeighedAnswer(retold=(), facts=()),)
+    weighed: list[Released] = field(default_factory=list[Released])
 
     async def search(self, search: SealedSearch, versions: SummaryVersions) -> SealedSearchResult | Failure:
         self.searches.append((search, versions))
         if isinstance(self.found, BaseException):
             raise self.found
         return self.found
+
+    async def weigh(self, search: SealedSearch, search_id: str, released: Released) -> WeighedAnswer | Failure:
+        self.weighed.append(released)
+        return self.weighings[min(len(self.weighed), len(self.weighings)) - 1]
 
     async def record(self, search: SealedSearch, versions: SummaryVersions, outcome: Outcome) -> OutcomeReceipt:
         self.outcomes.append(outcome)

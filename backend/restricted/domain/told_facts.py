@@ -8,7 +8,14 @@ from typing import NamedTuple
 from shared.models.knowledge_api import ToldFact
 
 _END = re.compile(r"(?<=[.!?。！？;；])\s*|\n+")
-_LETTER = re.compile(r"[^\W\d_]")
+_CLAUSE = re.compile(r"[,，、:：;；.。!?！？]|\b(?:and|so|because|but|while)\b")
+_LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]", re.DOTALL)
+
+RETOLD, TOLD = 0.0, -0.1
+"""So much nearer to a sentence of the source than to any general finding is what retells it, and what tells its fact.
+
+As cosines; `python -m tests.leaks.meaning` prints the curve.
+"""
 
 
 class ShownChunk(NamedTuple):
@@ -18,24 +25,18 @@ class ShownChunk(NamedTuple):
     text: str
 
 
-TOLD_BELOW = 0.1
-"""So much farther than a retelling is what still tells something of a sentence."""
-
-
-class Nearness(NamedTuple):
-    """From which nearness on, -1 to 1, a sentence retells one of the source, and from which on it tells its fact."""
-
-    retold: float
-    told: float
-
-
-KNOWN_NEARNESS = {"multilingual-e5-small": Nearness(retold=0.7, told=0.6)}
-"""Of models whose curves are known; docs/how-the-gate-decides.md prints them. For another one the operator sets it."""
-
-
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text."""
-    return [sentence for part in _END.split(text) if _LETTER.search(sentence := part.strip())]
+    return _with_letters(_END.split(text))
+
+
+def split_clauses(sentence: str) -> list[str]:
+    """Return a sentence and its clauses, each of which may tell a fact of its own."""
+    return list(dict.fromkeys((sentence, *_with_letters(_CLAUSE.split(sentence)))))
+
+
+def _with_letters(parts: Iterable[str]) -> list[str]:
+    return [part.strip() for part in parts if _LETTERS.search(part)]
 
 
 def count_facts(facts: Iterable[ToldFact]) -> Counter[str]:

@@ -16,6 +16,7 @@ from chat_shell.sealed.gate import judge
 from chat_shell.sealed.gate.schema import MAX_REPLY_BYTES
 from chat_shell.sealed.outcome import SealedSearchResult
 from chat_shell.sealed.verdicts import Blocked, Refused
+from shared.models.knowledge_api import ToldFact, WeighedAnswer
 from shared.models.safe_summary import Decision, Failure, GateBlock, GateCode, PolicyRefusal, Reason, SummaryVersions
 from shared.prompts.safe_summary import PROMPT_VERSION
 from tests.fakes.clock import FakeClock
@@ -99,6 +100,42 @@ async def test_what_was_released_before_is_released_again_without_model_or_outco
     assert await stage.ask() == released("Kept.")
     assert (stage.model.prompts, stage.backend.outcomes) == ([], [])
     assert stage.observer.completed.decision is Decision.ANSWER
+
+
+RETOLD = WeighedAnswer(retold=("It is late.",), facts=())
+TOLD = WeighedAnswer(retold=(), facts=(ToldFact(document_id="d", digest="f"),))
+
+
+def weighed(*weighings: WeighedAnswer | Failure) -> FakeSealedBackend:
+    found = SealedSearchResult("s_1", chunks=(protected_chunk(),), is_weighed=True)
+    return FakeSealedBackend(found, weighings=weighings)
+
+
+async def test_what_retells_the_source_is_rewritten_with_its_sentences_and_reported_with_its_facts():
+    stage = RoomStage(backend=weighed(RETOLD, TOLD))
+    assert await stage.ask() == released()
+    assert stage.model.prompts[1][-1]["content"].endswith("\nIt is late.\n</withheld-token4>")
+    (outcome,) = stage.backend.outcomes
+    assert (outcome.rewrites, outcome.gate_codes, outcome.facts) == (1, (GateCode.CONTAINMENT,), TOLD.facts)
+
+
+async def test_what_retells_the_source_twice_is_blocked():
+    stage = RoomStage(backend=weighed(RETOLD))
+    assert await stage.ask() is None
+    assert stage.backend.outcomes[0].reason is GateBlock.CONTAINMENT
+    assert stage.backend.outcomes[0].facts is None
+
+
+async def test_nothing_is_weighed_where_the_backend_asks_for_no_weighing():
+    stage = RoomStage()
+    await stage.ask()
+    assert (stage.backend.weighed, stage.backend.outcomes[0].facts) == ([], None)
+
+
+async def test_what_cannot_be_weighed_is_not_released():
+    stage = RoomStage(backend=weighed(Failure.MODEL_UNAVAILABLE))
+    assert await stage.ask() is None
+    assert stage.backend.outcomes[0].reason is Failure.MODEL_UNAVAILABLE
 
 
 # Fail closed
