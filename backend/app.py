@@ -53,7 +53,7 @@ from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
 from backend.reaching import naming_setting, open_event_store, open_reader, reach_database, reach_engine
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.services.weigh_answers import find_meaning
+from backend.restricted.services.meaning_scale import MeaningScale
 from backend.restricted.sql.ledger import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted
 from backend.retention.sql.withholding import withhold_answers
@@ -294,8 +294,9 @@ def _chat_shell(
 
 def _build_restricted_terms(settings: Settings, policy: TurnPolicy, embedder: Embedder | None) -> RestrictedTerms:
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump(), facts=settings.restricted_facts)
-    meaning = find_meaning(embedder, settings.embedding_model, settings.embedding_sha256)
-    return RestrictedTerms(limits, policy.timeout, policy.secret, meaning)
+    model = settings.embedding_model, settings.embedding_sha256
+    scale = MeaningScale(embedder, *model) if embedder is not None else None
+    return RestrictedTerms(limits, policy.timeout, policy.secret, scale)
 
 
 def _rates(settings: Settings, store: RateStore, supervisor: Supervisor, stack: AsyncExitStack) -> TurnRates:

@@ -14,12 +14,13 @@ from backend.restricted.services.close_searches import (
     CloseSearches,
     ForgetSearches,
 )
+from backend.restricted.services.meaning_scale import MeaningScale
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
 from backend.restricted.services.sealed_search import SealedSearches, SearchTerms
 from backend.restricted.services.ticketed_knowledge import TicketAccess, TicketedFiles, TicketedKnowledge
-from backend.restricted.services.weigh_answers import PREPARE_SECONDS, AnswerWeighing, Meaning
+from backend.restricted.services.weigh_answers import PREPARE_SECONDS, AnswerWeighing
 from backend.restricted.sql.audit import SqlAuditTrail
 from backend.restricted.sql.ledger import SqlRestrictedLedger
 from backend.restricted.telemetry.restricted import LoggingSafeSummaryObserver
@@ -31,13 +32,13 @@ from shared.clock import Clock
 class RestrictedTerms(NamedTuple):
     """The operator's limits and the longest time of a turn; `secret` is the key of tickets, canaries and hashes.
 
-    `meaning` weighs answers, and is None where they are not weighed.
+    `scale` weighs answers, and is None where they are not weighed.
     """
 
     limits: RestrictedLimits
     turn_time: timedelta
     secret: str
-    meaning: Meaning | None
+    scale: MeaningScale | None
 
 
 def build_restricted(
@@ -52,7 +53,7 @@ def build_restricted(
     ledger, store, secret = SqlRestrictedLedger(database), knowledge.store, terms.secret
     audit = RestrictedAudit(ledger, LoggingSafeSummaryObserver(), clock, secret)
     access = TicketAccess(store, open_file_indexes, knowledge.descriptions, audit, clock, secret)
-    weighing = AnswerWeighing(access, ledger, terms.meaning, terms.limits.facts, secret)
+    weighing = AnswerWeighing(access, ledger, terms.scale, terms.limits.facts, secret)
     services = (
         TicketedKnowledge(store, knowledge.retrieval, access),
         TicketedFiles(uploads, store, access),
@@ -63,7 +64,7 @@ def build_restricted(
     )
     close = CloseSearches(ledger, audit, clock, terms.turn_time).close
     forgetting = Loop("forget_searches", ForgetSearches(ledger, clock).forget, FORGET_SEARCHES_SECONDS)
-    preparing = (Loop("prepare_weighing", weighing.prepare, PREPARE_SECONDS),) if weighing.is_on else ()
+    preparing = (Loop("prepare_weighing", terms.scale.prepare, PREPARE_SECONDS),) if terms.scale else ()
     return Part(services, (forgetting, Loop("close_searches", close, CLOSE_SEARCHES_SECONDS), *preparing))
 
 

@@ -31,12 +31,13 @@ from backend.knowledge.telemetry.retrieval import TimedRetrieval
 from backend.mcp.chosen import McpLibrary
 from backend.mcp.services.lookups import RESOURCES_A_PAGE, LookupPolicy, Lookups, RestrictedLookup
 from backend.restricted.domain.restricted_budget import RestrictedLimits
+from backend.restricted.services.meaning_scale import MeaningScale
 from backend.restricted.services.outgoing_scan import OutgoingTexts
 from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
 from backend.restricted.services.sealed_search import SealedSearches, SearchTerms
 from backend.restricted.services.ticketed_knowledge import TicketAccess, TicketedFiles, TicketedKnowledge
-from backend.restricted.services.weigh_answers import AnswerWeighing, Meaning
+from backend.restricted.services.weigh_answers import AnswerWeighing
 from backend.retention.services.exporting import PersonExport, PersonTexts
 from backend.retention.services.user_erasure import UserErasure
 from backend.routes import BEFORE_BODIES, OPEN_METRICS, ROUTERS
@@ -92,7 +93,7 @@ class FakeHouse:
     moderator: FakeModerator | None = None
     strict_requests: bool = False
     grade: RestrictedGrade = RestrictedGrade.OPEN
-    meaning: Meaning | None = None
+    scale: MeaningScale | None = None
 
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
@@ -161,7 +162,7 @@ class FakeHouse:
         audit = RestrictedAudit(self.ledger, self.safe_summaries, self.clock, SECRET)
         open_files = partial(open_agent_files, self.turns.agents)
         access = TicketAccess(self.knowledge, open_files, self.turns.descriptions, audit, self.clock, SECRET)
-        weighing = AnswerWeighing(access, self.ledger, self.meaning, self.limits.facts, SECRET)
+        weighing = AnswerWeighing(access, self.ledger, self.scale, self.limits.facts, SECRET)
         return (
             TicketedKnowledge(self.knowledge, retrieval, access),
             TicketedFiles(uploads, self.knowledge, access),

@@ -32,7 +32,8 @@ def split_sentences(text: str) -> list[str]:
 
 def split_clauses(sentence: str) -> list[str]:
     """Return a sentence and its clauses, each of which may tell a fact of its own."""
-    return list(dict.fromkeys((sentence, *_with_letters(_CLAUSE.split(sentence)))))
+    clauses = _with_letters(_CLAUSE.split(sentence))
+    return [sentence, *dict.fromkeys(clauses)] if len(clauses) > 1 else [sentence]
 
 
 def _with_letters(parts: Iterable[str]) -> list[str]:
