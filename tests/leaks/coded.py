@@ -16,7 +16,7 @@ import orjson
 
 from tests.leaks.hostile.replies import FIELDS, Behaviour, HttpReply, says
 
-_LISTS = Path("chat_shell/sealed/gate/findings.toml")
+_LISTS = Path("shared/disclosure/findings.toml")
 _GENERAL = ("in general", "总体")
 _ALLOWED = (
     *("this can lead to", "the findings rest on", "confidence is", "serious"),

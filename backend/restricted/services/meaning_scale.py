@@ -1,6 +1,7 @@
 """How near what is said is to a source by its meaning, beside how near it is to what can be said of any source."""
 
 import asyncio
+import tomllib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -10,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+import shared
 from backend.embeddings.domain import TextKind, Vector, WritingSystem, find_writing_system
 from backend.embeddings.ports import Embedder
 from backend.restricted.domain.told_facts import RETOLD, TOLD
@@ -17,13 +19,20 @@ from backend.restricted.domain.told_facts import RETOLD, TOLD
 MOST_VECTORS = 4_096
 """So many vectors of sentences are remembered: those of some ten searches, 6 MB of a small model."""
 
-_FINDINGS = Path(__file__).with_name("general_findings")
 GeneralFindings = Mapping[WritingSystem, Sequence[str]]
-GENERAL_FINDINGS: Final[GeneralFindings] = {
-    system: tuple((_FINDINGS / f"{system}.txt").read_text(encoding="utf-8").splitlines())
-    for system in (WritingSystem.LATIN, WritingSystem.HAN)
-}
-"""What can be said of many sources, from honest answers to documents that nobody is asked about."""
+
+
+def _read_findings() -> GeneralFindings:
+    file = Path(shared.__file__).parent / "disclosure" / "findings.toml"
+    lists = tomllib.loads(file.read_text(encoding="utf-8"))
+    phrases = [pair for name in _OF_ANY_SOURCE for pair in lists[name].values()]
+    english, chinese = zip(*phrases, strict=True)
+    return {WritingSystem.LATIN: english, WritingSystem.HAN: chinese}
+
+
+_OF_ANY_SOURCE = ("weaknesses", "strengths", "actions", "effects")
+GENERAL_FINDINGS: Final = _read_findings()
+"""What can be said of any source: the phrases of the coded findings that leave strict bases."""
 
 _DIGEST_CHARACTERS = 12
 _Rows = NDArray[np.float32]

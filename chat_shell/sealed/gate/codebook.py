@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
+import shared
 from chat_shell.sealed.codes import Confidence
 from shared.disclosure.languages import Language
 from shared.models.safe_summary import MAX_AREAS, MAX_FINDINGS
@@ -23,7 +24,7 @@ MAX_PHRASE_CHARACTERS = 50
 EXTENSIBLE = ("weaknesses", "strengths", "actions", "effects", "relations")
 """The lists to which an operator may add codes of their own."""
 
-_SHIPPED = Path(__file__).with_name("findings.toml")
+_SHIPPED = Path(shared.__file__).parent / "disclosure" / "findings.toml"
 _CODE = re.compile(r"[a-z][a-z_]{0,47}")
 _VERSION_CHARACTERS = 8
 
