@@ -11,7 +11,7 @@ _END = re.compile(r"(?<=[.!?。！？;；])\s*|\n+")
 _CLAUSE = re.compile(r"[,，、:：;；.。!?！？]|\b(?:and|so|because|but|while)\b")
 _LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]", re.DOTALL)
 
-RETOLD, TOLD = 0.04, -0.05
+RETOLD, TOLD = 0.08, -0.05
 """So much nearer to a sentence of the source than to any general finding is what retells it, and what tells its fact.
 
 As cosines; `python -m tests.leaks.meaning` prints the curve.

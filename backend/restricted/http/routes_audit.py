@@ -47,7 +47,8 @@ class ShownRecord(BaseModel):
 
     `user_hash` is the same for all records of a user. A record of a forged ticket names nobody and no base. Budgets
     are what was left before and after, null where nothing was to be charged. `preview` is the summary's beginning,
-    empty once a document on which the summary rests is deleted.
+    empty once a document on which the summary rests is deleted. `facts` is how many sentences of the source it tells,
+    null where answers are not weighed.
     """
 
     id: str
@@ -72,6 +73,7 @@ class ShownRecord(BaseModel):
     budget_before: list[BudgetLeft] | None
     budget_after: list[BudgetLeft] | None
     preview: str
+    facts: int | None = None
 
 
 class RecordList(ListPage[ShownRecord]):

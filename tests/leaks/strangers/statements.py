@@ -24,7 +24,7 @@ _EMPTY: dict[str, Any] = {"observations": [], "risks": [], "recommended_actions"
 
 
 @cache
-def _read(of: str, name: str) -> list[dict[str, Any]]:
+def read_set(of: str, name: str) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in (_FOLDER / of / f"{name}.jsonl").read_bytes().splitlines()]
 
 
@@ -32,8 +32,8 @@ def judge_statements(
     of: str, language: str, kind: str, field: str = "says"
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield each case of a kind in a set with the verdict on it as a summary, and on what asks for it."""
-    documents = {document["id"]: document for document in _read(of, "documents")}
-    for case in _read(of, "cases"):
+    documents = {document["id"]: document for document in read_set(of, "documents")}
+    for case in read_set(of, "cases"):
         if (case["language"], case["kind"]) == (language, kind):
             document = documents[case["document"]]
             shown = [{"title": document["title"], **chunk} for chunk in document["chunks"]]
