@@ -242,6 +242,7 @@ class Settings(ReadingSettings):
         RestrictedBudgets(conversation=8, day=20, month=60), alias="BACKEND_RESTRICTED_BUDGETS"
     )
     restricted_facts: int = Field(20, alias="BACKEND_RESTRICTED_FACTS", ge=0, le=1_000_000)
+    restricted_meaning: bool = Field(False, alias="BACKEND_RESTRICTED_MEANING")
     restricted_grade: RestrictedGrade = Field(RestrictedGrade.OPEN, alias="BACKEND_RESTRICTED_GRADE")
     restricted_stream_seconds: float = Field(3.2, alias="BACKEND_RESTRICTED_STREAM_SECONDS", ge=0, le=60)
     cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_one_meaning)] = Field(

@@ -9,7 +9,7 @@ const REASONS: Words<Record<string, string>> = {
     policy_probe: "it probes the rules", encoding: "it asks for the text in another form", injection_suspected: "it gives orders to the model", out_of_scope: "it is no question that restricted access answers",
     model_unavailable: "the secondary model was away", timeout: "the summary took too long", invalid_output: "the summary had not the agreed form",
     insufficient_evidence: "too little was found", budget_conversation: "the budget of the conversation is used up", budget_day: "the budget of the day is used up",
-    budget_month: "the budget of the month is used up", budget_chunks: "too much of the base has been asked for", paused: "searches are paused", circuit_open: "the secondary model is cut off",
+    budget_month: "the budget of the month is used up", budget_chunks: "too much of the base has been asked for", budget_facts: "too much of a document has been told", paused: "searches are paused", circuit_open: "the secondary model is cut off",
     access_changed: "access has changed", base_changed: "the base has changed", audit_unavailable: "the audit was away", bad_ticket: "the ticket was not valid",
   },
   zh: {
@@ -17,7 +17,7 @@ const REASONS: Words<Record<string, string>> = {
     knowledge_base_question: "问的是知识库本身", exact_value: "索要确切数值", verbatim: "索要原文", definition: "索要定义", structure: "询问文档结构",
     enumeration: "要求说出或列举内容", policy_probe: "试探规则", encoding: "要求换一种形式给出原文", injection_suspected: "在向模型下指令", out_of_scope: "不属于受限访问可回答的问题",
     model_unavailable: "二级模型不可用", timeout: "摘要超时", invalid_output: "摘要不符合约定格式", insufficient_evidence: "依据不足",
-    budget_conversation: "本对话的额度已用完", budget_day: "今日额度已用完", budget_month: "本月额度已用完", budget_chunks: "查询的内容已过多", paused: "检索已暂停",
+    budget_conversation: "本对话的额度已用完", budget_day: "今日额度已用完", budget_month: "本月额度已用完", budget_chunks: "查询的内容已过多", budget_facts: "一份文档透露的内容已过多", paused: "检索已暂停",
     circuit_open: "二级模型已被切断", access_changed: "权限有变", base_changed: "知识库有变", audit_unavailable: "审计不可用", bad_ticket: "票据无效",
   },
 };
