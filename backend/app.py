@@ -294,7 +294,7 @@ def _chat_shell(
 
 def _build_restricted_terms(settings: Settings, policy: TurnPolicy, embedder: Embedder | None) -> RestrictedTerms:
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump(), facts=settings.restricted_facts)
-    model = settings.embedding_model, settings.embedding_sha256
+    model = settings.embedding_model, settings.embedding_digest
     scale = MeaningScale(embedder, *model) if embedder is not None and settings.restricted_meaning else None
     return RestrictedTerms(limits, policy.timeout, policy.secret, scale)
 

@@ -258,7 +258,7 @@ class Settings(ReadingSettings):
     embedding_passage_prefix: str = Field(
         "", alias="BACKEND_EMBEDDING_PASSAGE_PREFIX", max_length=MAX_PREFIX_CHARACTERS
     )
-    embedding_sha256: str = Field("", alias="BACKEND_EMBEDDING_SHA256", pattern="^([0-9a-f]{64})?$")
+    embedding_digest: str = Field("", alias="BACKEND_EMBEDDING_DIGEST", pattern="^([0-9a-f]{64})?$")
     embedding_query_type: str = Field("", alias="BACKEND_EMBEDDING_QUERY_INPUT_TYPE", max_length=64)
     embedding_passage_type: str = Field("", alias="BACKEND_EMBEDDING_PASSAGE_INPUT_TYPE", max_length=64)
     embedding_batch_texts: int = Field(32, alias="BACKEND_EMBEDDING_BATCH_TEXTS", ge=1, le=128)

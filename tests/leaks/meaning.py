@@ -53,7 +53,7 @@ async def local_scale() -> AsyncGenerator[MeaningScale]:
         local.start()
         stack.callback(local.kill)
         await asyncio.to_thread(local.wait_ready)
-        secrets = {"BACKEND_SECRET": "s" * 32, "BACKEND_SERVICE_TOKEN": "t" * 32, "BACKEND_ADMIN_KEY": "a" * 32}
+        secrets = {"BACKEND_SECRET": "s" * 32, "SERVICE_TOKEN": "t" * 32, "BACKEND_ADMIN_KEY": "a" * 32}
         patient = {"BACKEND_EMBEDDING_TIMEOUT_SECONDS": _PATIENT_SECONDS}
         settings = Settings.model_validate({**secrets, **embedder_settings(local.port), **patient})
         assert settings.embedder is not None

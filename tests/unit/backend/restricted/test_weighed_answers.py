@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backend.embeddings.domain import TextKind
+from backend.embeddings.domain import TextKind, WritingSystem
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.domain.told_facts import is_overspent, split_clauses, split_sentences
 from backend.restricted.services.meaning_scale import GENERAL_FINDINGS, MeaningScale
@@ -107,8 +107,11 @@ async def test_without_an_embedder_all_is_as_it_was(members: Members) -> None:
     assert members.house.ledger.records[0].facts is None
 
 
+TWO = {WritingSystem.LATIN: (FAR,), WritingSystem.HAN: ("明确职责。",)}
+
+
 async def test_what_is_nearer_to_what_can_be_said_of_any_source_is_no_retelling() -> None:
-    scale = MeaningScale(FakeEmbedder(), "model", general={"latin": (FAR,), "han": ("明确职责。",)})
+    scale = MeaningScale(FakeEmbedder(), "model", general=TWO)
     said = FAR, NEAR, "明确职责。"
     excess = await scale.measure(said, (SLEEPS, FAR))
     assert (excess[0] <= 1e-6).all()
@@ -127,7 +130,14 @@ async def test_general_findings_are_embedded_once() -> None:
 
 
 def test_what_weighs_answers_names_the_model_its_file_and_the_findings() -> None:
-    versions = {MeaningScale(FakeEmbedder(), *of).version for of in (("a", ""), ("b", ""), ("a", "00"), ("a", "", {}))}
+    embedder, other = FakeEmbedder(), {WritingSystem.LATIN: (FAR,)}
+    scales = (
+        MeaningScale(embedder, "a"),
+        MeaningScale(embedder, "b"),
+        MeaningScale(embedder, "a", "00"),
+        MeaningScale(embedder, "a", general=other),
+    )
+    versions = {scale.version for scale in scales}
     assert len(versions) == 4
 
 
