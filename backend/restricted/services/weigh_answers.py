@@ -68,7 +68,8 @@ class AnswerWeighing:
         excess = await self._scale.measure([piece for _, piece in pieces], [sentence for _, sentence in source])
         most, nearest = excess.max(axis=1), excess.argmax(axis=1)
         retold = dict.fromkeys(pieces[place][0] for place in np.flatnonzero(most >= RETOLD))
-        facts = dict.fromkeys(self._fact(*source[nearest[place]]) for place in np.flatnonzero(most >= TOLD))
+        told: list[int] = nearest[most >= TOLD].tolist()
+        facts = dict.fromkeys(self._fact(*source[place]) for place in told)
         return WeighedAnswer(retold=tuple(retold), facts=tuple(facts))
 
     def _fact(self, document_id: str, sentence: str) -> ToldFact:
