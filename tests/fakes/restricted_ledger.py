@@ -19,7 +19,7 @@ from backend.restricted.domain.restricted import (
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, add_refusal, admit
-from backend.restricted.domain.told_facts import ShownChunk, is_overspent
+from backend.restricted.domain.told_facts import ChunkShown, is_overspent
 from shared.errors import NotFound, PermissionDenied, Unavailable
 from shared.models.knowledge_api import ToldFact
 from shared.models.safe_summary import Failure, ReleasedSummary
@@ -114,10 +114,10 @@ class FakeRestrictedLedger:
                 self._refusals[key] = add_refusal(self._refusals.get(key, RefusalHistory()), record.recorded_at)
         return over
 
-    async def read_shown(self, search_id: str) -> tuple[ShownChunk, ...]:
+    async def read_shown(self, search_id: str) -> tuple[ChunkShown, ...]:
         texts = self._knowledge.texts_of_chunks()
         served = sorted(self._served.get(search_id, ()), key=lambda chunk: (chunk.document_id, chunk.ordinal))
-        return tuple(ShownChunk(one.document_id, texts[one.chunk_id]) for one in served if one.chunk_id in texts)
+        return tuple(ChunkShown(one.document_id, texts[one.chunk_id]) for one in served if one.chunk_id in texts)
 
     async def find_unreported(self, before: datetime, limit: int) -> tuple[str, ...]:
         if self.is_away:

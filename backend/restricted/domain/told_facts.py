@@ -18,7 +18,7 @@ As cosines; `python -m tests.leaks.meaning` prints the curve.
 """
 
 
-class ShownChunk(NamedTuple):
+class ChunkShown(NamedTuple):
     """The text of a chunk that a search has shown, and its document."""
 
     document_id: str

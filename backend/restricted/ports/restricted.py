@@ -16,7 +16,7 @@ from backend.restricted.domain.restricted import (
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.domain.told_facts import ShownChunk
+from backend.restricted.domain.told_facts import ChunkShown
 from shared.models.safe_summary import ReleasedSummary
 from shared.receipts import ReceiptSigner, SealedReceipt
 
@@ -61,7 +61,7 @@ class RestrictedLedger(AnswerCuts, Protocol):
         """Return the result released for an equal search, or None."""
         ...
 
-    async def read_shown(self, search_id: str) -> tuple[ShownChunk, ...]:
+    async def read_shown(self, search_id: str) -> tuple[ChunkShown, ...]:
         """Return the chunks that a search has shown, as far as their documents still have them."""
         ...
 

@@ -6,7 +6,7 @@ from backend.foundation.sql.statements import Statement
 from backend.knowledge.sql.tables import chunk, document
 from backend.restricted.domain.restricted import Settlement
 from backend.restricted.domain.restricted_budget import MONTH
-from backend.restricted.domain.told_facts import ShownChunk, count_facts, is_overspent
+from backend.restricted.domain.told_facts import ChunkShown, count_facts, is_overspent
 from backend.restricted.sql import tables
 from shared.models.knowledge_api import ToldFact
 
@@ -30,10 +30,10 @@ _READ_SHOWN = Statement(
 )
 
 
-def read_shown(connection: Connection, search_id: str) -> tuple[ShownChunk, ...]:
+def read_shown(connection: Connection, search_id: str) -> tuple[ChunkShown, ...]:
     """Return the chunks that a search has shown."""
     found = _READ_SHOWN.rows(connection, {"where_search_id": search_id})
-    return tuple(ShownChunk(row["document_id"], row["text"]) for row in found)
+    return tuple(ChunkShown(row["document_id"], row["text"]) for row in found)
 
 
 def add_facts(connection: Connection, settlement: Settlement) -> bool:

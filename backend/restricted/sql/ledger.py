@@ -20,7 +20,7 @@ from backend.restricted.domain.restricted import (
     Settlement,
 )
 from backend.restricted.domain.restricted_budget import DAY, MONTH, BaseUsage, RestrictedLimits, add_refusal, admit
-from backend.restricted.domain.told_facts import ShownChunk
+from backend.restricted.domain.told_facts import ChunkShown
 from backend.restricted.sql import rows, tables
 from backend.restricted.sql.facts import add_facts, read_shown
 from backend.restricted.sql.receipts import add_receipt
@@ -136,7 +136,7 @@ class SqlRestrictedLedger:
 
         return await self._database.write(work)
 
-    async def read_shown(self, search_id: str) -> tuple[ShownChunk, ...]:
+    async def read_shown(self, search_id: str) -> tuple[ChunkShown, ...]:
         """Return the chunks that a search has shown."""
         return await self._database.read(lambda connection: read_shown(connection, search_id))
 
