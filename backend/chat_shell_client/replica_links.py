@@ -66,7 +66,7 @@ class ReplicaLinks:
                 await self._find()
                 continue
             best = min(links, key=lambda link: link.running, default=None)
-            calls = connection.calls - len(self._links)
+            calls = connection.calls - sum(link.connection is connection for link in self._links)
             return best if best is not None and best.running * self._by_call <= calls else None
 
     async def close(self) -> None:

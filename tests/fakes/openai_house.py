@@ -25,6 +25,7 @@ from backend.conversations.services.conversation_members import ConversationMemb
 from backend.conversations.services.conversations import CallerConversations
 from backend.conversations.services.withheld_turns import WithheldText
 from backend.foundation.services.admission import Admission
+from backend.foundation.services.supervision import Supervisor
 from backend.identity.domain import Caller, KeyRole
 from backend.knowledge.services.knowledge_access import LabelAccess
 from backend.knowledge.services.safe_descriptions import SafeDescriptions
@@ -179,6 +180,7 @@ class TurnHouse:
     knowledge: FakeKnowledge = field(default_factory=FakeKnowledge)
     agents: FakeAgentStore = field(default_factory=FakeAgentStore)
     failures: RecordingFailures = field(default_factory=RecordingFailures)
+    supervisor: Supervisor | None = None
     cuts: FakeAnswerCuts = field(default_factory=FakeAnswerCuts)
     observer: RecordingObserver = field(default_factory=RecordingObserver)
     admission: Admission = field(default_factory=Admission)
@@ -225,7 +227,7 @@ class TurnHouse:
             clock=self.clock,
             observer=self.observer,
             outgoing=OutgoingCheck(self.knowledge, self.knowledge, self.cuts, self.clock, SECRET),
-            background=make_supervisor(self.failures),
+            background=self.supervisor or make_supervisor(self.failures),
         )
         runner = RunTurns(self.ports, self.checkpoint_seconds, self.finish_pauses_seconds)
         self.registry = TurnRegistry(runner, self.drain_seconds)
