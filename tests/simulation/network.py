@@ -77,7 +77,7 @@ class Server:
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
-        self.loop = ProcessLoop(world, name)
+        self.loop = ProcessLoop(world, name, is_server=True)
         self.is_away = False
         self.routes: list[Route] = []
 

@@ -7,7 +7,7 @@ as between real ones. Time stands while anything can run, and jumps to the next 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextvars import Context
+from contextvars import Context, copy_context
 from datetime import timedelta
 from heapq import heappop, heappush
 from itertools import count
@@ -33,14 +33,43 @@ class SimulatedTask(asyncio.Task[Any]):
         return self._place
 
 
-class ProcessLoop(asyncio.AbstractEventLoop):
-    """The event loop of one process: `freeze` is SIGSTOP, `kill` is SIGKILL."""
+class Callback:
+    """Implements what is used of asyncio's handles, at half of their costs."""
 
-    def __init__(self, world: "World", name: str) -> None:
+    __slots__ = ("args", "context", "due_at", "function", "is_cancelled")
+
+    def __init__(self, function: Any, args: Any, context: Context | None, when: float) -> None:
+        self.function = function
+        self.args = args
+        self.context = copy_context() if context is None else context
+        self.is_cancelled = False
+        self.due_at = when
+
+    def cancel(self) -> None:
+        """Never call it."""
+        self.is_cancelled = True
+        self.function = self.args = None
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+    def when(self) -> float:
+        return self.due_at
+
+
+class ProcessLoop(asyncio.AbstractEventLoop):
+    """The event loop of one process: `freeze` is SIGSTOP, `kill` is SIGKILL.
+
+    A `server` is none of the product's processes: what it calls asks for no running loop.
+    """
+
+    def __init__(self, world: "World", name: str, *, is_server: bool = False) -> None:
         self.name = name
-        self.ready: deque[asyncio.Handle] = deque()
+        self.ready: deque[Callback] = deque()
         self.is_frozen = False
         self.is_dead = False
+        self.is_server = is_server
+        self.is_awake = False
         self.defects: list[str] = []
         self._world = world
         world.loops.append(self)
@@ -52,6 +81,8 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def thaw(self) -> None:
         """Go on."""
         self.is_frozen = False
+        if self.ready:
+            self._world.wake(self)
 
     def kill(self) -> None:
         """Never run anything again. Its tasks are kept: their `finally` blocks must not run either."""
@@ -61,14 +92,15 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
     def run_once(self) -> None:
         """Run what is ready now."""
-        asyncio._set_running_loop(self)
-        try:
-            for _ in range(len(self.ready)):
-                handle = self.ready.popleft()
-                if not handle.cancelled():
-                    handle._run()
-        finally:
-            asyncio._set_running_loop(None)
+        ready = self.ready
+        for _ in range(len(ready)):
+            callback = ready.popleft()
+            if callback.is_cancelled:
+                continue
+            try:
+                callback.context.run(callback.function, *callback.args)
+            except Exception as error:  # noqa: BLE001 -- no callback of the product raises
+                self.defects.append(f"{self.name}: {error!r}")
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Start a task from outside of this process; what it raises is a defect."""
@@ -83,8 +115,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self._world.now
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = staticmethod(bool)  # False, without a call of Python for each future
 
     def is_running(self) -> bool:
         return True
@@ -92,25 +123,27 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def is_closed(self) -> bool:
         return False
 
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
-        self.ready.append(handle)
-        return handle
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        called = Callback(callback, args, context, 0.0)
+        self.ready.append(called)
+        if not (self.is_awake or self.is_frozen):
+            self.is_awake = True
+            self._world.awake.append(self)
+        return called
 
     call_soon_threadsafe = call_soon
 
-    def call_later(
-        self, delay: float, callback: Any, *args: Any, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        return self.call_at(self._world.now + delay, callback, *args, context=context)
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        world = self._world
+        called = Callback(callback, args, context, world.now + delay)
+        heappush(world.timers, (called.due_at, next(world.places), called, self))
+        return called
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
-        self._world.schedule(when, handle, self)
-        return handle
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """It stays in the queue until it is due."""
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        world = self._world
+        called = Callback(callback, args, context, when)
+        heappush(world.timers, (when, next(world.places), called, self))
+        return called
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -136,25 +169,23 @@ class ProcessLoop(asyncio.AbstractEventLoop):
 
 
 class World:
-    """Time, chance and history of one simulation."""
+    """Time, chance and history of one simulation; `awake` are the processes that can run."""
 
     def __init__(self, seed: int) -> None:
         self.dice = Random(seed)
         self.now = 0.0
         self.loops: list[ProcessLoop] = []
         self.killed: list[ProcessLoop] = []
+        self.awake: list[ProcessLoop] = []
         self.history: list[str] = []
-        self._timers: list[tuple[float, int, asyncio.TimerHandle, ProcessLoop]] = []
-        self._places = count()
+        self._running: ProcessLoop | None = None
+        self.timers: list[tuple[float, int, Callback, ProcessLoop]] = []
+        self.places = count()
         self._tasks = count()
 
     def note(self, told: str) -> None:
         """Write a line of history."""
         self.history.append(f"{self.now:10.4f} {told}")
-
-    def schedule(self, when: float, handle: asyncio.TimerHandle, loop: ProcessLoop) -> None:
-        """Make a callback ready at a time."""
-        heappush(self._timers, (when, next(self._places), handle, loop))
 
     def count_task(self) -> int:
         """Return the number of a new task."""
@@ -167,40 +198,69 @@ class World:
             RuntimeError: they run without that time moves.
         """
         turns = 0
-        while True:
-            runnable = [loop for loop in self.loops if loop.ready and not loop.is_frozen]
-            if runnable:
-                place = int(self.dice.random() * len(runnable)) if len(runnable) > 1 else 0
-                runnable[place].run_once()
-                turns += 1
-                if turns > MOST_TURNS_AT_ONCE:
-                    raise RuntimeError(f"Time stands at {self.now}: {[loop.name for loop in runnable]}")
-                continue
-            turns = 0
-            if not self._timers or self._timers[0][0] > end:
-                self.now = end
-                return
-            self.now = max(self.now, self._timers[0][0])
-            self._ready_what_is_due()
+        try:
+            while True:
+                while self.awake:
+                    self._run_one()
+                    turns += 1
+                    if turns > MOST_TURNS_AT_ONCE:
+                        raise RuntimeError(f"Time stands at {self.now}: {[loop.name for loop in self.awake]}")
+                turns = 0
+                if not self.timers or self.timers[0][0] > end:
+                    self.now = end
+                    return
+                self._ready_what_is_due()
+        finally:
+            asyncio._set_running_loop(None)
+            self._running = None
+
+    def wake(self, loop: ProcessLoop) -> None:
+        """Note that a process can run."""
+        if not (loop.is_awake or loop.is_frozen):
+            loop.is_awake = True
+            self.awake.append(loop)
+
+    def _run_one(self) -> None:
+        awake = self.awake
+        place = int(self.dice.random() * len(awake)) if len(awake) > 1 else 0
+        loop = awake.pop(place)
+        loop.is_awake = False
+        if loop.is_frozen or loop.is_dead:
+            return
+        if loop is not self._running and not loop.is_server:
+            asyncio._set_running_loop(loop)
+            self._running = loop
+        loop.run_once()
+        if loop.ready:
+            self.wake(loop)
 
     def _ready_what_is_due(self) -> None:
-        while self._timers and self._timers[0][0] <= self.now:
-            _, _, handle, loop = heappop(self._timers)
-            if not (handle.cancelled() or loop.is_dead):
-                loop.ready.append(handle)
+        timers = self.timers
+        self.now = max(self.now, timers[0][0])
+        while timers and timers[0][0] <= self.now:
+            _, _, called, loop = heappop(timers)
+            if called.is_cancelled or loop.is_dead:
+                continue
+            loop.ready.append(called)
+            if not loop.is_awake:
+                self.wake(loop)
 
     def close(self) -> None:
         """Cancel all that still runs or was killed, so that nothing is left for the collector of cycles."""
         loops = [*self.loops, *self.killed]
-        for _ in range(ROUNDS_TO_CLOSE):
-            left = [task for loop in loops for task in asyncio.all_tasks(loop)]
-            if not left:
-                return
-            for task in left:
-                task.cancel()
-            for loop in loops:
-                for _ in range(3):
-                    loop.run_once()
+        try:
+            for _ in range(ROUNDS_TO_CLOSE):
+                left = [task for loop in loops for task in asyncio.all_tasks(loop)]
+                if not left:
+                    return
+                for task in left:
+                    task.cancel()
+                for loop in loops:
+                    asyncio._set_running_loop(loop)
+                    for _ in range(3):
+                        loop.run_once()
+        finally:
+            asyncio._set_running_loop(None)
 
     def between(self, least: float, most: float) -> float:
         """Draw a number."""
