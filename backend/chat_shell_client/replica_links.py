@@ -47,7 +47,7 @@ class ReplicaLinks:
         self._keeping: asyncio.Task[None] | None = None
         self._is_asked = asyncio.Event()
         self._waiting: list[asyncio.Future[Missed | None]] = []
-        self._links: set[ShellLink] = set()
+        self._links: dict[ShellLink, None] = {}  # in their order, which decides between equals
         self._by_call = 0
         """How many replicas that take turns by calls of their own alone answered in the last look."""
 
@@ -141,7 +141,7 @@ class ReplicaLinks:
                 self._tell(None)
         self._by_call = by_call
         self._tell(found if isinstance(found, Missed) and not by_call and not self._known else None)
-        return not self._links <= before
+        return not self._links.keys() <= before
 
     @property
     def _known(self) -> int:
@@ -171,11 +171,11 @@ class ReplicaLinks:
                 await self._carry(ShellLink(call, connection, first.hello, self._max_message_bytes), opened)
 
     async def _carry(self, link: ShellLink, opened: asyncio.Future[Found]) -> None:
-        self._links.add(link)
+        self._links[link] = None
         opened.set_result(link)
         try:
             await link.carry()
         finally:
-            self._links.discard(link)
+            del self._links[link]
             link.connection.is_left |= link.is_silent  # no new channel is made to a replica that stands still
             self._is_asked.set()

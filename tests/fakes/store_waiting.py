@@ -56,7 +56,9 @@ class FakeWaitingTurnStore:
 
     async def to_be_steered(self) -> Sequence[str]:
         """Return the running responses that messages wait for."""
-        asking = {one.response.conversation_id for one in self._state.waiting.values() if one.if_running is IfRunning.STEER}
+        asking = {
+            one.response.conversation_id for one in self._state.waiting.values() if one.if_running is IfRunning.STEER
+        }
         held = [one for one in self._state.responses.values() if one.conversation_id in asking] if asking else []
         return [one.id for one in held if await self.find_steering(one)]
 

@@ -14,7 +14,7 @@ from backend.foundation.http.errors import status_of
 from backend.foundation.http.idempotency import Once
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
-from backend.foundation.services.supervision import Supervisor
+from backend.foundation.services.supervision import Supervisor, result_or_error
 from backend.streams.redis.event_log import RedisEventLog
 from backend.streams.redis.presence import RedisPresence
 from backend.streams.redis.stop_signals import RedisStopSignals
@@ -71,13 +71,19 @@ class Exchange:
     def __init__(self, deliver: Callable[[dict[str, Any]], None]) -> None:
         self._deliver = deliver
         self._has_left = asyncio.Event()
+        self.named: dict[str, Any] = {}
+        """What the headers of an answer say."""
 
     async def receive(self) -> dict[str, Any]:
         await self._has_left.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: dict[str, Any]) -> None:
-        self._deliver(message)
+        self._deliver({**message, **self.named} if "status" in message else message)
+
+    def cut(self) -> None:
+        """End the connection in the middle of an answer, as a server does whose application raises."""
+        self._deliver({"type": "http.response.body", "body": b"", "more_body": False})
 
     def leave(self) -> None:
         """The client has closed its connection."""
@@ -155,12 +161,16 @@ class BackendProcess:
     def _remote(self, store: object) -> Any:
         terms = LeaseTerms(seconds=LEASE_SECONDS)
         requests = Requests(self._around.database, self._around.to_database)
-        return RemoteStore(store, requests, {"renew": terms.renewal_seconds})
+        return RemoteStore(store, self._around.database.fences, requests, {"renew": terms.renewal_seconds})
 
     def _build(self, client: ValkeyClient, supervisor: Supervisor, presence: RedisPresence) -> TurnHouse:
         around = self._around
         turns, conversations, waiting = around.stores
-        events = RedisEventLog(client, supervisor, RETENTION_SECONDS, tenure=lambda: house.ports.stored.lease.tenure())
+
+        def tenure() -> Callable[[], bool]:
+            return house.ports.stored.lease.tenure()
+
+        events = RedisEventLog(client, supervisor, RETENTION_SECONDS, tenure=tenure)
         chat_shell = LinkedChatShell(self.world, around.targets, self.loop, around.database.state.clock, supervisor)
         parts: dict[str, Any] = {"events": events, "signals": RedisStopSignals(client, supervisor)}
         house = TurnHouse(
@@ -185,9 +195,9 @@ class BackendProcess:
 
     async def serve(self, asked: Asked, exchange: Exchange) -> None:
         """Answer a request of a client."""
-        send = cast(Any, exchange.send)
+        request = self._request()
         try:
-            answer = await self._answer(asked, self._request())
+            answer = await self._answer(asked, request)
         except BallastError as error:
             status, _ = status_of(type(error))
             body = orjson.dumps({"error": {"type": type(error).__name__, "message": error.message}})
@@ -195,13 +205,18 @@ class BackendProcess:
         except Exception as error:  # noqa: BLE001 -- as the product's last handler, which answers 500
             self.defects.append(f"{asked}: {error!r}")
             answer = Response(b"{}", 500)
-        await answer({"type": "http", "method": asked.method, "state": {}}, cast(Any, exchange.receive), send)
+        scope: dict[str, Any] = {"type": "http", "method": asked.method, "state": {}}
+        exchange.named = {name: request.scope["state"].get(name) for name in ("turn_id", "conversation_id")}
+        error = await result_or_error(answer(scope, cast(Any, exchange.receive), cast(Any, exchange.send)))
+        if error is not None:
+            self.defects.append(f"{asked}: {error!r}")
+            exchange.cut()
 
     def _request(self) -> Request:
         self._serial += 1
         state = {"request_id": f"req_{self._serial}", "body_lease": _NoBody()}
         path = {"path": "/v1/responses", "raw_path": b"/v1/responses", "root_path": "", "scheme": "http"}
-        server = {"server": ("ballast.test", 80), "headers": [], "query_string": b""}
+        server: dict[str, Any] = {"server": ("ballast.test", 80), "headers": [], "query_string": b""}
         return Request({"type": "http", "method": "POST", "state": state, **path, **server})
 
     async def _answer(self, asked: Asked, request: Request) -> Response:

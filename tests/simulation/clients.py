@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from shared.models.values import JsonObject
 from tests.chaos.clients import seen_event
 from tests.chaos.model import Order
-from tests.chaos.records import Reading, Turn
+from tests.chaos.records import LAST_EVENTS, Reading, Turn
 from tests.e2e.turns import text_of
 from tests.simulation.backend import Asked, BackendProcess, Exchange
 from tests.simulation.schedule import Plan
@@ -21,6 +21,18 @@ TRIES = 4
 PAUSE_SECONDS = 2.0
 GIVE_UP_SECONDS = 150.0
 """A client does not wait longer for the end of a turn that it has lost sight of; the judge does."""
+
+
+SILENT_SECONDS = 20.0
+"""A client that hears nothing of its turn for longer is told to the judge."""
+
+
+class Silence(NamedTuple):
+    """How long a connection said nothing of a turn."""
+
+    turn: Turn
+    begins: float
+    ends: float
 
 
 class ConnectionLost(Exception):
@@ -80,6 +92,7 @@ class Clients:
         self.conversations: dict[int, str] = {}
         self.places: dict[str, int] = {}
         self.touched: dict[str, list[float]] = {}
+        self.silences: list[Silence] = []
         self.begun: dict[str, float] = {}
         self._processes = processes
         self._open: dict[Connection, tuple[BackendProcess, str]] = {}
@@ -105,27 +118,18 @@ class Clients:
 
     async def follow(self, replica: int, turn: Turn, asked: Asked, leave_after: float | None = None) -> int:
         """Read a stream to its end, or leave it after so many seconds; return the status, 0 of one that broke."""
-        reading, told = Reading(f"backend_{replica + 1}", asked.after), f"{asked.method} stream {turn.key}"
+        told = f"{asked.method} stream {turn.key}"
+        stream = StreamReading(self, turn, Reading(f"backend_{replica + 1}", asked.after))
         end = None if leave_after is None else self.world.now + leave_after
-        status, rest, is_done, is_whole = 0, "", False, False
         async for message in self._messages(replica, asked, told):
-            if "status" in message:
-                status = message["status"]
-                if status == 200:
-                    turn.readings.append(reading)
-                continue
-            *lines, rest = (rest + message["body"].decode()).split("\n")
-            for line in lines:
-                is_done = is_done or line == DONE
-                self._take(turn, reading, line)
-            is_whole = not message.get("more_body", False)
+            stream.take(message)
             if end is not None and self.world.now >= end:
-                return status
-        if status != 200:
-            self._note(status, told, rest.encode())
-        elif is_whole and not (is_done and reading.events and _is_end(reading)):
-            self.bad_ends.append(f"{told} of {turn.response_id} ended with {reading.events[-1:]}")
-        return status
+                return stream.status
+        if stream.status != 200:
+            self._note(stream.status, told, stream.rest.encode())
+        elif stream.is_whole and not stream.has_end:
+            self.bad_ends.append(f"{told} of {turn.response_id} ended with {stream.reading.events[-1:]}")
+        return stream.status
 
     async def _messages(self, replica: int, asked: Asked, told: str) -> AsyncGenerator[dict[str, Any]]:
         process = self._processes.get(f"backend_{replica + 1}")
@@ -147,17 +151,6 @@ class Clients:
             if not is_whole:
                 connection.leave()
 
-    def _take(self, turn: Turn, reading: Reading, line: str) -> None:
-        if not line.startswith("data: {"):
-            return
-        body = orjson.loads(line[6:])
-        if "response" in body:
-            self.name(turn, body["response"])
-        if (event := seen_event(line, body)) is not None:
-            reading.events.append(event)
-            self.touch(turn)
-            self.world.note(f"{reading.replica} {turn.key} {event.number} {event.type} {event.digest:08x}")
-
     def name(self, turn: Turn, response: JsonObject) -> None:
         """Note which response a turn is."""
         turn.response_id = str(response["id"])
@@ -175,8 +168,54 @@ class Clients:
             self.server_errors.append(f"{told}: {status} {body[:200]!r}")
 
 
-def _is_end(reading: Reading) -> bool:
-    return reading.last_event is not None or reading.events[-1].type == "error"
+class StreamReading:
+    """What has come of a stream of a turn."""
+
+    def __init__(self, clients: Clients, turn: Turn, reading: Reading) -> None:
+        self.reading = reading
+        self.status = 0
+        self.rest = ""
+        self.is_whole = False
+        self._clients, self._turn = clients, turn
+        self._is_done = False
+        self._heard_at = clients.world.now
+
+    @property
+    def has_end(self) -> bool:
+        """Whether `[DONE]` came behind an event that says how it ends, which the client may have had before."""
+        events = self.reading.events
+        if not events:
+            return self._is_done and self.reading.after is not None
+        return self._is_done and (events[-1].type in LAST_EVENTS or events[-1].type == "error")
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Take the next message."""
+        if "status" in message:
+            self.status = message["status"]
+            if self.status == 200:
+                self._turn.readings.append(self.reading)
+                if message.get("turn_id"):
+                    named = {"id": message["turn_id"], "conversation": {"id": message["conversation_id"]}}
+                    self._clients.name(self._turn, named)
+            return
+        *lines, self.rest = (self.rest + message["body"].decode()).split("\n")
+        for line in lines:
+            self._is_done = self._is_done or line == DONE
+            if line.startswith("data: {"):
+                self._note(line, orjson.loads(line[6:]))
+        self.is_whole = not message.get("more_body", False)
+
+    def _note(self, line: str, body: Any) -> None:
+        clients, turn, now = self._clients, self._turn, self._clients.world.now
+        if now - self._heard_at > SILENT_SECONDS:
+            clients.silences.append(Silence(turn, self._heard_at, now))
+        self._heard_at = now
+        if "response" in body:
+            clients.name(turn, body["response"])
+        if (event := seen_event(line, body)) is not None:
+            self.reading.events.append(event)
+            clients.touch(turn)
+            clients.world.note(f"{self.reading.replica} {turn.key} {event.number} {event.type} {event.digest:08x}")
 
 
 class Talk:

@@ -3,7 +3,7 @@
 Each call is a transaction of its own, applied as a whole where it arrives; its answer may be lost behind it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from typing import Any, cast
@@ -23,6 +23,7 @@ class Database(Server):
     def __init__(self, world: World) -> None:
         super().__init__(world, "postgres")
         self.state = StoreState(clock=WorldClock(world))
+        self.fences = Fences()
         self.lost: list[tuple[float, float]] = []
         """The times between which what was acknowledged is lost."""
 
@@ -34,22 +35,54 @@ class Database(Server):
     def fail_over(self, standby: Mapping[str, Any], taken_at: float) -> None:
         """Go on with what a standby had then."""
         self.lost.append((taken_at, self.world.now))
+        self.fences.newest.clear()
         for name, rows in standby.items():
             setattr(self.state, name, _copied(rows))
 
 
 def _copied(rows: Any) -> Any:
-    if isinstance(rows, dict):
-        found = cast("dict[object, Any]", rows)
-        return {key: row.copy() if isinstance(row, dict | list | set) else row for key, row in found.items()}
-    return rows.copy()
+    if not isinstance(rows, dict):
+        return rows.copy()
+    found = cast("dict[object, Any]", rows)
+    return {key: row.copy() if type(row) in (dict, list, set) else row for key, row in found.items()}
+
+
+class Fences:
+    """The fencing numbers under which turns were taken and written: nobody writes a turn that a later holder has."""
+
+    def __init__(self) -> None:
+        self.newest: dict[str, int] = {}
+        self.broken: list[str] = []
+
+    def note(self, method: str, arguments: Sequence[Any], result: Any) -> None:
+        """Note what a method of `TurnStore` has done."""
+        if method.startswith("take_"):
+            for taken in result:
+                self._take(taken.response.id, taken.response.fence)
+        elif method == "append":
+            self._write(method, arguments[0].response_id, arguments[0].fence)
+        elif method == "finish" and result:
+            self._write(method, arguments[0].response.id, arguments[0].response.fence)
+        elif method == "checkpoint_many":
+            for hold in (each.hold for each in arguments[0] if each.hold.response_id not in result):
+                self._write(method, hold.response_id, hold.fence)
+
+    def _take(self, response_id: str, fence: int) -> None:
+        if fence <= self.newest.get(response_id, 0):
+            self.broken.append(f"{response_id} was taken over under {fence}, which is not above all before")
+        self.newest[response_id] = fence
+
+    def _write(self, method: str, response_id: str, fence: int) -> None:
+        if fence < self.newest.get(response_id, fence):
+            self.broken.append(f"{method} of {response_id} under {fence}, held under {self.newest[response_id]}")
 
 
 class RemoteStore:
     """A store of a process: each of its methods asks the database."""
 
-    def __init__(self, store: object, requests: Requests, timeouts: Mapping[str, float]) -> None:
+    def __init__(self, store: object, fences: Fences, requests: Requests, timeouts: Mapping[str, float]) -> None:
         self._store = store
+        self._fences = fences
         self._requests = requests
         self._timeouts = {"find": FIND_TIMEOUT_SECONDS, **timeouts}
 
@@ -59,7 +92,8 @@ class RemoteStore:
 
         async def call(*args: Any, **options: Any) -> Any:
             try:
-                return await self._requests.ask(partial(_serve, partial(method, *args, **options)), timeout)
+                work = partial(method, *args, **options)
+                return await self._requests.ask(partial(_serve, work, partial(self._fences.note, name, args)), timeout)
             except Broken as error:
                 raise Unavailable("The database is not available.", retry_after_seconds=1) from error
 
@@ -67,11 +101,14 @@ class RemoteStore:
         return call
 
 
-def _serve(method: Callable[[], Any], reply: Reply) -> None:
+def _serve(method: Callable[[], Any], note: Callable[[Any], None], reply: Reply) -> None:
     try:
-        reply(_result_of(method()))
+        result = _result_of(method())
     except BallastError as refusal:
         reply(refusal)
+        return
+    note(result)
+    reply(result)
 
 
 def _result_of(work: Any) -> Any:

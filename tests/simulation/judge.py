@@ -1,17 +1,25 @@
 """What must hold after a simulation: the checks of the chaos run over what is left, and those of streams' ends."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from backend.conversations.domain.conversation_log import EntryKind, whole_turn_of
 from backend.conversations.domain.responses import StoredResponse
 from tests.chaos.checks import violations
 from tests.chaos.records import Evidence, LogShare, Stored, Turn, Violation
+from tests.chaos.schedule import FaultKind
 from tests.e2e.turns import text_of
-from tests.simulation.clients import Clients
+from tests.simulation.clients import SILENT_SECONDS, Clients, Silence
 from tests.simulation.database import Database
-from tests.simulation.shell import ModelServer
+from tests.simulation.schedule import BEHIND_OTHERS, SHELLS, Happening
+from tests.simulation.shell import IDLE_SECONDS, ModelServer
+
+AFTERMATH_SECONDS = 12.0
+"""So long after a fault a turn may wait for a lease that has to end."""
+
+CHANGED_MEANWHILE = "The conversation has changed meanwhile."
+"""What a turn ends with whose log a failover has taken back."""
 
 ON_ITS_WAY_SECONDS = 0.1
 """An acknowledgement may reach its client so long after it was stored."""
@@ -23,6 +31,7 @@ class Left(NamedTuple):
     clients: Clients
     database: Database
     model: ModelServer
+    faults: tuple[Happening, ...]
     stuck: tuple[str, ...]
     defects: tuple[str, ...]
     drift: tuple[str, ...]
@@ -37,7 +46,29 @@ def _further(left: Left) -> Iterator[Violation]:
     for told in left.clients.bad_ends:
         yield Violation("end of stream", (), told)
     for told in left.defects:
-        yield Violation("defect", (), told)
+        if not (left.database.lost and CHANGED_MEANWHILE in told):
+            yield Violation("defect", (), told)
+    for told in left.database.fences.broken:
+        yield Violation("fence", (), told)
+    for silence in left.clients.silences:
+        seconds = _unexplained_seconds(silence, left.faults)
+        if seconds > SILENT_SECONDS:
+            told = f"heard nothing for {seconds:.1f} s from {silence.begins:.2f} on, and no fault says why"
+            yield Violation("silence", (silence.turn.response_id, silence.turn.key), told)
+
+
+def _unexplained_seconds(silence: Silence, faults: Sequence[Happening]) -> float:
+    """Return how long a silence was without those faults in which it may be silent, and what comes of them."""
+    begins, seconds = silence.begins, 0.0
+    if silence.turn.kind in BEHIND_OTHERS:
+        return 0.0
+    for fault in sorted(faults):
+        if fault.target in SHELLS or fault.at_seconds >= silence.ends:
+            continue
+        after = IDLE_SECONDS if fault.kind == FaultKind.MODEL_STALL else AFTERMATH_SECONDS
+        seconds += max(0.0, fault.at_seconds - begins)
+        begins = max(begins, fault.at_seconds + fault.lasts_seconds + after)
+    return seconds + max(0.0, silence.ends - begins)
 
 
 def _evidence(left: Left) -> Evidence:
@@ -45,7 +76,17 @@ def _evidence(left: Left) -> Evidence:
     lost = {turn.key for turn in clients.turns if _may_be_lost(turn, left)}
     conversations = {turn.conversation for turn in clients.turns if turn.key in lost and turn.conversation}
     kept = [turn for turn in clients.turns if turn.key not in lost and turn.response_id not in clients.deleted]
-    elsewhere = {turn.key for turn in clients.turns if turn.conversation in conversations} | lost
+    steered = {one.response_id for one in state.entered.values()}
+    lives = {one.id: one.fence + 1 for one in state.responses.values()}
+    calls = Counter[str]()
+    for turn in clients.turns:
+        calls[turn.conversation] += turn.calls
+    for turn in kept:
+        if turn.response_id in steered:  # it also answers the messages that have entered it
+            turn.expected, turn.calls = None, calls[turn.conversation]
+        turn.calls *= lives.get(turn.response_id, 1)  # docs/chaos.md, What is known and left
+    taken = {turn.key for turn in clients.turns if lives.get(turn.response_id, 1) > 1}
+    elsewhere = {turn.key for turn in clients.turns if turn.conversation in conversations} | lost | taken
     running = [one.id for one in state.responses.values() if not one.status.is_terminal]
     return Evidence(
         turns=kept,

@@ -1,4 +1,4 @@
-"""The network between backends and chat_shells: streams of `Connect` without gRPC, for the product's own ends of them."""
+"""The network between backends and chat_shells: streams of `Connect` without gRPC, between the ends of the product."""
 
 import asyncio
 from collections import deque

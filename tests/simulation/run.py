@@ -9,6 +9,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from shared import ids
+from shared.models.values import JsonObject
 from tests.chaos.model import Order
 from tests.chaos.records import Violation
 from tests.chaos.schedule import MODEL_FAULTS, FaultKind
@@ -67,7 +68,8 @@ class Simulation:
         self._stores = stores
         self._targets = {name: [Target(self.routes[f"{name} {shell}"]) for shell in SHELLS] for name in BACKENDS}
         dice = Random(seed)
-        self.faults, self.plans = draw_faults(dice, seconds), draw_turns(dice, seconds)
+        self.plans = draw_turns(dice, seconds)
+        self.faults = draw_faults(dice, self.plans, seconds)
 
     def run(self) -> Outcome:
         """Run it to its end, and judge what is left."""
@@ -80,9 +82,11 @@ class Simulation:
         for fault in self.faults:
             self._plan_fault(fault)
         self.clients.loop.call_at(self.seconds - REVIVAL_SECONDS, self._revive)
-        self.world.run_until(self.seconds)
-        found = judge(self._left())
-        self.world.close()
+        try:
+            self.world.run_until(self.seconds)
+            found = judge(self._left())
+        finally:
+            self.world.close()
         statuses = tuple(one.status.value for one in self.database.state.responses.values())
         return Outcome(0, tuple(self.world.history), found, len(self.clients.turns), statuses)
 
@@ -94,7 +98,9 @@ class Simulation:
             if life.house is not None:
                 defects += [f"{life.loop.name}: {error!r}" for error in life.house.observer.broken]
         drift = [str(told) for life in self.lives if life.house is not None for told in life.house.observer.drifts]
-        return Left(self.clients, self.database, self.model, tuple(self.stuck), tuple(defects), tuple(drift))
+        return Left(
+            self.clients, self.database, self.model, self.faults, tuple(self.stuck), tuple(defects), tuple(drift)
+        )
 
     def _start_shell(self, name: str) -> None:
         self.shells[name] = shell = ShellProcess(self.world, name, self.model, self.database.state.clock)
@@ -115,7 +121,7 @@ class Simulation:
             self.clients.loop.spawn(self._take_turn(place, conversation))
 
     async def _take_turn(self, place: int, conversation: str) -> None:
-        fields = {"conversation": conversation, "input": Order(f"revival{place}", 3, 10).prompt()}
+        fields: JsonObject = {"conversation": conversation, "input": Order(f"revival{place}", 3, 10).prompt()}
         status, body = await self.clients.call(place % 2, Asked("POST", fields=fields), f"revival of {conversation}")
         if status not in (200, 404):
             self.stuck.append(f"{conversation}: {status} {body}")
@@ -220,14 +226,15 @@ def _break_route(route: Route, fault: Happening) -> None:
 def drawn_ids(seed: int) -> Generator[None]:
     """Draw the product's ids from a seed."""
     dice = Random(seed)
-    drawn = SimpleNamespace(token_hex=lambda size: f"{dice.getrandbits(8 * size):0{2 * size}x}")
-    with patch.object(ids, "secrets", drawn):
+
+    def token_hex(size: int) -> str:
+        return f"{dice.getrandbits(8 * size):0{2 * size}x}"
+
+    with patch.object(ids, "secrets", SimpleNamespace(token_hex=token_hex)):
         yield
 
 
-def simulate(seed: int, seconds: float = SECONDS, stores: Stores = STORES) -> Outcome:
+def simulate(seed: int, seconds: float = SECONDS) -> Outcome:
     """Run a seed."""
     with drawn_ids(seed):
-        return Simulation(seed, seconds, stores).run()._replace(seed=seed)
-
-
+        return Simulation(seed, seconds, STORES).run()._replace(seed=seed)

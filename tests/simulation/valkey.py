@@ -23,7 +23,7 @@ Entry = tuple[bytes, dict[bytes, bytes]]
 class _Stream:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.newest = (0, 0)
+        self.newest: tuple[int, int] = (0, 0)
 
 
 class Valkey(Server):

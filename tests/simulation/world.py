@@ -33,6 +33,10 @@ class SimulatedTask(asyncio.Task[Any]):
         return self._place
 
 
+def _nothing() -> None:
+    """Stand for a callback that was cancelled, of which nothing is kept."""
+
+
 class Callback:
     """Implements what is used of asyncio's handles, at half of their costs."""
 
@@ -48,7 +52,7 @@ class Callback:
     def cancel(self) -> None:
         """Never call it."""
         self.is_cancelled = True
-        self.function = self.args = None
+        self.function, self.args = _nothing, ()
 
     def cancelled(self) -> bool:
         return self.is_cancelled
@@ -115,7 +119,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self._world.now
 
-    get_debug = staticmethod(bool)  # False, without a call of Python for each future
+    get_debug: Any = staticmethod(bool)  # False, without a call of Python for each future
 
     def is_running(self) -> bool:
         return True

@@ -71,7 +71,7 @@ class NamedWakeups:
     """Wakes those that wait for one of several names."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, set[asyncio.Future[str]]] = {}
+        self._waiting: dict[str, dict[asyncio.Future[str], None]] = {}  # woken in their order
 
     @property
     def names(self) -> list[str]:
@@ -83,12 +83,12 @@ class NamedWakeups:
         """Lend what gets the first of these names that is woken while the block runs."""
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         for name in names:
-            self._waiting.setdefault(name, set()).add(future)
+            self._waiting.setdefault(name, {})[future] = None
         try:
             yield future
         finally:
             for name in names:
-                self._waiting[name].discard(future)
+                self._waiting[name].pop(future, None)
                 if not self._waiting[name]:
                     del self._waiting[name]
 

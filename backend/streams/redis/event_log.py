@@ -246,7 +246,7 @@ class RedisEventLog:
 
     async def delete_late(self) -> None:
         """Delete the events that an outage kept from being deleted."""
-        for response_id in tuple(self._not_deleted):
+        for response_id in sorted(self._not_deleted):
             await self._delete(response_id)
             self._not_deleted.discard(response_id)
 

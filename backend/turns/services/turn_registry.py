@@ -29,7 +29,7 @@ class TurnRegistry:
         self._drain_seconds = drain_seconds
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._running: set[RunningTurn] = set()
+        self._running: dict[RunningTurn, None] = {}  # in their order
         self._preparing_count = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -162,12 +162,12 @@ class TurnRegistry:
 
     async def _run(self, turn: Turn | JoinedTurn, running: RunningTurn) -> None:
         """Run a turn; its failure must not cancel the other turns of the task group."""
-        self._running.add(running)
+        self._running[running] = None
         ended: StoredResponse | None = None
         try:
             ended = await self._run_to_end(turn, running)
         finally:
-            self._running.discard(running)
+            del self._running[running]
             running.set_result(ended)
             if self.has_startable or running.waited_for.is_set():
                 self.ask_for_look()

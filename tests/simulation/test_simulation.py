@@ -1,0 +1,47 @@
+"""A short simulation, its determinism, and the faults that it has to find."""
+
+import gc
+from collections.abc import Generator
+
+import pytest
+
+from tests.simulation.mends import without
+from tests.simulation.run import simulate
+
+SHORT_SECONDS = 240.0
+FEW_SEEDS = range(1, 4)
+FOUND_BY = {
+    "an event numbered twice": (1, "numbers"),
+    "deleted queued response": (1, "end of stream"),
+}
+"""A seed that finds each fault, and the check that it breaks."""
+
+
+@pytest.fixture(autouse=True)
+def _without_collections() -> Generator[None]:
+    """Look for cycles behind a simulation, and not while it holds all of its processes."""
+    gc.disable()
+    yield
+    gc.enable()
+    gc.collect()
+
+
+def test_few_seeds_break_no_promise() -> None:
+    for seed in FEW_SEEDS:
+        outcome = simulate(seed, SHORT_SECONDS)
+        assert outcome.violations == ()
+        assert "completed" in outcome.statuses
+
+
+def test_the_same_seed_tells_the_same_history() -> None:
+    first, again, other = (simulate(seed, SHORT_SECONDS) for seed in (7, 7, 8))
+    assert "\n".join(first.history).encode() == "\n".join(again.history).encode()
+    assert first.history != other.history
+
+
+@pytest.mark.parametrize("name", FOUND_BY)
+def test_a_seed_finds_what_is_wrong(name: str) -> None:
+    seed, check = FOUND_BY[name]
+    with without(name):
+        found = {violation.check for violation in simulate(seed, SHORT_SECONDS).violations}
+    assert check in found
