@@ -75,7 +75,9 @@ def _evidence(left: Left) -> Evidence:
     state, clients = left.database.state, left.clients
     lost = {turn.key for turn in clients.turns if _may_be_lost(turn, left)}
     conversations = {turn.conversation for turn in clients.turns if turn.key in lost and turn.conversation}
-    kept = [turn for turn in clients.turns if turn.key not in lost and turn.response_id not in clients.deleted]
+    # a message that enters a turn is shown that one's events, and those of its own turn where it came too late
+    excused = lost | {turn.key for turn in clients.turns if turn.kind == "steer" or turn.response_id in clients.deleted}
+    kept = [turn for turn in clients.turns if turn.key not in excused]
     steered = {one.response_id for one in state.entered.values()}
     lives = {one.id: one.fence + 1 for one in state.responses.values()}
     calls = Counter[str]()

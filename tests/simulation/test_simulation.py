@@ -11,6 +11,7 @@ from tests.simulation.run import simulate
 SHORT_SECONDS = 240.0
 FEW_SEEDS = range(1, 4)
 FOUND_BY = {
+    "a lease renewed without its fence": (6, "fence"),
     "an event numbered twice": (1, "numbers"),
     "deleted queued response": (1, "end of stream"),
 }
