@@ -195,7 +195,7 @@ class StreamReading:
             if self.status == 200:
                 self._turn.readings.append(self.reading)
                 if message.get("turn_id"):
-                    named = {"id": message["turn_id"], "conversation": {"id": message["conversation_id"]}}
+                    named: JsonObject = {"id": message["turn_id"], "conversation": {"id": message["conversation_id"]}}
                     self._clients.name(self._turn, named)
             return
         *lines, self.rest = (self.rest + message["body"].decode()).split("\n")
