@@ -38,7 +38,7 @@ from tests.simulation.database import Database, RemoteStore
 from tests.simulation.link import LinkedChatShell, Target
 from tests.simulation.network import Requests, Route
 from tests.simulation.valkey import Valkey, ValkeyClient
-from tests.simulation.world import ProcessLoop, World
+from tests.simulation.world import MemberLoop, World
 
 LEASE_SECONDS = 9.0
 """The default of `BACKEND_TURN_LEASE_SECONDS`."""
@@ -119,16 +119,19 @@ class _OnceInMemory(Once):
 class _NoBody:
     """The bytes of a body that takes none."""
 
+    def end_work(self) -> None:
+        """Nobody waits for it."""
+
     def keep(self) -> Callable[[], None]:
         return lambda: None
 
 
-class BackendProcess:
+class BackendLife:
     """One life of a backend."""
 
     def __init__(self, around: Surroundings, name: str) -> None:
         self.world = around.world
-        self.loop = ProcessLoop(around.world, name)
+        self.loop = MemberLoop(around.world, name)
         self.failures = RecordingFailures()
         self.defects: list[str] = []
         self._around = around

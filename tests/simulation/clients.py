@@ -12,9 +12,9 @@ from tests.chaos.clients import seen_event
 from tests.chaos.model import Order
 from tests.chaos.records import LAST_EVENTS, Reading, Turn
 from tests.e2e.turns import text_of
-from tests.simulation.backend import Asked, BackendProcess, Exchange
+from tests.simulation.backend import Asked, BackendLife, Exchange
 from tests.simulation.schedule import Plan
-from tests.simulation.world import ProcessLoop, World
+from tests.simulation.world import MemberLoop, World
 
 DONE = "data: [DONE]"
 TRIES = 4
@@ -42,15 +42,15 @@ class ConnectionLost(Exception):
 class Connection:
     """One request, as its client sees it."""
 
-    def __init__(self, world: World, process: BackendProcess, loop: ProcessLoop, asked: Asked) -> None:
-        self._world, self._process, self._loop = world, process, loop
+    def __init__(self, world: World, backend: BackendLife, loop: MemberLoop, asked: Asked) -> None:
+        self._world, self._backend, self._loop = world, backend, loop
         self._inbox: asyncio.Queue[Any] = asyncio.Queue()
         self._exchange = Exchange(self._deliver)
         self._newest = 0.0
-        process.loop.call_at(self._arrives(), self._begin, asked)
+        backend.loop.call_at(self._arrives(), self._begin, asked)
 
     def _begin(self, asked: Asked) -> None:
-        self._process.loop.spawn(self._process.serve(asked, self._exchange))
+        self._backend.loop.spawn(self._backend.serve(asked, self._exchange))
 
     def _arrives(self) -> float:
         self._newest = max(self._newest, self._world.now + self._world.between(0.0002, 0.002))
@@ -76,15 +76,15 @@ class Connection:
 
     def leave(self) -> None:
         """Close it."""
-        self._process.loop.call_at(self._arrives(), self._exchange.leave)
+        self._backend.loop.call_at(self._arrives(), self._exchange.leave)
 
 
 class Clients:
-    """All clients, in a process that nothing is done to; `processes` are the backends that live now."""
+    """All clients, in a process that nothing is done to; `backends` are those that live now."""
 
-    def __init__(self, world: World, processes: dict[str, BackendProcess]) -> None:
+    def __init__(self, world: World, backends: dict[str, BackendLife]) -> None:
         self.world = world
-        self.loop = ProcessLoop(world, "clients")
+        self.loop = MemberLoop(world, "clients")
         self.turns: list[Turn] = []
         self.server_errors: list[str] = []
         self.bad_ends: list[str] = []
@@ -94,13 +94,13 @@ class Clients:
         self.touched: dict[str, list[float]] = {}
         self.silences: list[Silence] = []
         self.begun: dict[str, float] = {}
-        self._processes = processes
-        self._open: dict[Connection, tuple[BackendProcess, str]] = {}
+        self._backends = backends
+        self._open: dict[Connection, tuple[BackendLife, str]] = {}
 
-    def lose(self, process: BackendProcess) -> None:
+    def lose(self, backend: BackendLife) -> None:
         """Break the connections to a process that has died."""
         for connection, (other, _) in list(self._open.items()):
-            if other is process:
+            if other is backend:
                 self.loop.call_soon(connection.lose)
 
     def open_calls(self) -> list[str]:
@@ -132,12 +132,12 @@ class Clients:
         return stream.status
 
     async def _messages(self, replica: int, asked: Asked, told: str) -> AsyncGenerator[dict[str, Any]]:
-        process = self._processes.get(f"backend_{replica + 1}")
-        if process is None:
+        backend = self._backends.get(f"backend_{replica + 1}")
+        if backend is None:
             await asyncio.sleep(0.001)
             return
-        connection = Connection(self.world, process, self.loop, asked)
-        self._open[connection] = process, f"{told} at {process.loop.name} since {self.world.now:.2f}"
+        connection = Connection(self.world, backend, self.loop, asked)
+        self._open[connection] = backend, f"{told} at {backend.loop.name} since {self.world.now:.2f}"
         is_whole = False
         try:
             while not is_whole:

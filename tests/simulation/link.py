@@ -17,7 +17,7 @@ from backend.foundation.services.supervision import Supervisor
 from protos.execution.v1 import chat_shell_pb2
 from shared.clock import Clock
 from tests.simulation.network import Route
-from tests.simulation.world import ProcessLoop, World
+from tests.simulation.world import MemberLoop, World
 
 WINDOW_BYTES = 65_536
 KEEPALIVE_SECONDS = 40.0
@@ -35,7 +35,7 @@ def broken(details: str) -> grpc.aio.AioRpcError:
 class Pipe:
     """One direction of a stream: what is written arrives in order, and a writer waits where nobody reads."""
 
-    def __init__(self, route: Route, reader: ProcessLoop) -> None:
+    def __init__(self, route: Route, reader: MemberLoop) -> None:
         self._route = route
         self._reader = reader
         self._inbox: deque[Any] = deque()
@@ -98,7 +98,7 @@ def _wake(waiting: asyncio.Future[None]) -> None:
 class Stream:
     """A stream of `Connect`, with an end for each side."""
 
-    def __init__(self, world: World, route: Route, client: ProcessLoop, server: ProcessLoop) -> None:
+    def __init__(self, world: World, route: Route, client: MemberLoop, server: MemberLoop) -> None:
         self.world = world
         self.to_server, self.to_client = Pipe(route, server), Pipe(route, client)
         self._route, self._client, self._server = route, client, server
@@ -189,7 +189,7 @@ class Target:
 
     def __init__(self, route: Route) -> None:
         self.route = route
-        self.loop: ProcessLoop | None = None
+        self.loop: MemberLoop | None = None
         self.serve: Callable[[Served], Coroutine[Any, Any, None]] | None = None
         self.models: bytes = b""
 
@@ -197,7 +197,7 @@ class Target:
 class _Connection:
     """Implements what is used of `LentChannel`: its calls go to the targets in turn."""
 
-    def __init__(self, world: World, targets: list[Target], client: ProcessLoop) -> None:
+    def __init__(self, world: World, targets: list[Target], client: MemberLoop) -> None:
         self.calls = 0
         self.is_left = False
         self.stub = self
@@ -243,7 +243,7 @@ class _Connection:
 class _Channels:
     """Implements what is used of `CurrentChannel`."""
 
-    def __init__(self, world: World, targets: list[Target], client: ProcessLoop) -> None:
+    def __init__(self, world: World, targets: list[Target], client: MemberLoop) -> None:
         self._make = partial(_Connection, world, targets, client)
         self._current = self._make()
 
@@ -272,7 +272,7 @@ class LinkedChatShell(GrpcChatShell):
     """The product's client of chat_shell, over simulated streams."""
 
     def __init__(
-        self, world: World, targets: list[Target], loop: ProcessLoop, clock: Clock, supervisor: Supervisor
+        self, world: World, targets: list[Target], loop: MemberLoop, clock: Clock, supervisor: Supervisor
     ) -> None:
         channels = cast(Any, _Channels(world, targets, loop))
         self._channels = channels

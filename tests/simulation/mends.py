@@ -1,8 +1,8 @@
 """What the product does against faults, switched off; and faults that are planted, which a simulation has to find."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -66,7 +66,7 @@ async def _look_for_nothing(self: Recovery) -> None:
 
 MENDS: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
     "frozen chat_shell": lambda: patch.object(shell, "CallerLink", _WithoutHeartbeats),
-    "deleted queued response": lambda: _two(
+    "deleted queued response": lambda: _both(
         patch.object(Responses, "wait_until_begun_or_deleted", Responses.wait_until_begun),
         patch.object(EventStream, "_write_to_the_end", _write_or_raise),
     ),
@@ -81,17 +81,12 @@ PLANTED: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
 }
 
 
-class _two:  # noqa: N801 -- a context manager
-    def __init__(self, *managers: Any) -> None:
-        self._managers = managers
-
-    def __enter__(self) -> None:
-        for manager in self._managers:
-            manager.__enter__()
-
-    def __exit__(self, *_: object) -> None:
-        for manager in self._managers:
-            manager.__exit__(None, None, None)
+@contextmanager
+def _both(*switched: AbstractContextManager[object]) -> Generator[None]:
+    with ExitStack() as stack:
+        for one in switched:
+            stack.enter_context(one)
+        yield
 
 
 def without(name: str) -> AbstractContextManager[object]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tests.simulation.world import ProcessLoop, World
+from tests.simulation.world import MemberLoop, World
 
 LEAST_SECONDS, MOST_SECONDS = 0.0002, 0.002
 """How long a message is on its way."""
@@ -77,7 +77,7 @@ class Server:
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
-        self.loop = ProcessLoop(world, name, is_server=True)
+        self.loop = MemberLoop(world, name, is_server=True)
         self.is_away = False
         self.routes: list[Route] = []
 

@@ -14,7 +14,7 @@ from tests.chaos.model import Order
 from tests.chaos.records import Violation
 from tests.chaos.schedule import MODEL_FAULTS, FaultKind
 from tests.simulation import clients as clients_of
-from tests.simulation.backend import STORES, Asked, BackendProcess, Stores, Surroundings
+from tests.simulation.backend import STORES, Asked, BackendLife, Stores, Surroundings
 from tests.simulation.clients import Clients
 from tests.simulation.database import Database
 from tests.simulation.judge import Left, judge
@@ -32,9 +32,9 @@ from tests.simulation.schedule import (
     draw_faults,
     draw_turns,
 )
-from tests.simulation.shell import MODELS, ModelServer, ShellProcess
+from tests.simulation.shell import MODELS, ModelServer, ShellLife
 from tests.simulation.valkey import Valkey
-from tests.simulation.world import ProcessLoop, World
+from tests.simulation.world import MemberLoop, World
 
 SECONDS = 600.0
 REVIVAL_SECONDS = 20.0
@@ -60,9 +60,9 @@ class Simulation:
         self.database, self.valkey = Database(self.world), Valkey(self.world)
         self.model = ModelServer(self.world)
         self.routes = {name: Route(self.world, name) for name in ROUTES}
-        self.shells: dict[str, ShellProcess] = {}
-        self.backends: dict[str, BackendProcess] = {}
-        self.lives: list[BackendProcess] = []
+        self.shells: dict[str, ShellLife] = {}
+        self.backends: dict[str, BackendLife] = {}
+        self.lives: list[BackendLife] = []
         self.clients = Clients(self.world, self.backends)
         self.stuck: list[str] = []
         self._stores = stores
@@ -103,7 +103,7 @@ class Simulation:
         )
 
     def _start_shell(self, name: str) -> None:
-        self.shells[name] = shell = ShellProcess(self.world, name, self.model, self.database.state.clock)
+        self.shells[name] = shell = ShellLife(self.world, name, self.model, self.database.state.clock)
         for targets in self._targets.values():
             target = targets[SHELLS.index(name)]
             target.loop, target.serve, target.models = shell.loop, shell.serve, MODELS
@@ -113,7 +113,7 @@ class Simulation:
         around = Surroundings(
             *(self.world, self.database, self.valkey, to_database, to_valkey, self._targets[name]), stores=self._stores
         )
-        self.backends[name] = life = BackendProcess(around, name)
+        self.backends[name] = life = BackendLife(around, name)
         self.lives.append(life)
 
     def _revive(self) -> None:
@@ -134,9 +134,9 @@ class Simulation:
         loop.call_at(fault.at_seconds, self._note, "begins", fault, begin)
         loop.call_at(fault.at_seconds + fault.lasts_seconds, self._note, "ends", fault, end)
 
-    def _note(self, what: str, fault: Happening, do: Callable[[], object]) -> None:
+    def _note(self, what: str, fault: Happening, change: Callable[[], object]) -> None:
         self.world.note(f"fault {what}: {fault.kind} {fault.target}")
-        do()
+        change()
 
     def _ways_of(self, fault: Happening) -> tuple[Callable[[], object], Callable[[], object]]:
         if fault.kind in MODEL_FAULTS:
@@ -166,7 +166,7 @@ class Simulation:
     def _spoil_model(self, kind: FaultKind | None) -> None:
         self.model.fault = kind
 
-    def _loop_of(self, target: str) -> ProcessLoop:
+    def _loop_of(self, target: str) -> MemberLoop:
         servers = {"postgres": self.database.loop, "valkey": self.valkey.loop}
         if target in servers:
             return servers[target]

@@ -32,7 +32,7 @@ from tests.chaos.schedule import FaultKind
 from tests.fakes.chat_shell_runner import ScriptedTool
 from tests.fakes.model_scripted import RecordingObserver
 from tests.simulation.link import MAX_MESSAGE_BYTES, Served
-from tests.simulation.world import ProcessLoop, World
+from tests.simulation.world import MemberLoop, World
 
 MODEL = "demo-model"
 CARD = ModelCard(name=MODEL, context_window_tokens=128_000, max_output_tokens=8_000)
@@ -152,11 +152,11 @@ class _Tools:
         return ToolsAnswered(tuple(ToolMessage(call_id=call.call_id, content="High water.") for call in step.own))
 
 
-class ShellProcess:
+class ShellLife:
     """One life of a chat_shell."""
 
     def __init__(self, world: World, name: str, model: ModelServer, clock: Clock) -> None:
-        self.loop = ProcessLoop(world, name)
+        self.loop = MemberLoop(world, name)
         self.observer = RecordingObserver()
         self._name = f"{name} since {world.now:.3f}"
         self._bounds = MessageBounds(MAX_MESSAGE_BYTES, 16 * MAX_MESSAGE_BYTES)

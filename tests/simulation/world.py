@@ -61,7 +61,7 @@ class Callback:
         return self.due_at
 
 
-class ProcessLoop(asyncio.AbstractEventLoop):
+class MemberLoop(asyncio.AbstractEventLoop):
     """The event loop of one process: `freeze` is SIGSTOP, `kill` is SIGKILL.
 
     A `server` is none of the product's processes: what it calls asks for no running loop.
@@ -178,12 +178,12 @@ class World:
     def __init__(self, seed: int) -> None:
         self.dice = Random(seed)
         self.now = 0.0
-        self.loops: list[ProcessLoop] = []
-        self.killed: list[ProcessLoop] = []
-        self.awake: list[ProcessLoop] = []
+        self.loops: list[MemberLoop] = []
+        self.killed: list[MemberLoop] = []
+        self.awake: list[MemberLoop] = []
         self.history: list[str] = []
-        self._running: ProcessLoop | None = None
-        self.timers: list[tuple[float, int, Callback, ProcessLoop]] = []
+        self._running: MemberLoop | None = None
+        self.timers: list[tuple[float, int, Callback, MemberLoop]] = []
         self.places = count()
         self._tasks = count()
 
@@ -218,7 +218,7 @@ class World:
             asyncio._set_running_loop(None)
             self._running = None
 
-    def wake(self, loop: ProcessLoop) -> None:
+    def wake(self, loop: MemberLoop) -> None:
         """Note that a process can run."""
         if not (loop.is_awake or loop.is_frozen):
             loop.is_awake = True
