@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
-from unittest.mock import patch
 
 from backend.conversations.domain.leases import TakenTurn
 from backend.conversations.domain.responses import ResponseStatus, StoredResponse
@@ -18,6 +17,7 @@ from chat_shell.servers.grpc.caller_link import CallerLink
 from shared.models.events import ErrorReport
 from tests.fakes.store_turns import FakeTurnStore
 from tests.simulation import run, shell
+from tests.simulation.replacing import replaced
 from tests.simulation.valkey import Valkey
 
 TWO_EVENTS = 5
@@ -65,19 +65,19 @@ async def _look_for_nothing(self: Recovery) -> None:
 
 
 MENDS: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
-    "frozen chat_shell": lambda: patch.object(shell, "CallerLink", _WithoutHeartbeats),
+    "frozen chat_shell": lambda: replaced(shell, "CallerLink", _WithoutHeartbeats),
     "deleted queued response": lambda: _both(
-        patch.object(Responses, "wait_until_begun_or_deleted", Responses.wait_until_begun),
-        patch.object(EventStream, "_write_to_the_end", _write_or_raise),
+        replaced(Responses, "wait_until_begun_or_deleted", Responses.wait_until_begun),
+        replaced(EventStream, "_write_to_the_end", _write_or_raise),
     ),
-    "lost events": lambda: patch.object(follow_events, "break_off", _tell_failure),
-    "lost second": lambda: patch.object(Recovery, "_take_orphans", _look_for_nothing),
+    "lost events": lambda: replaced(follow_events, "break_off", _tell_failure),
+    "lost second": lambda: replaced(Recovery, "_take_orphans", _look_for_nothing),
 }
 """By the fault that each is against."""
 
 PLANTED: Mapping[str, Callable[[], AbstractContextManager[object]]] = {
-    "a lease renewed without its fence": lambda: patch.object(run, "STORES", (_WithoutFence, *run.STORES[1:])),
-    "an event numbered twice": lambda: patch.object(run, "Valkey", _NumberingTwice),
+    "a lease renewed without its fence": lambda: replaced(run, "STORES", (_WithoutFence, *run.STORES[1:])),
+    "an event numbered twice": lambda: replaced(run, "Valkey", _NumberingTwice),
 }
 
 

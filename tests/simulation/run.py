@@ -6,7 +6,6 @@ from functools import partial
 from random import Random
 from types import SimpleNamespace
 from typing import NamedTuple
-from unittest.mock import patch
 
 from shared import ids
 from shared.models.values import JsonObject
@@ -20,6 +19,7 @@ from tests.simulation.database import Database
 from tests.simulation.judge import Left, judge
 from tests.simulation.link import KEEPALIVE_SECONDS, Target
 from tests.simulation.network import Route
+from tests.simulation.replacing import replaced
 from tests.simulation.schedule import (
     BACKENDS,
     EVICT,
@@ -230,7 +230,7 @@ def drawn_ids(seed: int) -> Generator[None]:
     def token_hex(size: int) -> str:
         return f"{dice.getrandbits(8 * size):0{2 * size}x}"
 
-    with patch.object(ids, "secrets", SimpleNamespace(token_hex=token_hex)):
+    with replaced(ids, "secrets", SimpleNamespace(token_hex=token_hex)):
         yield
 
 

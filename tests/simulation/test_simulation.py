@@ -14,7 +14,6 @@ FOUND_BY = {
     "a lease renewed without its fence": (6, SHORT_SECONDS, "fence"),
     "an event numbered twice": (1, SHORT_SECONDS, "numbers"),
     "deleted queued response": (1, SHORT_SECONDS, "end of stream"),
-    "lost second": (3, SECONDS, "ended"),
     "lost events": (5, SECONDS, "stored"),
 }
 """A seed that finds each fault within some simulated time, and the check that it breaks."""
