@@ -7,7 +7,8 @@ import orjson
 
 from cli.advice import ExitCode
 from cli.answers import Answer, text_at
-from cli.api import Api
+from cli.api import Api, segment
+from cli.bases import BASES, base_id_of
 from cli.failures import CommandFailed
 from cli.running import Run, runs, show_list
 from shared.receipts import BrokenChain, SealedReceipt, verify_chain
@@ -54,13 +55,23 @@ async def verify_receipts(run: Run, file: Path, key: str) -> None:
 
 
 @receipts.command("of-document")
-@click.argument("document_id")
+@click.argument("base")
+@click.argument("name", required=False)
 @runs
-async def show_receipts_of_document(run: Run, document_id: str) -> None:
-    """Show the answers that rest on a document, also on one that is deleted."""
+async def show_receipts_of_document(run: Run, base: str, name: str | None) -> None:
+    """Show the answers that rest on a document: BASE NAME, or its id alone, also where it is deleted."""
     async with Api(run.connection) as api:
+        document_id = base if name is None else await _document_id_of(api, base, name)
         rows = (orjson.loads(text_at(item, "body")) async for item in api.items(_PATH, {"document_id": document_id}))
         await show_list(run, rows, _COLUMNS)
+
+
+async def _document_id_of(api: Api, base: str, name: str) -> str:
+    async for document in api.items(f"{BASES}/{segment(await base_id_of(api, base))}/documents"):
+        if text_at(document, "name") == name:
+            return text_at(document, "id")
+    mend = "name one that is deleted by its id, which the audit shows: `ballast receipts of-document ID`"
+    raise CommandFailed(f'There is no document "{name}" in the base "{base}".', ExitCode.NOT_FOUND, mend)
 
 
 def _seal(item: Answer) -> SealedReceipt:

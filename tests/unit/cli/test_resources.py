@@ -168,6 +168,26 @@ def test_receipts_are_exported_and_verified_without_a_service(
     assert [row["turn_id"] for row in shown[0]["data"]] == [f"resp_{number}" for number in range(1, 6)]
 
 
+@pytest.mark.parametrize("named", [("doc_1",), ("Handbook", "on-call.md")], ids=["by id", "by name"])
+def test_answers_that_rest_on_a_document_are_found(
+    named: tuple[str, ...], command: Command, backend: FakeBallast
+) -> None:
+    asked = list[httpx2.QueryParams]()
+
+    def receipts(request: httpx2.Request, _match: object) -> httpx2.Response:
+        asked.append(request.url.params)
+        return page([], request)
+
+    backend.on("GET /v1/audit/receipts", receipts)
+    backend.on("GET /v1/knowledge_bases", lambda request, _: page([{"id": "kb_1", "name": "Handbook"}], request))
+    documents = [{"id": "doc_0", "name": "other.md"}, {"id": "doc_1", "name": "on-call.md"}]
+    backend.on("GET /v1/knowledge_bases/kb_1/documents", lambda request, _: page(documents, request))
+    assert command("receipts", "of-document", *named).exit_code == 0
+    assert [query["document_id"] for query in asked] == ["doc_1"]
+    unknown = command("receipts", "of-document", "Handbook", "gone.md")
+    assert (unknown.exit_code, 'no document "gone.md" in the base "Handbook"' in unknown.err) == (5, True)
+
+
 PROMPTS: dict[str, Any] = {
     "object": "list",
     "data": [
