@@ -53,9 +53,8 @@ from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
 from backend.reaching import naming_setting, open_event_store, open_reader, reach_database, reach_engine
 from backend.restricted.domain.restricted_budget import RestrictedLimits
-from backend.restricted.services.meaning_scale import MeaningScale
 from backend.restricted.sql.ledger import forget_results_of
-from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted
+from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted, open_meaning_scale
 from backend.retention.sql.withholding import withhold_answers
 from backend.retention.wiring import build_retention
 from backend.routes import BEFORE_BODIES, METRICS_OF_ADMINISTRATORS, OPEN_METRICS, OPERATOR_ROUTERS, ROUTERS
@@ -295,7 +294,7 @@ def _chat_shell(
 def _build_restricted_terms(settings: Settings, policy: TurnPolicy, embedder: Embedder | None) -> RestrictedTerms:
     limits = RestrictedLimits(**settings.restricted_budgets.model_dump(), facts=settings.restricted_facts)
     model = settings.embedding_model, settings.embedding_digest
-    scale = MeaningScale(embedder, *model) if embedder is not None and settings.restricted_meaning else None
+    scale = open_meaning_scale(embedder, *model) if embedder is not None and settings.restricted_meaning else None
     return RestrictedTerms(limits, policy.timeout, policy.secret, scale)
 
 

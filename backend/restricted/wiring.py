@@ -1,8 +1,9 @@
 """The services of restricted knowledge, built over the database and the services of knowledge."""
 
 from datetime import timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from backend.embeddings.ports import Embedder
 from backend.foundation.services.parts import Loop, Part
 from backend.foundation.sql.database import Database
 from backend.knowledge.ports.knowledge import KnowledgeStore, OpenFileIndexes
@@ -14,7 +15,6 @@ from backend.restricted.services.close_searches import (
     CloseSearches,
     ForgetSearches,
 )
-from backend.restricted.services.meaning_scale import MeaningScale
 from backend.restricted.services.outgoing_check import OutgoingCheck
 from backend.restricted.services.restricted_audit import ReadAudit, RestrictedAudit
 from backend.restricted.services.sealed_outcomes import SealedOutcomes
@@ -28,6 +28,9 @@ from backend.search.ports.index import WordRuns
 from backend.vector_stores.services.file_indexes import UploadsById
 from shared.clock import Clock
 
+if TYPE_CHECKING:
+    from backend.restricted.services.meaning_scale import MeaningScale
+
 
 class RestrictedTerms(NamedTuple):
     """The operator's limits and the longest time of a turn; `secret` is the key of tickets, canaries and hashes.
@@ -38,7 +41,14 @@ class RestrictedTerms(NamedTuple):
     limits: RestrictedLimits
     turn_time: timedelta
     secret: str
-    scale: MeaningScale | None
+    scale: "MeaningScale | None"
+
+
+def open_meaning_scale(embedder: Embedder, model: str, model_sha256: str) -> "MeaningScale":
+    """Build what weighs answers by the vectors of an embedder."""
+    from backend.restricted.services.meaning_scale import MeaningScale
+
+    return MeaningScale(embedder, model, model_sha256)
 
 
 def build_restricted(

@@ -2,19 +2,20 @@
 
 from collections.abc import Sequence
 from itertools import chain
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from backend.knowledge.domain.tickets import Ticket
 from backend.restricted.domain.released_results import fact_digest
 from backend.restricted.domain.restricted import ChargedSearch, SealedSearch
 from backend.restricted.domain.told_facts import RETOLD, TOLD, split_clauses, split_sentences
 from backend.restricted.ports.restricted import RestrictedLedger
-from backend.restricted.services.meaning_scale import MeaningScale
 from backend.restricted.services.ticketed_knowledge import TicketAccess
 from shared.errors import NotFound
 from shared.models.knowledge_api import ToldFact, WeighedAnswer
 from shared.models.safe_summary import ReleasedSummary, SummaryVersions
+
+if TYPE_CHECKING:
+    from backend.restricted.services.meaning_scale import MeaningScale
 
 PREPARE_SECONDS = 60.0
 """So long after an embedder was away it is asked again for the vectors of general findings."""
@@ -27,7 +28,7 @@ class AnswerWeighing:
     """
 
     def __init__(
-        self, access: TicketAccess, ledger: RestrictedLedger, scale: MeaningScale | None, most_facts: int, secret: str
+        self, access: TicketAccess, ledger: RestrictedLedger, scale: "MeaningScale | None", most_facts: int, secret: str
     ) -> None:
         self.most_facts = most_facts
         self._access = access
@@ -67,7 +68,8 @@ class AnswerWeighing:
         pieces = [(sentence, piece) for sentence in said for piece in split_clauses(sentence)]
         excess = await self._scale.measure([piece for _, piece in pieces], [sentence for _, sentence in source])
         most, nearest = excess.max(axis=1), excess.argmax(axis=1)
-        retold = dict.fromkeys(pieces[place][0] for place in np.flatnonzero(most >= RETOLD))
+        retelling: list[int] = (most >= RETOLD).nonzero()[0].tolist()
+        retold = dict.fromkeys(pieces[place][0] for place in retelling)
         told: list[int] = nearest[most >= TOLD].tolist()
         facts = dict.fromkeys(self._fact(*source[place]) for place in told)
         return WeighedAnswer(retold=tuple(retold), facts=tuple(facts))
