@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+import socket
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from email.utils import formatdate
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +38,12 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 Parameters = Mapping[str, str | int]
+
+
+def _causes_of(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def segment(name: str) -> str:
@@ -143,6 +150,8 @@ class Api:
 
     def _unreachable(self, error: Exception) -> CommandFailed:
         why = next((said for kind, said in _REASONS if isinstance(error, kind)), type(error).__name__)
+        if any(isinstance(cause, socket.gaierror) for cause in _causes_of(error)):
+            why = "no machine of this name is known"
         return CommandFailed(
             f"{self._url} cannot be reached: {why}",
             ExitCode.UNREACHABLE,

@@ -44,7 +44,9 @@ def connection_of(environ: Mapping[str, str], transport: httpx2.AsyncBaseTranspo
     except WrongSetting as wrong:
         raise CommandFailed(str(wrong), ExitCode.WRONG_USE) from None
     except ValueError as wrong:
-        raise CommandFailed(f"BALLAST_URL: {wrong}", ExitCode.WRONG_USE, f"such as {DEFAULT_URL}") from None
+        raise CommandFailed(
+            f"BALLAST_URL: {wrong}", ExitCode.WRONG_USE, f"write it as {DEFAULT_URL} is written"
+        ) from None
     if not (key.isascii() and key.isprintable()):
         raise CommandFailed("BALLAST_KEY: holds characters that no key has", ExitCode.WRONG_USE, KEY_MEND)
     bases = tuple(name.strip() for name in environ.get("BALLAST_BASE", "").split(",") if name.strip())

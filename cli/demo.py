@@ -17,16 +17,19 @@ TOLD_BY_DEMO = ("BACKEND_URL", "METRICS_URL", "USER_KEY", "RESTRICTED_KEY", "MOD
 """What a demo tells besides the variables of this command."""
 
 _OURS = ("BALLAST_URL", "BALLAST_KEY", "BALLAST_BASE")
-_NAMED_BY_USER = (*_OURS, *(f"{name}_FILE" for name in _OURS))
 _ROOT = str(Path(__file__).resolve().parents[1])
 _RUN = "deploy.demo.run"
 
 
 def with_demo(environ: Mapping[str, str], folder: Path) -> Mapping[str, str]:
-    """Return the environment, with all variables of the folder's demo where it names no backend and no key itself."""
-    if any(environ.get(name) for name in _NAMED_BY_USER):
+    """Return the environment, completed from the folder's demo where it names no backend.
+
+    What is set stands, also where it is empty: nobody acts with a key that they did not mean.
+    """
+    named = {name for name in _OURS if name in environ or f"{name}_FILE" in environ}
+    if "BALLAST_URL" in named:
         return environ
-    return {**environ, **read_demo(folder)}
+    return {**{name: value for name, value in read_demo(folder).items() if name not in named}, **environ}
 
 
 def read_demo(folder: Path) -> dict[str, str]:

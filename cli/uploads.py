@@ -57,7 +57,11 @@ def files_below(place: Path, excluded: Sequence[str] = ()) -> list[LocalFile]:
     if place.is_file():
         return [LocalFile(place.name, place)]
     if not place.is_dir():
-        raise CommandFailed(f"{place}: there is no such file or folder", ExitCode.WRONG_USE)
+        if place.parts[:1] in (("http:",), ("https:",)):
+            message, mend = "An address is not read, only files and folders.", "download it first, then add the file"
+            raise CommandFailed(message, ExitCode.WRONG_USE, mend)
+        message, mend = f"{place}: there is no such file or folder", "name a file or a folder of this machine"
+        raise CommandFailed(message, ExitCode.WRONG_USE, mend)
     found = sorted((file for file in _walk(place) if not is_excluded(file.name, excluded)), key=lambda file: file.name)
     if not found:
         mend = "files and folders whose names begin with a dot are left out"

@@ -55,6 +55,8 @@ def add(run: Run, place: Path, name: str | None, **options: Unpack[AddOptions]) 
     A run that was broken off goes on when the same command is given again: nothing is uploaded twice.
     """
     base = name or next(iter(run.connection.bases), "")
+    if not name and base:
+        run.terminal.note(f'They go into "{base}", which BALLAST_BASE names; --base names another one.')
     if not base:
         raise CommandFailed("Into which base?", ExitCode.WRONG_USE, "add --base with a name of your choice")
     if options["prune"] and place.is_file():
@@ -174,6 +176,5 @@ async def _tell_end(run: Run, api: Api, base: tuple[str, str], told: Sequence[Up
             run.terminal.line(f"Try: {name_command()} ask --base {shlex.quote(name)} {shlex.quote(question)}")
     if not counts[UploadState.FAILED]:
         return None
-    rest = "the others are in the base" if ready else "the base has none of them"
-    message = f"{counts[UploadState.FAILED]} of {len(told)} files could not be read; {rest}."
+    message = f"{counts[UploadState.FAILED]} of {len(told)} files could not be read; {len(ready)} are in the base."
     return CommandFailed(message, ExitCode.PARTLY_FAILED)

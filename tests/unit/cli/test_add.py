@@ -76,7 +76,7 @@ def test_what_was_not_read_of_a_file_is_said(command: Command, tmp_path: Path) -
 def test_where_no_file_can_be_read_none_is_said_to_be_in_the_base(command: Command, tmp_path: Path) -> None:
     ran = command("add", str(written(tmp_path / "bad", {"a.bin": "a\0b"})), "--base", "Tea")
     assert ran.exit_code == 1
-    assert "1 of 1 files could not be read; the base has none of them." in ran.err
+    assert "1 of 1 files could not be read; 0 are in the base." in ran.err
     assert "Passages" not in ran.out
 
 
@@ -244,3 +244,15 @@ async def test_a_watched_folder_is_followed(backend: FakeBallast, folder: Path) 
     following.cancel()
     with pytest.raises(asyncio.CancelledError):
         await following
+
+
+def test_it_is_said_into_which_base_files_go_that_was_not_named(
+    command: Command, backend: FakeBallast, folder: Path
+) -> None:
+    assert 'They go into "Tea", which BALLAST_BASE names' in command("add", str(folder), BALLAST_BASE="Tea").err
+    assert "BALLAST_BASE" not in command("add", str(folder), "--base", "Tea", BALLAST_BASE="Coffee").err
+
+
+def test_an_address_is_not_taken_for_a_file(command: Command) -> None:
+    ran = command("add", "https://example.com", "--base", "Tea")
+    assert (ran.exit_code, "An address is not read, only files and folders." in ran.err) == (2, True)

@@ -26,9 +26,22 @@ def test_a_command_uses_the_demo_of_its_folder(folder: Path) -> None:
     assert dict(found) == {"PATH": "/bin", **WRITTEN}
 
 
-@pytest.mark.parametrize("name", ["BALLAST_URL", "BALLAST_KEY", "BALLAST_KEY_FILE", "BALLAST_BASE"])
-def test_what_the_user_names_is_not_mixed_with_a_demo(name: str, folder: Path) -> None:
+@pytest.mark.parametrize("name", ["BALLAST_URL", "BALLAST_URL_FILE"])
+def test_another_backend_is_not_mixed_with_a_demo(name: str, folder: Path) -> None:
     assert with_demo({name: "of the user"}, folder) == {name: "of the user"}
+
+
+@pytest.mark.parametrize("name", ["BALLAST_KEY", "BALLAST_KEY_FILE", "BALLAST_BASE"])
+def test_what_the_user_names_stands_beside_the_address_of_a_demo(name: str, folder: Path) -> None:
+    found = with_demo({name: "of the user"}, folder)
+    assert (found["BALLAST_URL"], found[name]) == (WRITTEN["BALLAST_URL"], "of the user")
+    assert found.get(name.removesuffix("_FILE")) in (None, "of the user")
+
+
+def test_an_empty_key_is_no_leave_to_act_as_the_owner_of_the_demo(folder: Path, command: Command) -> None:
+    found = with_demo({"BALLAST_KEY": ""}, folder)
+    assert found["BALLAST_KEY"] == ""
+    assert command("env", **dict(found)).exit_code == 2
 
 
 def test_a_file_that_others_can_read_is_passed_over(folder: Path) -> None:

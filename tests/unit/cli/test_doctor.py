@@ -1,5 +1,6 @@
 """`ballast doctor` names what is broken and its mend, seen from outside."""
 
+import socket
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any
@@ -129,6 +130,17 @@ def test_a_wrong_address_is_named(url: str, exit_code: int, said: str, capsys: p
     assert said in written.out + written.err
     assert "ballast doctor" not in written.out + written.err
     assert "secret" not in written.out + written.err
+
+
+def test_a_name_that_nobody_has_is_told_from_a_machine_where_nobody_listens(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def unknown(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("failed", request=request) from socket.gaierror(-2, "Name or service not known")
+
+    environ = {"BALLAST_URL": "http://no.such.host", "BALLAST_KEY": KEY}
+    assert run_command(("bases", "list"), environ, httpx2.MockTransport(unknown)) == 3
+    assert "http://no.such.host cannot be reached: no machine of this name is known" in capsys.readouterr().err
 
 
 def test_other_commands_name_the_doctor_where_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,8 +68,8 @@ def test_wrong_use_ends_with_what_to_do(command: Command, arguments: list[str], 
 
 
 def test_the_command_tells_its_release(command: Command) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert command("--version").out == f"ballast {project['version']}\n"
+    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    assert f'VERSION = "{command("--version").out.split()[1]}"' in (ROOT / hatch["version"]["path"]).read_text("utf-8")
 
 
 @pytest.mark.parametrize("arguments", [["bases", "list"], ["agents", "show", "cook"]])
