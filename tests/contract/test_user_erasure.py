@@ -41,6 +41,7 @@ assert all_tables
 
 STAY = {
     "chunk_claim": "the hash of a text that is being embedded; it expires within minutes",
+    "engine_change": "which numbers of chunks an engine is still to be told of; it goes once it has been told",
     "edition_vectors": "vectors of a deleted base, which the sweep of vectors deletes",
     "idempotency_key": "keyed hashes of requests, which expire within a day",
     "index_page": "pages are numbered by their segment, and go with it",
@@ -88,6 +89,7 @@ OF_OTHER_ROWS = {
     "restricted_charge": "the searches again, by base",
     "seen_point": "hashes of items",
     "served_chunk": "numbers of chunks that the person may not read",
+    "told_fact": "keyed hashes of facts that restricted answers have told",
     "unseen_edition": "pieces of documents that are being replaced",
 }
 """Tables whose rows go with a person and that an export leaves out, and what they hold."""
