@@ -18,6 +18,15 @@ _TABLE = ROOT / "chat_shell" / "sealed" / "gate" / "rules.toml"
 _HEAD = """\
 # The rules of the gate, by example
 
+```sh
+cat > var/case.json <<'END'
+{"documents": [{"title": "Night shift", "heading_path": ["Night shift"], "text": "The guard is Ruth Calloway."}],
+ "user_messages": ["What is weak in our night shift?"], "query": "weak points of the night shift",
+ "reply": "The guard is Ruth Calloway."}
+END
+jq -c . var/case.json | .venv/bin/python -m chat_shell.sealed.judge | jq -r .verdict   # prints blocked
+```
+
 *"The guard is Ruth Calloway"* is held as a name, *"Too much rests on one person"* leaves. Here you see what each rule
 of [the gate](how-the-gate-decides.md) holds: a passage, replies over it in English and in Chinese, and what the gate
 says of them. A reply of several parts is a summary and its points. Any finding holds a reply, and all rules are asked,
