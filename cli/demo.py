@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 from cli.advice import ExitCode
 from cli.failures import CommandFailed
+from cli.running import with_our_packages
 
 FILE = Path("var", "demo", "env")
 TOLD_BY_DEMO = ("BACKEND_URL", "METRICS_URL", "USER_KEY", "RESTRICTED_KEY", "MODEL_URL")
 """What a demo tells besides the variables of this command."""
 
 _OURS = ("BALLAST_URL", "BALLAST_KEY", "BALLAST_BASE")
-_ROOT = str(Path(__file__).resolve().parents[1])
 _RUN = "deploy.demo.run"
 
 
@@ -40,11 +40,10 @@ def read_demo(folder: Path) -> dict[str, str]:
     file = folder / FILE
     try:
         kept = file.stat()
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        words = shlex.split(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return {}
-    pairs = [line.partition("=") for line in text.splitlines() if "=" in line]
-    variables = {name: "".join(shlex.split(value)) for name, _, value in pairs}
+    variables = dict(word.split("=", 1) for word in words if "=" in word)
     is_ours = kept.st_uid == os.getuid() and not kept.st_mode & 0o077
     return variables if is_ours and _is_here(variables.get("BALLAST_URL", "")) else {}
 
@@ -66,6 +65,5 @@ def become_demo(environ: Mapping[str, str], folder: Path) -> None:
     if find_spec("deploy") is None or find_spec(_RUN) is None:
         message = "The services are not installed here, only this command."
         raise CommandFailed(message, ExitCode.WRONG_USE, "install ballast whole, or use `make run` in a clone")
-    paths = os.pathsep.join(path for path in (_ROOT, environ.get("PYTHONPATH", "")) if path)
     command = (sys.executable, "-m", _RUN, str(folder / "var"))
-    os.execve(sys.executable, command, {**environ, "PYTHONPATH": paths})  # noqa: S606  # no shell is wanted
+    os.execve(sys.executable, command, with_our_packages(environ))  # noqa: S606  # no shell is wanted

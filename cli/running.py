@@ -1,9 +1,10 @@
 """Parts of all commands: options, the connection, one event loop, and how objects and lists of the API are shown."""
 
 import asyncio
+import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import cast
@@ -54,6 +55,12 @@ def name_command() -> str:
 def command_name(typed: str, found: str | None) -> str:
     """Return the name of the command where a shell has found it by that; else the path by which it was called."""
     return typed if Path(typed).name == PROGRAM and found is None else PROGRAM
+
+
+def with_our_packages(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a process that finds the packages beside this command, in a clone too."""
+    paths = (str(Path(__file__).resolve().parents[1]), environ.get("PYTHONPATH", ""))
+    return {**environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
 def make_sure(question: str, *, yes: bool) -> None:

@@ -27,9 +27,7 @@ def env(connection: Connection) -> None:
     """
     if not connection.key:
         message = f"There is no demo in this folder ({FILE}), and no BALLAST_KEY is set."
-        raise CommandFailed(
-            message, ExitCode.WRONG_USE, "start one here with `ballast up`, or set BALLAST_URL and BALLAST_KEY"
-        )
+        raise CommandFailed(message, ExitCode.WRONG_USE, "start one here with `ballast up`, or set BALLAST_KEY")
     used = {"BALLAST_URL": connection.url, "BALLAST_KEY": connection.key, "BALLAST_BASE": ",".join(connection.bases)}
     others = {name: connection.environ.get(name, "") for name in TOLD_BY_DEMO}
     openai = {"OPENAI_BASE_URL": f"{connection.url}/v1", "OPENAI_API_KEY": connection.key}

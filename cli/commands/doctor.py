@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 
@@ -13,7 +12,7 @@ from cli.advice import ExitCode
 from cli.api import Api
 from cli.diagnosis import Diagnosis
 from cli.failures import CommandFailed
-from cli.running import Run, runs
+from cli.running import Run, runs, with_our_packages
 from cli.terminal import say_count
 from shared.checked_parts import CheckedPart, read_checked_part
 from shared.clock import SystemClock
@@ -59,7 +58,6 @@ def _show(run: Run, part: CheckedPart) -> None:
 
 _PREFIXES: Mapping[str, str] = {"backend": "BACKEND_", "chat_shell": "CHAT_SHELL_"}
 _SECONDS = 60.0
-_ROOT = str(Path(__file__).resolve().parents[1])
 
 
 def services_beside(environ: Mapping[str, str]) -> list[str]:
@@ -73,10 +71,9 @@ def services_beside(environ: Mapping[str, str]) -> list[str]:
 
 async def parts_beside(service: str, environ: Mapping[str, str]) -> AsyncGenerator[CheckedPart]:
     """Yield what a service finds out about itself, in a child that ends with this."""
-    paths = ":".join(path for path in (_ROOT, environ.get("PYTHONPATH", "")) if path)
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-m", service, "check",
-        env={**environ, "PYTHONPATH": paths},
+        env=with_our_packages(environ),
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:

@@ -1,10 +1,10 @@
 """Servers of models that may run on this machine, which the demo offers and uses when it is told to."""
 
 import json
-import urllib.request
 from collections.abc import Mapping
 from typing import cast
 
+from deploy.demo.public_api import opener
 from shared.environment import WrongSetting
 
 SERVERS: Mapping[str, str] = {
@@ -17,7 +17,6 @@ SERVERS: Mapping[str, str] = {
 CHOICE = "MODEL"
 MODEL_SETTINGS = ("CHAT_SHELL_MODEL", "CHAT_SHELL_MODEL_BASE_URL", "CHAT_SHELL_MODELS_FILE")
 _TIMEOUT_SECONDS = 2
-_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def choose_local_model(environ: Mapping[str, str], servers: Mapping[str, str] = SERVERS) -> Mapping[str, str]:
@@ -48,7 +47,7 @@ def list_offers(environ: Mapping[str, str], servers: Mapping[str, str] = SERVERS
 def list_models(url: str) -> list[str]:
     """Return the ids of the models of a server that speaks OpenAI's API; none where nobody does there."""
     try:
-        with _opener.open(f"{url}/models", timeout=_TIMEOUT_SECONDS) as answer:
+        with opener.open(f"{url}/models", timeout=_TIMEOUT_SECONDS) as answer:
             body: object = json.load(answer)
     except (OSError, ValueError):
         return []

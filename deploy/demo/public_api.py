@@ -9,7 +9,7 @@ from typing import cast
 
 _TIMEOUT_SECONDS = 30
 # proxies of the environment are not for the loopback address
-_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 Answer = dict[str, object]
 
@@ -44,7 +44,7 @@ class PublicApi:
             headers={"Authorization": f"Bearer {self._key}", "Content-Type": content_type},
         )
         try:
-            with _opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
+            with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
                 text = answer.read()
         except urllib.error.HTTPError as error:
             with error:
@@ -70,7 +70,7 @@ def quote(name: str) -> str:
 def status_of(url: str) -> int:
     """Return the status of a GET, 0 when nobody answers."""
     try:
-        with _opener.open(url, timeout=5) as answer:
+        with opener.open(url, timeout=5) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         error.close()
