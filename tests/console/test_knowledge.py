@@ -328,8 +328,9 @@ async def test_what_is_withheld_is_said_with_its_reason_and_mended(tab: Tab, own
     assert owner.get(f"/v1/knowledge_bases/{base_id}").json()["restricted_translation"] is True
     await tab.page.get_by_label("Grade for restricted members").select_option("Strict")
     await expect(tab.page.get_by_text("at most 71 bits an answer")).to_be_visible()
-    await tab.page.get_by_label("What the base holds").select_option("Records")
-    await tab.page.get_by_label("Documents that must have a word").select_option("5")
+    for label, choice in (("What the base holds", "Records"), ("Documents that must have a word", "5")):
+        async with tab.page.expect_response(f"**/v1/knowledge_bases/{base_id}"):
+            await tab.page.get_by_label(label).select_option(choice)
     await expect(tab.page.get_by_label("Documents that must have a word")).to_have_value("5")
     told = owner.get(f"/v1/knowledge_bases/{base_id}").json()
     assert (told["restricted_grade"], told["content"], told["support"]) == ("strict", "records", 5)

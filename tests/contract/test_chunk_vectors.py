@@ -247,14 +247,14 @@ async def test_nothing_of_a_base_without_embedding_is_taken_found_or_kept(stores
     model = await embedder.model()
     await put(stores.store, "a", ["first"])
     await stores.embed(embedder)
-    await stores.store.update_base(make_base().model_copy(update={"embed": False}))
+    await stores.store.update_base("kb_a", {"embed": False})
     await put(stores.store, "b", ["second"])
     assert await stores.taken(embedder) == []
     assert await stores.found(embedder, "first") == []
     assert await stores.vectors.progress(["kb_a"], model) == {}
     assert await stores.vectors.count_waiting(model) == 0
     assert await stores.vectors.sweep(model) == 1
-    await stores.store.update_base(make_base())
+    await stores.store.update_base("kb_a", {"embed": True})
     assert await stores.found(embedder, "first") == []
     await stores.embed(embedder)
     assert sorted(await stores.found(embedder, "first")) == ["first", "second"]

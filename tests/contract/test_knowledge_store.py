@@ -45,16 +45,23 @@ async def test_bindings_are_those_of_the_member_and_tenant_by_id(store: Knowledg
 
 async def test_a_description_changes_and_the_version_does_not(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
-    changed = make_base().model_copy(update={"name": "New", "topics": (), "version": 99})
-    await store.update_base(changed)
+    await store.update_base("kb_a", {"name": "New", "topics": ()})
     (binding,) = await store.bindings("acme", "ann", None)
-    assert binding.base == changed.model_copy(update={"version": 0})
+    assert binding.base == make_base().model_copy(update={"name": "New", "topics": ()})
+
+
+async def test_two_who_change_different_fields_both_keep_theirs(store: KnowledgeStore) -> None:
+    await store.create_base(make_base(), "ann")
+    await store.update_base("kb_a", {"restricted_grade": RestrictedGrade.STRICT})
+    await store.update_base("kb_a", {"routing_keywords": ("vans",)})
+    (binding,) = await store.bindings("acme", "ann", None)
+    assert (binding.base.restricted_grade, binding.base.routing_keywords) == (RestrictedGrade.STRICT, ("vans",))
 
 
 async def test_the_version_grows_where_translation_is_allowed_or_forbidden(store: KnowledgeStore) -> None:
     await store.create_base(make_base(), "ann")
     for is_allowed, version in ((True, 1), (True, 1), (False, 2)):
-        await store.update_base(make_base().model_copy(update={"restricted_translation": is_allowed}))
+        await store.update_base("kb_a", {"restricted_translation": is_allowed})
         (binding,) = await store.bindings("acme", "ann", None)
         assert (binding.base.restricted_translation, binding.base.version) == (is_allowed, version)
 
@@ -63,7 +70,7 @@ async def test_the_version_grows_where_another_grade_is_chosen(store: KnowledgeS
     await store.create_base(make_base(), "ann")
     open_, strict = RestrictedGrade
     for grade, version in ((open_, 1), (strict, 2), (strict, 2), (None, 3)):
-        await store.update_base(make_base().model_copy(update={"restricted_grade": grade}))
+        await store.update_base("kb_a", {"restricted_grade": grade})
         (binding,) = await store.bindings("acme", "ann", None)
         assert (binding.base.restricted_grade, binding.base.version) == (grade, version)
 
@@ -72,7 +79,7 @@ async def test_the_version_grows_where_another_grade_is_chosen(store: KnowledgeS
 async def test_the_version_grows_with_what_an_owner_says_of_a_base(store: KnowledgeStore, said: dict[str, Any]) -> None:
     await store.create_base(make_base(), "ann")
     for _ in range(2):
-        await store.update_base(make_base().model_copy(update=said))
+        await store.update_base("kb_a", said)
         (binding,) = await store.bindings("acme", "ann", None)
         assert binding.base == make_base().model_copy(update={**said, "version": 1})
 

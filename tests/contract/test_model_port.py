@@ -135,7 +135,7 @@ async def test_each_stream_is_a_call_of_its_own(provider: Provider):
 async def served(request: pytest.FixtureRequest) -> AsyncIterator[tuple[StreamedModel, FakeModelServer]]:
     """An adapter with a short idle timeout, and the server behind it."""
     async with FakeModelServer() as server, open_session() as session:
-        endpoint = Endpoint(server.base_url, idle_timeout_seconds=0.2)
+        endpoint = Endpoint(server.base_url, idle_timeout_seconds=2)
         yield StreamedModel(endpoint, APIS[request.param], session, StandingClock()), server
 
 

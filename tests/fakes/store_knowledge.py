@@ -71,8 +71,9 @@ class FakeKnowledge:
             if stored.base.tenant == tenant and user_id in stored.members and (base_ids is None or base_id in base_ids)
         )
 
-    async def update_base(self, base: KnowledgeBase) -> None:
-        if stored := self._bases.get(base.id):
+    async def update_base(self, base_id: str, changes: Mapping[str, object]) -> None:
+        if stored := self._bases.get(base_id):
+            base = stored.base.model_copy(update=changes)
             is_other = _terms_of(stored.base) != _terms_of(base)
             stored.base = base.model_copy(update={"version": stored.base.version + is_other})
 

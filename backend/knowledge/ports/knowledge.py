@@ -34,8 +34,8 @@ class KnowledgeStore(Protocol):
         """
         ...
 
-    async def update_base(self, base: KnowledgeBase) -> None:
-        """Replace the descriptive fields of a base.
+    async def update_base(self, base_id: str, changes: Mapping[str, object]) -> None:
+        """Replace the given fields of a base's description, and no other: two callers may change two at once.
 
         Its version grows where `restricted_translation`, grade, support or content change, so that no summary from
         before is given any more.

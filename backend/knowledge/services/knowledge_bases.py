@@ -140,7 +140,7 @@ class KnowledgeCatalogue:
         base = KnowledgeBase.model_validate({**dict(binding.base), **changes})
         if any(getattr(base, name) != getattr(binding.base, name) for name in _OF_OWNERS):
             require_owner(binding)
-        await self._store.update_base(base)
+        await self._store.update_base(base_id, {name: getattr(base, name) for name in changes})
         return await find_binding(self._store, caller, base_id)
 
     async def find_left_out(self, binding: Binding) -> Mapping[str, LeftOut] | None:

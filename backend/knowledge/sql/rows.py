@@ -1,5 +1,7 @@
 """Knowledge values to rows and back."""
 
+from collections.abc import Mapping
+
 import orjson
 from sqlalchemy import RowMapping
 
@@ -13,6 +15,8 @@ from shared.models.safe_summary import BaseContent, RestrictedGrade
 Parameters = dict[str, object]
 Row = PreparedRow | RowMapping
 
+_LISTS = frozenset({"topics", "routing_keywords", "metadata"})
+
 BASE_COLUMNS = [tables.knowledge_base.c[name] for name in KnowledgeBase.model_fields]
 DOCUMENT_COLUMNS = [tables.document.c[name] for name in Document.model_fields]
 CHUNK_COLUMNS = [tables.chunk.c[name] for name in STORED_FIELDS]
@@ -23,8 +27,12 @@ IS_OF_DOCUMENT = tables.chunk.c.edition_id == tables.document.c.edition_id
 
 def base_parameters(base: KnowledgeBase) -> Parameters:
     """Make the columns of a base that its value has."""
-    values = {name: to_json(getattr(base, name)) for name in ("topics", "routing_keywords", "metadata")}
-    return {**base.model_dump(), **values}
+    return make_columns(dict(base))
+
+
+def make_columns(fields: Mapping[str, object]) -> Parameters:
+    """Make the columns of some fields of a base."""
+    return {name: to_json(value) if name in _LISTS else value for name, value in fields.items()}
 
 
 def to_binding(row: Row) -> Binding:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Executable, bindparam, case, delete, insert, or_, select, text, update
+from sqlalchemy import Connection, Executable, bindparam, case, delete, false, insert, or_, select, text, update
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.idempotency import take_key
@@ -43,10 +43,8 @@ _INSERT_MISSING = Statement(
         ON CONFLICT (id) DO NOTHING
     """).bindparams(bindparam("created_at", type_=Instant), bindparam("last_active_at", type_=Instant))
 )
-_DESCRIBED = frozenset(
-    {"name", "summary", "topics", "routing_hint", "routing_keywords", "metadata", "embed"}
-    | {"restricted_translation", "restricted_grade", "support", "content"}
-)
+# What a summary for restricted members was made under.
+_TERMS = frozenset({"restricted_translation", "restricted_grade", "support", "content"})
 
 
 class SqlKnowledgeStore(SqlDocumentStore):
@@ -86,16 +84,15 @@ class SqlKnowledgeStore(SqlDocumentStore):
             return await self._bindings(_BINDINGS, member)
         return await self._bindings(_BINDINGS_AMONG, {**member, "base_ids": list(base_ids)})
 
-    async def update_base(self, base: KnowledgeBase) -> None:
-        """Replace the descriptive fields of a base."""
-        values = {name: value for name, value in rows.base_parameters(base).items() if name in _DESCRIBED}
-        terms = ("restricted_translation", "restricted_grade", "support", "content")
-        is_other = or_(*(_base.c[name].is_distinct_from(values[name]) for name in terms))
+    async def update_base(self, base_id: str, changes: Mapping[str, object]) -> None:
+        """Replace the given fields of a base's description."""
+        values = rows.make_columns(changes)
+        is_other = or_(false(), *(_base.c[name].is_distinct_from(values[name]) for name in _TERMS & values.keys()))
         growth = case((is_other, 1), else_=0)
         versions = {"version": _base.c.version + growth, "indexed_version": _base.c.indexed_version + growth}
-        statement = update(_base).where(_base.c.id == base.id).values(**values, **versions)
+        statement = update(_base).where(_base.c.id == base_id).values(**values, **versions)
         await self._database.write(lambda connection: connection.execute(statement))
-        self._note_change(base.id)
+        self._note_change(base_id)
 
     async def delete_base(self, base_id: str) -> None:
         """Delete a base with members, documents and chunks.

@@ -281,8 +281,7 @@ async def test_a_new_base_has_the_grade_that_it_asks_for_or_else_the_operators(m
 
 async def test_the_owners_of_a_base_from_before_the_grades_are_told_that_it_is_open(members: Members) -> None:
     stored = members.house.knowledge
-    (binding,) = await stored.bindings("default", "olga", [members.base_id])
-    await stored.update_base(binding.base.model_copy(update={"restricted_grade": None}))
+    await stored.update_base(members.base_id, {"restricted_grade": None})
     told = (await members.owner.get(members.base)).json()
     assert (told["restricted_grade"], told["grade_notice"]) == ("open", GRADE_NOT_CHOSEN)
     assert (await members.editor.get(members.base)).json()["grade_notice"] is None

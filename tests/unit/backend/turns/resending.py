@@ -328,7 +328,7 @@ class Twins:
     async def _change_knowledge(self) -> None:
         kind = self.rng.random()
         if kind < 0.2:
-            await self.knowledge.update_base(_base(self.rng.choice(SUMMARIES), self.callers[0].tenant))
+            await self.knowledge.update_base("kb_a", {"summary": self.rng.choice(SUMMARIES)})
         elif kind < 0.27:
             role = self.rng.choice(ROLES)
             user_id = self.rng.choice(self.callers).user_id

@@ -251,8 +251,7 @@ class Session:
         )
         self.house.scripted.scripts.append(script)
         if self.rng.random() < 0.3:
-            base = binding("kb_a", tenant=ADA.tenant, summary=f"Rules {self.rng.random()}").base
-            await self.house.knowledge.update_base(base)
+            await self.house.knowledge.update_base("kb_a", {"summary": f"Rules {self.rng.random()}"})
         await self.house.ask(input=items, conversation=self.conversation_id, tools=[WEATHER, SEARCH])
         sent = canonical_parts((), messages_of_request(self.house.sent[-1]))
         assert is_valid(self.house.sent[-1].history)

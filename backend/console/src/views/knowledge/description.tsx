@@ -1,6 +1,6 @@
 // What a base says of itself, to whom, and what of it is withheld.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../../api/client";
 import { BASES, mayWrite, type Description, type ReadableBase } from "../../api/knowledge";
 import { Button } from "../../components/button";
@@ -36,9 +36,14 @@ export function DescriptionTab({ base, onChange }: { base: ReadableBase; onChang
   const [shown, setShown] = useState(base);
   const [texts, setTexts] = useState(textsOf(base));
   const [fault, setFault] = useState<Fault | null>(null);
+  // One after another, so that the answer shown last is that of the change made last.
+  const saving = useRef(Promise.resolve());
   if (!mayWrite(base)) return <p class="hint">{words.onlyEditors}</p>;
 
-  async function save(changes: Partial<Description>): Promise<void> {
+  function save(changes: Partial<Description>): void {
+    saving.current = saving.current.then(() => send(changes));
+  }
+  async function send(changes: Partial<Description>): Promise<void> {
     try {
       const saved = await call<ReadableBase>("user", "PATCH", `${BASES}/${base.id}`, { body: changes });
       setShown(saved);
@@ -51,15 +56,15 @@ export function DescriptionTab({ base, onChange }: { base: ReadableBase; onChang
   }
   return (
     <div class="describing">
-      <form class="stack" onSubmit={(event) => { event.preventDefault(); void save({ ...texts, topics: linesOf(texts.topics), routing_keywords: linesOf(texts.routing_keywords) }); }}>
+      <form class="stack" onSubmit={(event) => { event.preventDefault(); save({ ...texts, topics: linesOf(texts.topics), routing_keywords: linesOf(texts.routing_keywords) }); }}>
         <Texts base={shown} texts={texts} fault={fault} onChange={setTexts} />
         {fault && !(fault.param in texts) && <p class="wrong" role="alert">{fault.text}</p>}
         <div class="actions"><Button type="submit" kind="primary">{words.save}</Button></div>
       </form>
       <div class="stack">
         <AnalystCard base={asTold(shown)} />
-        <GradeOfBase base={shown} onPick={(changes) => void save(changes)} />
-        <Switches base={shown} onSwitch={(changes) => void save(changes)} />
+        <GradeOfBase base={shown} onPick={(changes) => save(changes)} />
+        <Switches base={shown} onSwitch={(changes) => save(changes)} />
         {base.role === "owner" && <DeleteBase base={base} />}
       </div>
     </div>
