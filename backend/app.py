@@ -80,6 +80,7 @@ from shared.environment import WrongSetting, cause_of, redact_address
 from shared.errors import Unavailable
 from shared.http_server.server import HttpServer, build_server, while_serving
 from shared.http_server.tls_listener import tls_listener
+from shared.ids import name_cell
 from shared.listening import listen_as_set
 from shared.loop_meter import LoopMeter
 from shared.memory import look_for_cycles_rarely
@@ -122,6 +123,7 @@ async def serve(settings: Settings) -> None:
         WrongSetting: an address cannot be used: our own, the database's or that of Redis.
     """
     stop = _stop_event()
+    name_cell(settings.cell)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_migrated_database(settings))
         with naming_setting("BACKEND_TLS_*"):

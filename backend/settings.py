@@ -28,6 +28,7 @@ from backend.retention.domain import RetentionTerms
 from backend.turns.domain.image_addresses import ImageAddresses
 from shared.certificates import CertificateFiles
 from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, ServiceSettings, web_address
+from shared.ids import CELL_PATTERN
 from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
 from shared.models.safe_summary import RestrictedGrade
 from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
@@ -214,6 +215,7 @@ class Settings(ReadingSettings):
     tenant_tokens_per_minute: Rate = Field(None, alias="BACKEND_TENANT_TOKENS_PER_MINUTE")
     tenant_turns_at_once: Rate = Field(None, alias="BACKEND_TENANT_TURNS_AT_ONCE")
 
+    cell: str = Field("", alias="BACKEND_CELL", pattern=f"^({CELL_PATTERN})?$")
     host: str = Field("127.0.0.1", alias="BACKEND_HOST")
     port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)
     admin_port: int | None = Field(None, alias="BACKEND_ADMIN_PORT", ge=0, le=65535)

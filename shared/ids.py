@@ -38,12 +38,34 @@ class IdPrefix(StrEnum):
     RATE_LEASE = "rate"
 
 
+CELL_PATTERN = "[a-z0-9]{2}"
+_CELL = re.compile(f"[a-z]+[_-](?P<cell>{CELL_PATTERN})[0-9a-f]{{32}}")
+
+
+class _Process:
+    """Where ids are made; the first cell has no name, unless it is given one."""
+
+    cell = ""
+
+
+def name_cell(cell: str) -> None:
+    """Let all identifiers that this process creates from now on carry the cell, two characters; empty: none."""
+    _Process.cell = cell
+
+
+def cell_of(identifier: str) -> str:
+    """Return the cell that an identifier carries; empty for one that carries none, which is of the first cell."""
+    found = _CELL.fullmatch(identifier)
+    return found["cell"] if found is not None else ""
+
+
 def new_id(prefix: IdPrefix, *, separator: str = "_") -> str:
     """Create an identifier with 128 random bits, such as `resp_3f…` (RFC 4086 asks for no more).
 
-    OpenAI writes ids of files with another separator: `file-3f…`.
+    In a cell with a name it stands before them: `resp_c13f…`. OpenAI writes ids of files with another separator:
+    `file-3f…`.
     """
-    return f"{prefix}{separator}{secrets.token_hex(16)}"
+    return f"{prefix}{separator}{_Process.cell}{secrets.token_hex(16)}"
 
 
 def request_id_headers(request_id: str) -> dict[str, str]:

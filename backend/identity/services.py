@@ -24,12 +24,15 @@ from backend.identity.domain import (
 from backend.identity.ports import ApiKeyStore, CallerOfToken
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied, Unauthenticated, Unavailable
-from shared.ids import IdPrefix, new_id
+from shared.ids import IdPrefix, cell_of, new_id
 from shared.shares import MOST, Holder
 
 ACT_FOR_HEADER = "X-Ballast-User"
 KEY_PREFIX = "sk-ballast-"
 KEY_BYTES = 32
+ROUTED_CHARACTERS = 18
+"""The cell and 64 bits of the id: keys of one cell do not begin alike."""
+
 ADMIN = Caller(user_id="admin", tenant=DEFAULT_TENANT, role=KeyRole.ADMIN)
 """Whom the operator's own key names."""
 
@@ -272,8 +275,7 @@ class KeyAdministration:
             InvalidRequest: it would have expired already.
         """
         self._check_expiry(expires_at)
-        secret = _new_secret()
-        key = self._record(secret, Caller(user_id=user_id, tenant=tenant, role=role), KeyOrigin.ISSUED)
+        key, secret = self._draw(Caller(user_id=user_id, tenant=tenant, role=role))
         record = key.model_copy(update={"expires_at": expires_at, "limits": limits})
         await self._store.add(record)
         return record, secret
@@ -293,8 +295,7 @@ class KeyAdministration:
         self._check_expiry(expires_at)
         if expires_at is None and old.expires_at is not None:
             expires_at = now + (old.expires_at - old.created_at)
-        secret = _new_secret()
-        key = self._record(secret, Caller(user_id=old.user_id, tenant=old.tenant, role=old.role), KeyOrigin.ISSUED)
+        key, secret = self._draw(Caller(user_id=old.user_id, tenant=old.tenant, role=old.role))
         replacement = key.model_copy(update={"expires_at": expires_at, "limits": old.limits})
         ends_at = now + overlap if old.expires_at is None else min(now + overlap, old.expires_at)
         if not await self._store.rotate(key_id, replacement, ends_at):
@@ -360,9 +361,14 @@ class KeyAdministration:
         if key.has_expired(now):
             raise Conflict("The API key has expired: issue a new one.", param="key_id")
 
-    def _record(self, secret: str, owner: Caller, origin: KeyOrigin) -> ApiKey:
+    def _draw(self, owner: Caller) -> tuple[ApiKey, str]:
+        key_id = new_id(IdPrefix.API_KEY)
+        secret = f"{key_beginning(key_id)}{secrets.token_urlsafe(KEY_BYTES)}"
+        return self._record(secret, owner, KeyOrigin.ISSUED, key_id), secret
+
+    def _record(self, secret: str, owner: Caller, origin: KeyOrigin, key_id: str = "") -> ApiKey:
         return ApiKey(
-            id=new_id(IdPrefix.API_KEY),
+            id=key_id or new_id(IdPrefix.API_KEY),
             key_hash=hash_of(secret),
             user_id=owner.user_id,
             tenant=owner.tenant,
@@ -379,8 +385,14 @@ def holders_of(caller: Caller) -> tuple[Holder, ...]:
     return (Holder(f"{caller.key_id}/{caller.user_id}"), Holder(caller.key_id, MOST))
 
 
-def _new_secret() -> str:
-    return KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+def key_beginning(key_id: str) -> str:
+    """Return how a key begins: in a cell with a name, with the cell and a part of its id, by which it is routed.
+
+    An id is no secret, and the 256 random bits behind it are all there.
+    """
+    if not cell_of(key_id):
+        return KEY_PREFIX
+    return f"{KEY_PREFIX}{key_id.removeprefix(f'{IdPrefix.API_KEY}_')[:ROUTED_CHARACTERS]}-"
 
 
 def _check_user_id(act_for: str | None) -> str:

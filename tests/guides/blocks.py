@@ -35,7 +35,7 @@ class Reason(StrEnum):
 
 
 MOST_NOT_RUN = {
-    Reason.NEEDS_A_CLUSTER: 4,
+    Reason.NEEDS_A_CLUSTER: 5,
     Reason.NEEDS_DOCKER: 2,
     Reason.NEEDS_A_PROVIDER_KEY: 3,
     Reason.INSTALLS_PACKAGES: 27,

@@ -11,7 +11,7 @@ from shared.ids import IdPrefix, new_id
 OnDisconnect = Literal["cancel", "continue"]
 """What a closed stream does to its turn."""
 
-_DRAWN_CHARACTERS = len(new_id(IdPrefix.RESPONSE))
+_MARK_CHARACTERS = 16
 
 
 class DisconnectPolicy(NamedTuple):
@@ -40,10 +40,10 @@ def create_unstored_id(secret: str, caller: Caller) -> str:
 
 def is_unstored_of(secret: str, caller: Caller, response_id: str) -> bool:
     """Say whether this is the id of a response of this caller that is not stored."""
-    drawn, mark = response_id[:_DRAWN_CHARACTERS], response_id[_DRAWN_CHARACTERS:]
+    drawn, mark = response_id[:-_MARK_CHARACTERS], response_id[-_MARK_CHARACTERS:]
     return hmac.compare_digest(mark.encode(), _mark(secret, caller, drawn).encode())
 
 
 def _mark(secret: str, caller: Caller, drawn: str) -> str:
     text = f"unstored\0{caller.tenant}\0{caller.user_id}\0{drawn}"
-    return hmac.digest(secret.encode(), text.encode(), hashlib.sha256).hex()[:16]
+    return hmac.digest(secret.encode(), text.encode(), hashlib.sha256).hex()[:_MARK_CHARACTERS]
