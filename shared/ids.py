@@ -42,15 +42,15 @@ CELL_PATTERN = "[a-z0-9]{2}"
 _CELL = re.compile(f"[a-z]+[_-](?P<cell>{CELL_PATTERN})[0-9a-f]{{32}}")
 
 
-class _Process:
+class _OwnCell:
     """Where ids are made; the first cell has no name, unless it is given one."""
 
-    cell = ""
+    name = ""
 
 
 def name_cell(cell: str) -> None:
     """Let all identifiers that this process creates from now on carry the cell, two characters; empty: none."""
-    _Process.cell = cell
+    _OwnCell.name = cell
 
 
 def cell_of(identifier: str) -> str:
@@ -65,7 +65,7 @@ def new_id(prefix: IdPrefix, *, separator: str = "_") -> str:
     In a cell with a name it stands before them: `resp_c13f…`. OpenAI writes ids of files with another separator:
     `file-3f…`.
     """
-    return f"{prefix}{separator}{_Process.cell}{secrets.token_hex(16)}"
+    return f"{prefix}{separator}{_OwnCell.name}{secrets.token_hex(16)}"
 
 
 def request_id_headers(request_id: str) -> dict[str, str]:
