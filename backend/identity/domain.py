@@ -11,7 +11,12 @@ from pydantic import Field
 
 from backend.foundation.domain.paging import PageQuery
 from shared.errors import Unauthenticated
+from shared.ids import IdPrefix, cell_of
 from shared.models.values import Value
+
+KEY_PREFIX = "sk-ballast-"
+ROUTED_CHARACTERS = 18
+"""The cell and 64 bits of the id: keys of one cell do not begin alike."""
 
 DEFAULT_TENANT = "default"
 MAX_PRINCIPAL_CHARS = 256
@@ -173,3 +178,13 @@ def _claim(claims: Mapping[str, object], name: str) -> object:
     for step in name.split("."):
         place = cast(Mapping[str, object], place).get(step) if isinstance(place, dict) else None
     return place
+
+
+def key_beginning(key_id: str) -> str:
+    """Return how a key begins: in a cell with a name, with the cell and a part of its id, by which it is routed.
+
+    An id is no secret, and the 256 random bits behind it are all there.
+    """
+    if not cell_of(key_id):
+        return KEY_PREFIX
+    return f"{KEY_PREFIX}{key_id.removeprefix(f'{IdPrefix.API_KEY}_')[:ROUTED_CHARACTERS]}-"

@@ -20,19 +20,16 @@ from backend.identity.domain import (
     KeyPageQuery,
     KeyRole,
     RateLimits,
+    key_beginning,
 )
 from backend.identity.ports import ApiKeyStore, CallerOfToken
 from shared.clock import Clock
 from shared.errors import Conflict, InvalidRequest, NotFound, PermissionDenied, Unauthenticated, Unavailable
-from shared.ids import IdPrefix, cell_of, new_id
+from shared.ids import IdPrefix, new_id
 from shared.shares import MOST, Holder
 
 ACT_FOR_HEADER = "X-Ballast-User"
-KEY_PREFIX = "sk-ballast-"
 KEY_BYTES = 32
-ROUTED_CHARACTERS = 18
-"""The cell and 64 bits of the id: keys of one cell do not begin alike."""
-
 ADMIN = Caller(user_id="admin", tenant=DEFAULT_TENANT, role=KeyRole.ADMIN)
 """Whom the operator's own key names."""
 
@@ -383,16 +380,6 @@ def holders_of(caller: Caller) -> tuple[Holder, ...]:
     if caller.role is not KeyRole.SERVICE:
         return (Holder(caller.key_id or f"{caller.tenant}/{caller.user_id}"),)
     return (Holder(f"{caller.key_id}/{caller.user_id}"), Holder(caller.key_id, MOST))
-
-
-def key_beginning(key_id: str) -> str:
-    """Return how a key begins: in a cell with a name, with the cell and a part of its id, by which it is routed.
-
-    An id is no secret, and the 256 random bits behind it are all there.
-    """
-    if not cell_of(key_id):
-        return KEY_PREFIX
-    return f"{KEY_PREFIX}{key_id.removeprefix(f'{IdPrefix.API_KEY}_')[:ROUTED_CHARACTERS]}-"
 
 
 def _check_user_id(act_for: str | None) -> str:

@@ -14,8 +14,8 @@ from time import perf_counter
 import pytest
 
 from backend.foundation.sql.chosen import open_database
-from backend.identity.domain import KeyRole
-from backend.identity.services import KEY_BYTES, KEY_PREFIX, Authenticate, KeyAdministration, KnownKeys
+from backend.identity.domain import KEY_PREFIX, KeyRole
+from backend.identity.services import KEY_BYTES, Authenticate, KeyAdministration, KnownKeys
 from backend.identity.sql.api_keys import SqlApiKeyStore
 from backend.identity.tokens.verifier import MAX_KEY_SET_BYTES, ProviderKeys, fetch_over_http
 from shared.clock import SystemClock

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from backend.identity.domain import Caller, KeyRole
-from backend.identity.services import KEY_PREFIX, KeyAdministration, KnownKeys
+from backend.identity.domain import KEY_PREFIX, Caller, KeyRole
+from backend.identity.services import KeyAdministration, KnownKeys
 from backend.openai_api.domain.client_left import create_unstored_id, is_unstored_of
 from backend.settings import Settings
 from shared.environment import WrongSetting, read_settings
