@@ -17,6 +17,7 @@ from chat_shell.models.transport.assembling import FrameAssembler
 from chat_shell.models.transport.diagnoses import LastAnswers
 from chat_shell.models.transport.observing import ObserveCall, observed
 from chat_shell.models.transport.provider_errors import error_of_response
+from chat_shell.models.transport.read_pace import READ_BYTES, ReadPace
 from chat_shell.models.transport.timeouts import ProviderTimeouts
 from shared.clock import Clock
 from shared.errors import ModelError, ModelProtocolViolated, ModelStalled, ModelStreamCut, ModelUnavailable
@@ -140,14 +141,14 @@ class StreamedModel:
             remaining = count_seconds_left(deadline, self._clock.now())
             timeouts = ProviderTimeouts(self._endpoint.idle_timeout_seconds, remaining)
             answer = self._api.assembler(call)
-            reader = AnswerReader(answer)
+            reader, pace = AnswerReader(answer), ReadPace()
             response = await self._open(call, timeouts)
             with _reading(response), timeouts.watch(response.content.set_exception):
                 while not answer.done:
                     frame_count = reader.frame_count
                     timeouts.begin_wait()
                     try:
-                        received = await response.content.readany()
+                        received = await response.content.read(READ_BYTES)
                     except ModelStalled:
                         if not answer.ended:
                             raise
@@ -157,6 +158,7 @@ class StreamedModel:
                         break
                     for fragment in reader.feed(received):
                         yield told.pass_on(fragment)
+                    await pace.keep(answer.frame_count)
                     if reader.frame_count > frame_count:
                         timeouts.renew(END_MARK_GRACE_SECONDS if answer.ended else None)
                 else:
