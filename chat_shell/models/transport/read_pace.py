@@ -1,6 +1,7 @@
 """How fast the answer of one model call is read: what comes faster waits at the provider, so that other turns run."""
 
 import asyncio
+from math import inf
 
 READ_BYTES = 65_536
 """Decoded in one step, in a millisecond or two: all other turns of the process wait so long."""
@@ -18,7 +19,7 @@ class ReadPace:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._frame_count = 0
-        self._due = 0.0
+        self._due = -inf
 
     async def keep(self, frame_count: int) -> None:
         """Wait where the answer, of which so many frames have come, comes faster than any model sends."""

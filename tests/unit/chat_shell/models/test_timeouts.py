@@ -123,19 +123,19 @@ class SlowAnswer:
     def __init__(self, seconds: float, frames: int) -> None:
         self.content = self
         self._seconds = seconds
-        self._frames = [self.frame] * frames + [self.last]
+        self.frames = [self.frame] * frames + [self.last]
         self._broken_off: BallastError | None = None
 
     async def post(self, *_: object, **__: object) -> "SlowAnswer":
         return self
 
-    async def readany(self) -> bytes:
+    async def read(self, _count: int) -> bytes:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SteppedLoop)
         await loop.wait(self._seconds)
         if self._broken_off is not None:
             raise self._broken_off
-        return self._frames.pop(0)
+        return self.frames.pop(0)
 
     def set_exception(self, error: BallastError) -> None:
         self._broken_off = error
@@ -156,3 +156,25 @@ def test_an_answer_may_take_longer_than_a_silence() -> None:
         assert runner.run(_characters_of(SlowAnswer(4, 50))) == 50
         with pytest.raises(ModelStalled):
             runner.run(_characters_of(SlowAnswer(61, 2)))
+
+
+async def _seconds_of_a_flood(frames_at_once: int, frames: int) -> float:
+    """Read an answer that is all there; return how much time must pass until it is read."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SteppedLoop)
+    flood = SlowAnswer(0, 0)
+    flood.frames = [SlowAnswer.frame * frames_at_once] * (frames // frames_at_once) + flood.frames
+    reading = asyncio.create_task(_characters_of(flood))
+    while not reading.done():
+        seen = len(loop.timers)
+        await asyncio.sleep(0)
+        if len(loop.timers) > seen:
+            await loop.wait(max(0.0, loop.timers[-1].when() - loop.time()))
+    assert reading.result() == frames // frames_at_once
+    return loop.time()
+
+
+@pytest.mark.parametrize(("frames", "expected"), [(1_000, 0.0), (1_300, 0.03), (20_000, 1.9)])
+def test_an_answer_that_comes_all_at_once_is_read_no_faster_than_models_send(frames: int, expected: float) -> None:
+    with asyncio.Runner(loop_factory=SteppedLoop) as runner:
+        assert runner.run(_seconds_of_a_flood(100, frames)) == pytest.approx(expected, abs=0.001)
