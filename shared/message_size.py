@@ -1,7 +1,13 @@
-"""The announced length of a gRPC message: gRPC itself tells it to the callee only once the message is read."""
+"""What calls tell each other beside their messages: how long one is, and how often a running turn says something."""
 
 MESSAGE_BYTES_KEY = "ballast-message-bytes"
 """The key of the call's metadata; the value is a number of bytes. A call without it may be of any length."""
+
+HEARTBEAT_KEY = "ballast-heartbeat-milliseconds"
+"""A header of HTTP and the metadata of gRPC: chat_shell says something so often while a turn runs.
+
+Who calls over gRPC sends it, with any value, to get empty messages as heartbeats.
+"""
 
 SHORT_MESSAGE_BYTES = 262_144
 """Messages up to here, which almost all are, arrive beside longer ones and never wait for them."""

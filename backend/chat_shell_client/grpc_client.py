@@ -21,6 +21,7 @@ from backend.chat_shell_client.refusals import (
 )
 from backend.chat_shell_client.replica_links import ReplicaLinks
 from backend.chat_shell_client.shell_link import decode_event
+from backend.chat_shell_client.silence import count_first_beat_seconds, listen
 from backend.foundation.services.supervision import Supervisor
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from shared.certificates import Certificates
@@ -33,7 +34,7 @@ from shared.errors import (
     InvalidRequest,
     PayloadTooLarge,
 )
-from shared.message_size import MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
+from shared.message_size import HEARTBEAT_KEY, MESSAGE_BYTES_KEY, SHORT_MESSAGE_BYTES
 from shared.models.events import NEWER_EVENTS_HEADER, ErrorReport, ExecutionEvent, ModelCard, TurnEnd
 from shared.models.execution import ExecutionRequest, count_seconds_left
 from shared.models.served_tools import NO_TOOLS, OfferedTools
@@ -137,13 +138,18 @@ class GrpcChatShell:
     async def _call(self, body: bytes, timeout: float | None) -> AsyncGenerator[Batch]:
         """Run a turn with a call of its own."""
         last: ExecutionEvent | None = None
+        metadata = (*self._metadata_for(len(body)), (HEARTBEAT_KEY, ""))
+        beat_seconds: float | None = count_first_beat_seconds(len(body))
         async with self._channels.lend() as connection:
-            call = connection.execute(body, metadata=self._metadata_for(len(body)), timeout=timeout)
+            call = connection.execute(body, metadata=metadata, timeout=timeout)
             del body
             try:
-                while isinstance(encoded := await call.read(), bytes):
-                    last = decode_event(encoded)
-                    yield (last,)
+                announced = dict(await listen(call.initial_metadata(), beat_seconds)).get(HEARTBEAT_KEY)
+                beat_seconds = int(announced) / 1000 if announced is not None else None
+                while isinstance(encoded := await listen(call.read(), beat_seconds), bytes):
+                    if encoded:
+                        last = decode_event(encoded)
+                        yield (last,)
             except grpc.aio.AioRpcError as error:
                 if not isinstance(last, TurnEnd):
                     raise self._error_of_call(error, connection, begun=last is not None) from error

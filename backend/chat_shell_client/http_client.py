@@ -12,8 +12,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from backend.chat_shell_client.failover import Batch, RetriedStream
 from backend.chat_shell_client.refusals import BROKEN_OFF, TOO_LARGE, TOO_LATE, TOO_OLD, UNREACHABLE, error_of_report
+from backend.chat_shell_client.silence import count_first_beat_seconds, listen
 from shared.clock import Clock
 from shared.errors import BallastError, ChatShellUnavailable, DeadlineExceeded, InvalidRequest, PayloadTooLarge
+from shared.message_size import HEARTBEAT_KEY
 from shared.models.events import (
     NEWER_EVENTS,
     NEWER_EVENTS_HEADER,
@@ -37,8 +39,8 @@ DEADLINE_GRACE_SECONDS = 5.0
 """chat_shell reports a passed deadline itself, as an event; this timeout is for a chat_shell that cannot."""
 
 CONNECT_TIMEOUT_SECONDS = 5.0
-SILENCE_TIMEOUT_SECONDS = 45.0
-"""Three intervals of chat_shell's heartbeat."""
+HEARTBEAT_MILLISECONDS = "15000"
+"""Of chat_shell of a release that does not tell it."""
 
 LIST_TIMEOUT_SECONDS = 5.0
 MAX_REFUSAL_BYTES = 65_536
@@ -94,21 +96,24 @@ class HttpChatShell:
     async def _execute(self, request: ExecutionRequest) -> AsyncGenerator[Batch]:
         left_seconds = count_seconds_left(request.deadline, self._clock.now())
         last: ExecutionEvent | None = None
+        body = self._encode(OpenAIRequestConverter.from_execution_request(request))
+        asking = self._session.post(
+            f"{self._base_url}/v1/responses",
+            data=body,
+            headers={
+                "content-type": "application/json",
+                REMINDERS_HEADER: REMINDERS_STAY if request.keeps_reminders else "1",
+                NEWER_EVENTS_HEADER: NEWER_EVENTS,
+            },
+            timeout=_timeout(left_seconds + DEADLINE_GRACE_SECONDS),
+        )
         try:
-            async with self._session.post(
-                f"{self._base_url}/v1/responses",
-                data=self._encode(OpenAIRequestConverter.from_execution_request(request)),
-                headers={
-                    "content-type": "application/json",
-                    REMINDERS_HEADER: REMINDERS_STAY if request.keeps_reminders else "1",
-                    NEWER_EVENTS_HEADER: NEWER_EVENTS,
-                },
-                timeout=_timeout(left_seconds + DEADLINE_GRACE_SECONDS),
-            ) as response:
+            async with await listen(asking, count_first_beat_seconds(len(body.getbuffer()))) as response:
                 await _raise_refusal(response)
                 too_long = ChatShellUnavailable("The model runner sent an event without an end.")
                 decoder = EventDecoder(self._max_message_bytes, too_long)
-                async for piece in response.content.iter_any():
+                beat_seconds = int(response.headers.get(HEARTBEAT_KEY, HEARTBEAT_MILLISECONDS)) / 1000
+                while piece := await listen(response.content.readany(), beat_seconds):
                     if ready := _decode_all(decoder.feed(piece)):
                         last = ready[-1]
                         yield ready
@@ -172,7 +177,7 @@ class HttpChatShell:
                 f"{self._base_url}/v1/tools/{quote(call.tool, safe='')}",
                 data=self._encode(call_to_body(call)),
                 headers={"content-type": "application/json"},
-                timeout=aiohttp.ClientTimeout(total=left_seconds, sock_connect=CONNECT_TIMEOUT_SECONDS),
+                timeout=_timeout(left_seconds),
             ) as response:
                 if response.status == HTTPStatus.NOT_FOUND:
                     raise ChatShellUnavailable(TOO_OLD)
@@ -242,9 +247,7 @@ class _ErrorAnswer(BaseModel):
 
 
 def _timeout(total_seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(
-        total=total_seconds, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=SILENCE_TIMEOUT_SECONDS
-    )
+    return aiohttp.ClientTimeout(total=total_seconds, sock_connect=CONNECT_TIMEOUT_SECONDS)
 
 
 def _decode_all(payloads: list[bytes]) -> tuple[ExecutionEvent, ...]:

@@ -19,6 +19,7 @@ from backend.chat_shell_client.refusals import (
     ReplicaDraining,
     error_of_report,
 )
+from backend.chat_shell_client.silence import SILENT_BEATS
 from protos.execution.v1 import chat_shell_pb2, events_pb2
 from shared.batch_buffer import BatchBuffer
 from shared.errors import (
@@ -36,9 +37,6 @@ from shared.wire import event_from_proto, report_from_proto
 
 CREDIT_BYTES = 32_768
 """Half of what chat_shell sends of a turn before the first credit: it is told of bytes taken once they are so many."""
-
-SILENT_BEATS = 3
-"""So many heartbeats may be missing, one after another: with the next one a replica counts as frozen."""
 
 TAG_BYTES = 8
 """More than a message adds to each command in it."""

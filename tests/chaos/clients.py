@@ -113,9 +113,12 @@ class Caller:
             turn.plain = (response["status"], text_of(response))
         return 200
 
-    async def streamed_turn(self, replica: str, turn: Turn, body: Body, leave_after: int | None = None) -> int:
+    async def streamed_turn(
+        self, replica: str, turn: Turn, body: Body, leave_after: int | None = None, key: str = ""
+    ) -> int:
         """Run a streamed turn, leaving after so many events where that is said; return the status."""
-        options = {"method": "POST", "url": "/v1/responses", "json": {**body, "stream": True}}
+        headers = {"Idempotency-Key": key} if key else {}
+        options = {"method": "POST", "url": "/v1/responses", "json": {**body, "stream": True}, "headers": headers}
         return await self._read(turn, Reading(replica), options, leave_after)
 
     async def follow(self, replica: str, turn: Turn, after: int | None, leave_after: int | None = None) -> int:
@@ -151,6 +154,7 @@ async def _note_events(answer: httpx2.Response, turn: Turn, reading: Reading, le
             turn.response_id = body["response"]["id"]
         if (event := seen_event(line, body)) is not None:
             reading.events.append(event)
+            reading.times.append(time.monotonic())
         if leave_after is not None and len(reading.events) >= leave_after:
             return
 

@@ -28,11 +28,12 @@ class SeenEvent(NamedTuple):
 
 @dataclass
 class Reading:
-    """What one connection showed of a turn's events."""
+    """What one connection showed of a turn's events, and when, by the clock that only goes forward."""
 
     replica: str
     after: int | None = None
     events: list[SeenEvent] = field(default_factory=list[SeenEvent])
+    times: list[float] = field(default_factory=list[float])
 
     @property
     def last_event(self) -> SeenEvent | None:

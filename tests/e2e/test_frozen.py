@@ -8,11 +8,12 @@ import signal
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from backend.chat_shell_client.ports.chat_shell import ChatShell
+from shared.message_size import SHORT_MESSAGE_BYTES
 from tests.e2e.pair import SERVICE_TOKEN, Pair, PairOptions, lone_chat_shell, start_pair
 from tests.e2e.turns import bare_client, live_events, next_delta, text_of
 from tests.fakes.chat_shell_replicas import client_of
@@ -27,6 +28,13 @@ HALF = Reply(text=("So ", "it ", "is."), hold_after=2)
 HELD = Reply(text=("So it is.",), hold_after=0)
 WHOLE = Reply(text=("So ", "it ", "is."))
 COUNT = 4
+
+
+class Lone(NamedTuple):
+    """A pair with one chat_shell, and what its questions begin with."""
+
+    pair: Pair
+    before: str
 
 
 @contextmanager
@@ -95,28 +103,34 @@ async def test_of_two_that_run_turns_the_frozen_one_loses_them_and_gets_no_other
         assert (await house.ask(input="Hi")).status == "completed"
 
 
-async def test_where_there_is_no_other_one_each_turn_ends_and_the_next_runs_once_it_answers(
-    shells: tuple[Pair, Pair],
-) -> None:
-    pair, _ = shells
+@pytest.fixture(scope="module", params=["link", "execute", "http"])
+def lone(request: pytest.FixtureRequest, launch_for_module: Launch, tmp_path_factory: pytest.TempPathFactory) -> Lone:
+    """A pair, and what stands before each question so that its turn goes this way to chat_shell."""
+    options = PairOptions(over_http=request.param == "http")
+    pair = start_pair(launch_for_module, tmp_path_factory.mktemp(f"frozen-{request.param}"), options)
+    return Lone(pair, "x" * (SHORT_MESSAGE_BYTES if request.param == "execute" else 0))
+
+
+async def test_where_there_is_no_other_one_each_turn_ends_and_the_next_runs_once_it_answers(lone: Lone) -> None:
+    pair = lone.pair
     async with pair.fresh_model() as model, bare_client(pair, "ann") as client:
         await model.script(HALF, when="Half")
         await model.script(HELD, when="Held")
-        asked = {"stream": True, "input": "Half"}
+        asked = {"stream": True, "input": lone.before + "Half"}
         async with client.stream("POST", "/v1/responses", json=asked) as answer:
             events = live_events(answer)
             said = ""
             while said != "So it ":
                 said += await next_delta(events)
-            held = asyncio.create_task(client.post("/v1/responses", json={"input": "Held"}))
+            held = asyncio.create_task(client.post("/v1/responses", json={"input": lone.before + "Held"}))
             await model.wait_held(2)
             with frozen(pair.chat_shell):
                 rest = [event async for event in events]
                 failed = await held
-                refused = await client.post("/v1/responses", json={"input": "New"})
+                refused = await client.post("/v1/responses", json={"input": lone.before + "New"})
         assert (rest[-1]["type"], text_of(rest[-1]["response"])) == ("response.incomplete", "So it ")
         assert (failed.status_code, refused.status_code) == (503, 503)
         await model.release(2)
-        while (again := await client.post("/v1/responses", json={"input": "Again"})).status_code == 503:
+        while (again := await client.post("/v1/responses", json={"input": lone.before + "Again"})).status_code == 503:
             assert again.json()["error"]["code"] == "server_error"
         assert again.json()["status"] == "completed"

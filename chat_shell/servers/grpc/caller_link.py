@@ -11,6 +11,7 @@ from grpc.aio import EOF, BaseError, ServicerContext
 from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.servers.grpc.linked_turn import LinkedTurn
 from chat_shell.servers.grpc.messages import decode_message
+from chat_shell.turns.services.event_buffer import HEARTBEAT_SECONDS
 from chat_shell.turns.services.turn_service import TurnService
 from protos.execution.v1 import chat_shell_pb2, request_pb2
 from shared.errors import BallastError, InternalError, InvalidRequest
@@ -22,9 +23,6 @@ log = structlog.get_logger("chat_shell.grpc")
 
 SHARE_BYTES, MESSAGE_BYTES = 32_768, 131_072
 """How much of one turn, and of all together, goes in one message: no turn waits long for what others have to say."""
-
-HEARTBEAT_SECONDS = 2.0
-"""A caller that hears nothing for some times as long takes this process for frozen."""
 
 ROUND_SECONDS = 0.015
 """The least time behind a message to one that holds nothing but more of what has begun: many turns share a wake-up."""

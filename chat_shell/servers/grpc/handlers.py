@@ -4,7 +4,8 @@ Requests are decoded here and not by gRPC, so that bytes which are no message ar
 """
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -23,10 +24,12 @@ from chat_shell.servers.grpc.arrival import check_announced, release_place
 from chat_shell.servers.grpc.caller_link import CallerLink
 from chat_shell.servers.grpc.messages import decode_message, encode_event
 from chat_shell.servers.grpc.statuses import grpc_status, trailers_of
+from chat_shell.turns.services.event_buffer import HEARTBEAT_SECONDS, EventBuffer
 from chat_shell.turns.services.turn_service import TurnService
 from protos.execution.v1 import chat_shell_pb2, request_pb2
 from shared.errors import BallastError, InternalError
-from shared.models.events import NEWER_EVENTS_HEADER, FunctionCallDelta
+from shared.message_size import HEARTBEAT_KEY
+from shared.models.events import NEWER_EVENTS_HEADER, ExecutionEvent, FunctionCallDelta
 from shared.tracing import TRACEPARENT, SpanKind, is_tracing, span_of
 from shared.wire import (
     card_to_proto,
@@ -78,7 +81,8 @@ class ChatShellHandlers:
             request = self._turns.bring_forward(decoded, context.time_remaining())
             knows_newer = _metadata_of(context, NEWER_EVENTS_HEADER) is not None
             async with self._turns.open(request) as events:
-                while ready := await events.take():
+                take = await _begin_beating(context, events)
+                while ready := await take():
                     for event in ready:
                         if knows_newer or not isinstance(event, FunctionCallDelta):
                             await context.write(encode_event(event))
@@ -169,6 +173,14 @@ def trace_calls(method: str, answer: Answer[bytes, T]) -> Answer[bytes, T]:
 def _metadata_of(context: Context, key: str) -> str | None:
     given = dict(context.invocation_metadata() or ()).get(key)
     return given if isinstance(given, str) else None
+
+
+async def _begin_beating(context: Context, events: EventBuffer) -> Callable[[], Awaitable[Sequence[ExecutionEvent]]]:
+    """Return what takes events, and fills silence with empty messages where the caller has asked for that."""
+    if _metadata_of(context, HEARTBEAT_KEY) is None:
+        return events.take
+    await context.send_initial_metadata(((HEARTBEAT_KEY, str(int(1000 * HEARTBEAT_SECONDS))),))
+    return partial(events.take_beating, partial(context.write, b""), HEARTBEAT_SECONDS)
 
 
 def _refusal_of(error: BallastError) -> tuple[StatusCode, str, tuple[tuple[str, bytes], ...]]:

@@ -15,6 +15,7 @@ from chat_shell.foundation.services.message_bounds import MessageBounds
 from chat_shell.servers.http.bodies import read_json_object
 from chat_shell.servers.http.errors import error_response, http_status
 from chat_shell.servers.http.turn_response import TurnResponse
+from chat_shell.turns.services.event_buffer import HEARTBEAT_SECONDS
 from chat_shell.turns.services.turn_service import TurnService
 from shared.certificates import HAS_CERTIFICATE
 from shared.errors import BallastError, InternalError, InvalidRequest, MethodNotAllowed, NotFound, Unauthenticated
@@ -27,7 +28,6 @@ from shared.tracing import TracedRequests, is_tracing
 
 log = structlog.get_logger("chat_shell.http")
 
-HEARTBEAT_SECONDS = 15.0
 CLIENT_CLOSED_REQUEST = 499
 """The status that nginx logs when the client has disconnected; no client reads it."""
 

@@ -1,15 +1,15 @@
 """Stream a turn as server-sent events. When the client disconnects, the turn is cancelled."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from chat_shell.servers.http.errors import error_response
-from chat_shell.turns.services.event_buffer import EventBuffer
 from chat_shell.turns.services.turn_service import TurnService
 from shared.errors import BallastError
+from shared.message_size import HEARTBEAT_KEY
 from shared.models.events import (
     NEWER_EVENTS,
     NEWER_EVENTS_HEADER,
@@ -40,7 +40,8 @@ class TurnResponse(Response):
     ) -> None:
         self.status_code = 200
         self.background = None
-        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no"})
+        told = {HEARTBEAT_KEY: str(int(1000 * heartbeat_seconds))}
+        self.init_headers({"cache-control": "no-store", "x-accel-buffering": "no", **told})
         self._turns = turns
         self._request = request
         self._heartbeat_seconds = heartbeat_seconds
@@ -66,19 +67,11 @@ class TurnResponse(Response):
                 await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                 while ready:
                     await _send_body(send, b"".join(map(self._frame_of, ready)))
-                    ready = await self._next(events, send)
+                    ready = await events.take_beating(lambda: _send_body(send, HEARTBEAT), self._heartbeat_seconds)
                 await _send_body(send, DONE)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except BallastError as error:
             await error_response(error)(scope, receive, send)
-
-    async def _next(self, events: EventBuffer, send: Send) -> Sequence[ExecutionEvent]:
-        while True:
-            try:
-                async with asyncio.timeout(self._heartbeat_seconds):
-                    return await events.take()
-            except TimeoutError:
-                await _send_body(send, HEARTBEAT)
 
 
 def frame_of(event: ExecutionEvent) -> bytes:

@@ -1,6 +1,7 @@
 """The events of one turn, passed from the task that runs it to the task that writes to the caller."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from shared.batch_buffer import BatchBuffer
 from shared.errors import BallastError
@@ -11,6 +12,9 @@ MAX_EVENTS = 64
 """When more events wait, the turn waits for the writer. Written together they cost about as much as one."""
 
 MAX_JOINED_CHARACTERS = 65_536
+
+HEARTBEAT_SECONDS = 2.0
+"""A caller that hears nothing for some times as long takes this process for frozen."""
 
 
 class EventBuffer(BatchBuffer[ExecutionEvent]):
@@ -45,6 +49,15 @@ class EventBuffer(BatchBuffer[ExecutionEvent]):
         """End the turn with `final_events`, which are added even to a full buffer, or with an error for the reader."""
         self._refusal = refusal
         self.close(final_events)
+
+    async def take_beating(self, beat: Callable[[], Awaitable[None]], seconds: float) -> Sequence[ExecutionEvent]:
+        """Take as `take` does; call `beat` whenever nothing came for so many seconds."""
+        while True:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self.take()
+            except TimeoutError:
+                await beat()
 
     async def all_taken(self) -> None:
         """Wait until no event waits."""

@@ -41,6 +41,7 @@ class Executions:
         self._is_long = False
         self._execution: ExecutionEvents | None = None
         self._moves_left = MOST_MOVES
+        self._is_heard = False
 
     def start(self) -> None:
         """Send the turn's first request, unless the conversation has to be compacted before."""
@@ -70,10 +71,11 @@ class Executions:
     def _may_move(self) -> bool:
         """Say whether another replica makes the model call again whose replica has fallen silent.
 
-        Clients have got nothing of it, so that what it may still say is heard by nobody.
+        Clients have got nothing of it, so that what it may still say is heard by nobody. One that says nothing at all
+        counts for all: the turn would wait for several, one after the other.
         """
         is_lost = isinstance(self._reader.error, ChatShellSilent) and not self._writer.has_shown_of_call
-        self._moves_left -= is_lost
+        self._moves_left -= is_lost * (1 if self._is_heard else MOST_MOVES)
         return is_lost and self._moves_left >= 0 and not self._reader.is_stopped
 
     async def _goes_on(self, *, is_at_boundary: bool) -> bool:
@@ -119,7 +121,9 @@ class Executions:
     async def _write_execution(self, execution: ExecutionEvents) -> bool:
         """Write the events of one execution; return whether it was ended here, at a boundary."""
         writer, is_ended = self._writer, False
+        self._is_heard = False
         while batch := await execution.take():
+            self._is_heard = True
             if is_ended:
                 continue  # the model call behind the boundary is made again
             until = _boundary(batch) if self._asked.is_set() else None

@@ -205,11 +205,14 @@ async def test_a_turn_that_has_said_something_ends_incomplete_when_its_replica_f
         assert len(house.sent) == 1
 
 
-async def test_a_request_that_freezes_each_replica_freezes_three_at_most() -> None:
-    async with open_house([SILENT], [SILENT], [SILENT], answer("Late.")) as house:
+@pytest.mark.parametrize(("before", "most"), [([], 2), ([ModelCallStarted(call=1)], 3)], ids=["unheard", "begun"])
+async def test_a_request_that_freezes_each_replica_freezes_a_few_at_most(
+    before: list[ExecutionEvent], most: int
+) -> None:
+    async with open_house(*[[*before, SILENT]] * 3, answer("Late.")) as house:
         response = await house.ask()
         assert (response.status, at(response.body, "error", "type")) == ("failed", "ChatShellSilent")
-        assert len(house.sent) == 3
+        assert len(house.sent) == most
 
 
 async def test_a_turn_that_said_nothing_is_void_and_skipped() -> None:
