@@ -2,8 +2,8 @@
 
 python -m tests.chaos.silence [--seconds 5,35,120] [--targets chat_shell_1,...] [--pairs] [--streams 40] [--forked]
 
-Each case freezes its targets for so long, lets them go on, and waits until all is well again. Every turn ends or goes on
-within 15 s, and what does not need the frozen ones keeps its pace. At the end stand the checks of the chaos run.
+Each case freezes its targets for so long, lets them go on, and waits a little. Every turn ends or goes on within 15 s,
+and what does not need the frozen ones keeps its pace. At the end stand the checks of the chaos run.
 """
 
 import argparse
@@ -25,16 +25,16 @@ from tests.chaos.load import new_world
 from tests.chaos.records import Resources, Violation
 from tests.chaos.resources import measured
 from tests.chaos.run import END_SECONDS, gathered, tell
-from tests.chaos.steady import Course, steady_streams
+from tests.chaos.steady import LOOK_SECONDS, Course, steady_streams
 
 MODEL = "model"
 TARGETS = ("chat_shell_1", "backend_1", "valkey", "postgres", MODEL)
+SHARED = {"valkey", "postgres", MODEL}
 SECONDS = (5.0, 35.0, 120.0)
 STREAMS = 40
 BOUND_SECONDS = 15.0
 """Within this every turn ends or goes on, counted from the silence; a client looks elsewhere in between."""
 
-PACE_SECONDS = 0.2
 CALM_SECONDS, SETTLE_SECONDS = 8.0, 8.0
 
 
@@ -64,13 +64,20 @@ def cases_of(targets: Sequence[str], seconds: Sequence[float], *, pairs: bool) -
         yield from (Case(chosen, length) for length in seconds)
 
 
-async def run_cases(directory: Path, cases: Sequence[Case], streams: int, *, is_forked: bool) -> list[Violation]:
-    """Play all cases under one load, fill them in, and return what the checks of chaos find."""
+async def run_cases(directory: Path, cases: list[Case], streams: int, *, is_forked: bool) -> list[Violation]:
+    """Play all cases under one load, fill them in, and return what the checks of chaos find.
+
+    A case of nothing that stands still comes first, to compare with.
+    """
     async with running_cluster(directory, with_disk=False, is_forked=is_forked) as (cluster, watch):
         world, courses = await new_world(cluster, int(time.time())), list[Course]()
         before: Resources = await measured(cluster)
         async with steady_streams(world, streams, courses):
+            while len(courses) < streams or not all(one.turn.response_id for one in courses):  # noqa: ASYNC110
+                await asyncio.sleep(LOOK_SECONDS)
+            calm = Case(("nothing",), CALM_SECONDS, time.monotonic())
             await asyncio.sleep(CALM_SECONDS)
+            calm.ends = time.monotonic()
             for case in cases:
                 await play(cluster, case)
                 tell(f"{case.name} stood still for {case.seconds:g} s; {len(courses)} turns so far")
@@ -78,6 +85,7 @@ async def run_cases(directory: Path, cases: Sequence[Case], streams: int, *, is_
             await watch.all_ready(END_SECONDS)
         evidence = await gathered(cluster, world, watch, before)
         homes = homes_of(cluster)
+        cases.insert(0, calm)
         for case in cases:
             judge(case, courses, homes)
         return [one for one in violations(evidence) if one.check != "resources"]
@@ -133,10 +141,7 @@ def judge(case: Case, courses: Iterable[Course], homes: dict[str, set[str]]) -> 
 def is_apart(case: Case, course: Course, homes: dict[str, set[str]]) -> bool:
     """Whether neither the turn nor its readers need what is frozen: only another replica's turns do not."""
     needed = homes.get(course.turn.response_id, set()) | {reading.replica for reading in course.turn.readings}
-    shared = {"valkey", "postgres", MODEL}
-    return (
-        bool(homes.get(course.turn.response_id)) and not needed & set(case.targets) and not shared & set(case.targets)
-    )
+    return course.turn.response_id in homes and not needed & set(case.targets) and not SHARED & set(case.targets)
 
 
 def rendered(cases: Iterable[Case], found: Iterable[Violation]) -> str:
