@@ -57,7 +57,7 @@ async def test_a_steered_turn_says_all_once_wherever_the_process_ends(
             first.agent_files.stored[f"shelf_{agent_id}", "file_a"] = FakeText("a.md", "The Rhine")
             before = await first.ask(input="U1 LOOK 10", model=name)
             changed = words(placement=placement, instructions="CA two")
-            await first.agents.replace(agent_id, definition(**changed))
+            await first.agents.change(agent_id, definition(**changed))
         death, acknowledged = Death(number, is_after=is_after), asyncio.Event()
         if not await killed(world, death, before, acknowledged):
             break

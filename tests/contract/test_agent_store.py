@@ -79,7 +79,9 @@ async def test_usable_are_own_ones_and_those_for_the_tenant(store: AgentStore) -
     assert await store.usable("acme", "ann") == (AgentEntry("a", T0), AgentEntry("b", T0))
     assert await store.usable("acme", "bob") == (AgentEntry("a", T0),)
     assert await store.usable("other", "ann") == ()
-    assert await store.replace("agent_acme_a", agent(visibility="private").definition)
+    assert await store.replace(
+        "agent_acme_a", agent(visibility="private").definition, agent(visibility="tenant").definition
+    )
     assert await store.usable("acme", "bob") == ()
     await store.set_member("agent_acme_b", "bob", AgentRole.READER)
     assert await store.usable("acme", "bob") == (AgentEntry("b", T0),)
@@ -88,11 +90,12 @@ async def test_usable_are_own_ones_and_those_for_the_tenant(store: AgentStore) -
 async def test_replacing_and_deleting(store: AgentStore) -> None:
     assert await store.create(agent(), "ann", MOST)
     changed = agent(instructions="New.").definition
-    assert await store.replace("agent_acme_helper", changed)
+    assert await store.replace("agent_acme_helper", changed, agent().definition)
+    assert not await store.replace("agent_acme_helper", agent().definition, agent().definition)
     (found,) = await store.find("acme", "ann", ["helper"])
     assert (found.agent.definition, found.agent.created_at) == (changed, T0)
     await store.delete("agent_acme_helper")
-    assert not await store.replace("agent_acme_helper", changed)
+    assert not await store.replace("agent_acme_helper", changed, changed)
     assert await store.find("acme", "ann", ["helper"]) == ()
     assert await store.members("agent_acme_helper") == {}
     with pytest.raises(NotFound):

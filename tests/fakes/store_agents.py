@@ -35,8 +35,12 @@ class FakeAgentStore:
         self._members[agent.id] = {owner_id: AgentRole.OWNER}
         return True
 
-    async def replace(self, agent_id: str, definition: AgentDefinition) -> bool:
-        if agent_id not in self._agents:
+    async def change(self, agent_id: str, definition: AgentDefinition) -> None:
+        """Replace what an agent consists of, whatever that was."""
+        assert await self.replace(agent_id, definition, self._agents[agent_id].definition)
+
+    async def replace(self, agent_id: str, definition: AgentDefinition, instead_of: AgentDefinition) -> bool:
+        if agent_id not in self._agents or self._agents[agent_id].definition != instead_of:
             return False
         self._agents[agent_id] = self._agents[agent_id].model_copy(update={"definition": definition})
         return True

@@ -159,10 +159,12 @@ class FakeKnowledge:
             raise NotFound("No such document.")
         return found.body
 
-    async def delete_document(self, base_id: str, name: str) -> bool:
+    async def delete_document(self, base_id: str, name: str, source_id: str | None = None) -> bool:
         stored = self._bases.get(base_id)
-        if stored is None or stored.documents.pop(name, None) is None:
+        found = stored.documents.get(name) if stored is not None else None
+        if stored is None or found is None or source_id not in (None, found.document.source_id):
             return False
+        del stored.documents[name]
         self._grow_version(stored)
         return True
 

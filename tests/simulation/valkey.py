@@ -9,7 +9,8 @@ from redis.exceptions import ConnectionError as Disconnected
 from redis.exceptions import ResponseError
 
 from backend.foundation.redis.client import SOCKET_TIMEOUT_SECONDS
-from backend.foundation.redis.commands import Command, RedisPipeline
+from backend.foundation.redis.commands import Command, RedisPipeline, RedisScript
+from backend.streams.redis.outbox import DELETE_WHERE_LAST
 from tests.simulation.network import Broken, Reply, Requests, Server
 from tests.simulation.world import World
 
@@ -43,6 +44,7 @@ class Valkey(Server):
             "EXISTS": self._exists,
             "MGET": self._mget,
             "XREVRANGE": self._xrevrange,
+            DELETE_WHERE_LAST: self._delete_where_last,
             "PING": lambda: True,
         }
 
@@ -139,6 +141,10 @@ class Valkey(Server):
     def _del(self, *names: str) -> int:
         return sum(self._find(name) is not None and self._values.pop(name, None) is not None for name in names)
 
+    def _delete_where_last(self, name: str, entry: str) -> int:
+        is_last = any(written == entry.encode() for written, _ in self._xrevrange(name, 1))
+        return self._del(name) if is_last else 0
+
     def _pexpire(self, name: str, milliseconds: int) -> int:
         if self._find(name) is None:
             return 0
@@ -176,8 +182,8 @@ class ValkeyClient:
     def exists(self, *names: str) -> Awaitable[Any]:
         return self._one("EXISTS", *names)
 
-    def delete(self, *names: str) -> Awaitable[Any]:
-        return self._one("DEL", *names)
+    def register_script(self, script: str) -> RedisScript:
+        return lambda keys, args: self._one(script, *keys, *args)
 
     def mget(self, keys: Sequence[str]) -> Awaitable[Any]:
         return self._one("MGET", *keys)

@@ -37,8 +37,8 @@ class AgentStore(Protocol):
         """
         ...
 
-    async def replace(self, agent_id: str, definition: AgentDefinition) -> bool:
-        """Replace what an agent consists of; False where it was deleted."""
+    async def replace(self, agent_id: str, definition: AgentDefinition, instead_of: AgentDefinition) -> bool:
+        """Replace what an agent consists of; False where it was deleted, or consists of something else by now."""
         ...
 
     async def delete(self, agent_id: str) -> None:

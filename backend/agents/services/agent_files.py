@@ -43,6 +43,13 @@ class AgentFiles:
         if agent.definition.file_ids:
             await self._file_indexes.put(file_index_of_agent(agent.tenant, agent.id), agent.definition.file_ids)
 
+    async def settle(self, agent: Agent, file_ids: Sequence[str] | None) -> None:
+        """Take all but these files from an agent, whatever was put meanwhile; None for an agent that was deleted."""
+        if file_ids is None:
+            await self.clear(agent)
+        else:
+            await self._file_indexes.keep_only(file_index_of_agent(agent.tenant, agent.id), file_ids)
+
     async def clear(self, agent: Agent) -> None:
         """Delete the texts of an agent's files."""
         await self._file_indexes.clear(file_index_of_agent(agent.tenant, agent.id))

@@ -52,17 +52,19 @@ class AgentCatalogue:
             PermissionDenied: the caller may use the agent, but not edit it.
             Conflict: the tenant has as many agents as one may have, or somebody else has just created this one.
         """
-        known = next(iter(await self._store.find(caller.tenant, caller.user_id, [name])), None)
-        _require_edit(known)
-        await self._check(caller, name, definition, known)
-        if known is None:
-            return await self._create(caller, name, definition), True
-        # What a process that ends in between has taken away too early, the next turn of the agent puts back.
-        await self._files.withdraw(known.agent, definition.file_ids)
-        if not await self._store.replace(known.agent.id, definition):
-            raise Conflict("Somebody else has just deleted this agent; send the request again.", param="name")
+        while True:
+            known = await self._known(caller, name)
+            _require_edit(known)
+            await self._check(caller, name, definition, known)
+            if known is None:
+                return await self._create(caller, name, definition), True
+            # What a process that ends in between has taken away too early, the next turn of the agent puts back.
+            await self._files.withdraw(known.agent, definition.file_ids)
+            # What an agent has may be kept without a right to it: another change in between is looked at first.
+            if await self._store.replace(known.agent.id, definition, known.agent.definition):
+                break
         agent = known.agent.model_copy(update={"definition": definition})
-        await self._files.read(agent)
+        await self._read_files(caller, agent, known.agent)
         return KnownAgent(agent=agent, role=known.role), False
 
     async def find(self, caller: Caller, name: str) -> KnownAgent:
@@ -114,8 +116,19 @@ class AgentCatalogue:
         )
         if not await self._store.create(agent, caller.user_id, MAX_AGENTS):
             raise Conflict("Somebody else has just created an agent of this name; take another one.", param="name")
-        await self._files.read(agent)
+        await self._read_files(caller, agent)
         return KnownAgent(agent=agent, role=AgentRole.OWNER)
+
+    async def _known(self, caller: Caller, name: str) -> KnownAgent | None:
+        return next(iter(await self._store.find(caller.tenant, caller.user_id, [name])), None)
+
+    async def _read_files(self, caller: Caller, agent: Agent, before: Agent | None = None) -> None:
+        """Have the files of an agent read, and take away again what another change has just taken from it."""
+        await self._files.read(agent)
+        if agent.definition.file_ids or (before is not None and before.definition.file_ids):
+            now = await self._known(caller, agent.name)
+            is_there = now is not None and now.agent.id == agent.id
+            await self._files.settle(agent, now.agent.definition.file_ids if now is not None and is_there else None)
 
     async def _check(self, caller: Caller, name: str, definition: AgentDefinition, known: KnownAgent | None) -> None:
         check_functions(definition.tools)

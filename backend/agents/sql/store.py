@@ -9,6 +9,7 @@ from backend.agents.domain.agent import Agent, AgentDefinition, AgentRole, Known
 from backend.agents.ports.agents import AgentEntry
 from backend.agents.sql import tables
 from backend.foundation.sql.database import Database
+from backend.foundation.sql.named_locks import lock_name
 from backend.foundation.sql.schema import Instant
 from backend.foundation.sql.statements import Row, Statement
 from shared.errors import Conflict, CorruptRecord, NotFound
@@ -46,7 +47,7 @@ _INSERT = Statement(
 )
 _REPLACE = Statement(update(_agent).where(_is_agent))
 _DELETE = Statement(delete(_agent).where(_is_agent))
-_HOLD = Statement(select(_agent.c.id).where(_is_agent).with_for_update())
+_HOLD = Statement(select(_agent.c.id, _agent.c.definition).where(_is_agent).with_for_update())
 _MEMBERS = Statement(select(_member.c.user_id, _member.c.role).where(_is_of_agent))
 _INSERT_MEMBER = Statement(insert(_member))
 _DELETE_MEMBER = Statement(delete(_member).where(_is_of_agent, _member.c.user_id == bindparam("where_user_id")))
@@ -81,6 +82,7 @@ class SqlAgentStore:
         row = {**agent.model_dump(exclude={"definition"}), **_definition_columns(agent.definition)}
 
         def work(connection: Connection) -> bool:
+            lock_name(connection, f"agents/{agent.tenant}")
             counted = _COUNT.first(connection, {"tenant": agent.tenant})
             if counted is not None and counted["agents"] >= most:
                 raise Conflict(f"This tenant has {most} agents, which is the most; delete one first.", param="name")
@@ -91,10 +93,16 @@ class SqlAgentStore:
 
         return await self._database.write(work)
 
-    async def replace(self, agent_id: str, definition: AgentDefinition) -> bool:
-        """Replace what an agent consists of; False where it was deleted."""
+    async def replace(self, agent_id: str, definition: AgentDefinition, instead_of: AgentDefinition) -> bool:
+        """Replace what an agent consists of, as long as it is what was read."""
         change = {"where_id": agent_id, **_definition_columns(definition)}
-        return bool(await self._database.write(lambda connection: _REPLACE.change(connection, change)))
+
+        def work(connection: Connection) -> bool:
+            held = _HOLD.first(connection, {"where_id": agent_id})
+            is_as_read = held is not None and _read_definition(held) == instead_of
+            return is_as_read and bool(_REPLACE.change(connection, change))
+
+        return await self._database.write(work)
 
     async def delete(self, agent_id: str) -> None:
         """Delete an agent with its members."""
@@ -165,17 +173,21 @@ def _to_role(stored: str) -> AgentRole:
         return AgentRole.READER
 
 
+def _read_definition(row: Row | RowMapping) -> AgentDefinition:
+    """Read what an agent consists of; fields that a later release has added to it have no effect in this one."""
+    stored = orjson.loads(row["definition"])
+    known = {name: value for name, value in stored.items() if name in AgentDefinition.model_fields}
+    return AgentDefinition.model_validate(known)
+
+
 def _to_known(row: Row | RowMapping) -> KnownAgent:
-    """Read an agent; fields that a later release has added to its definition have no effect in this one."""
     try:
-        stored = orjson.loads(row["definition"])
-        known = {name: value for name, value in stored.items() if name in AgentDefinition.model_fields}
         agent = Agent(
             id=row["id"],
             tenant=row["tenant"],
             name=row["name"],
             created_at=row["created_at"],
-            definition=AgentDefinition.model_validate(known),
+            definition=_read_definition(row),
         )
     except ValueError as error:
         raise CorruptRecord(f"Agent {row['id']} cannot be read.") from error

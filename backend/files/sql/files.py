@@ -11,6 +11,7 @@ from backend.files.sql import tables
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import take_key
+from backend.foundation.sql.named_locks import lock_name
 from backend.foundation.sql.paging import follows_row, rows_in_order
 from shared.clock import Clock
 from shared.errors import KeyHeld, NotFound
@@ -115,6 +116,7 @@ class SqlFileStore:
         return bool(await self._database.write(lambda connection: connection.execute(removed).rowcount))
 
     def _begin(self, connection: Connection, file: StoredFile, quota: FileQuota) -> None:
+        lock_name(connection, f"files/{file.tenant}/{file.user_id}")
         is_own = (_file.c.tenant == file.tenant) & (_file.c.user_id == file.user_id)
         summed = func.coalesce(func.sum(_file.c.size_bytes), 0)
         counted = select(func.count(), summed).where(is_own, _file.c.state != tables.REMOVED)

@@ -55,11 +55,23 @@ class RedisPipeline:
         return answers
 
 
+class RedisScript(Protocol):
+    """A script that the server runs as a whole."""
+
+    def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> Awaitable[object]:
+        """Run it."""
+        ...
+
+
 class RedisClient(Protocol):
     """The few commands that we use, typed: the annotations of the library leave arguments and answers open."""
 
     def pipeline(self, transaction: bool = True) -> RedisPipeline:
         """Begin a pipeline."""
+        ...
+
+    def register_script(self, script: str) -> RedisScript:
+        """Prepare a script in Lua."""
         ...
 
     def ping(self) -> Awaitable[bool]:
@@ -72,10 +84,6 @@ class RedisClient(Protocol):
 
     def exists(self, *names: str) -> Awaitable[int]:
         """Count the keys that exist."""
-        ...
-
-    def delete(self, *names: str) -> Awaitable[int]:
-        """Delete keys."""
         ...
 
     def mget(self, keys: Sequence[str]) -> Awaitable[list[bytes | None]]:

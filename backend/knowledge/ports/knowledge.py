@@ -122,8 +122,11 @@ class KnowledgeStore(Protocol):
         """
         ...
 
-    async def delete_document(self, base_id: str, name: str) -> bool:
-        """Delete a document with its chunks and index entries; False when there was none."""
+    async def delete_document(self, base_id: str, name: str, source_id: str | None = None) -> bool:
+        """Delete a document with its chunks and index entries; False when there was none.
+
+        With a `source_id` none but the document of this source, whoever has put another one under its name.
+        """
         ...
 
     async def documents(self, base_id: str, *, after: str | None, limit: int, descending: bool) -> tuple[Document, ...]:

@@ -48,7 +48,7 @@ class Description(Value):
         return self.model_copy(update={"restricted_grade": self.restricted_grade or default})
 
 
-_OF_OWNERS = ("restricted_translation", "restricted_grade", "support", "content", "embed")
+_OF_OWNERS = frozenset({"restricted_translation", "restricted_grade", "support", "content", "embed"})
 
 
 class KnowledgeCatalogue:
@@ -129,7 +129,7 @@ class KnowledgeCatalogue:
         return shown, len(ordered) > start + limit
 
     async def describe(self, caller: Caller, base_id: str, changes: dict[str, object]) -> Binding:
-        """Change fields of a `Description`.
+        """Change fields of a `Description`; one that has its value already is not written, for another may change it.
 
         Raises:
             NotFound: the caller is not a member.
@@ -138,9 +138,11 @@ class KnowledgeCatalogue:
         binding = await find_binding(self._store, caller, base_id)
         require_write(binding)
         base = KnowledgeBase.model_validate({**dict(binding.base), **changes})
-        if any(getattr(base, name) != getattr(binding.base, name) for name in _OF_OWNERS):
+        changed = {name: getattr(base, name) for name in changes if getattr(base, name) != getattr(binding.base, name)}
+        if changed.keys() & _OF_OWNERS:
             require_owner(binding)
-        await self._store.update_base(base_id, {name: getattr(base, name) for name in changes})
+        if changed:
+            await self._store.update_base(base_id, changed)
         return await find_binding(self._store, caller, base_id)
 
     async def find_left_out(self, binding: Binding) -> Mapping[str, LeftOut] | None:

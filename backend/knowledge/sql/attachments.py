@@ -14,6 +14,7 @@ from sqlalchemy import (
     insert,
     literal,
     null,
+    or_,
     select,
     union_all,
     update,
@@ -125,8 +126,10 @@ class SqlAttachmentStore:
         return await self._database.read(lambda connection: _counts(connection, base_ids)) if base_ids else {}
 
     async def note_active(self, base_ids: Sequence[str]) -> None:
-        """Note that bases are used now."""
-        statement = update(_base).where(_base.c.id.in_(base_ids)).values(last_active_at=self._clock.now())
+        """Note that bases are used now; what another replica has noted later stays."""
+        now, noted = self._clock.now(), _base.c.last_active_at
+        are_these = _base.c.id.in_(base_ids) & or_(noted.is_(None), noted < now)
+        statement = update(_base).where(are_these).values(last_active_at=now)
         await self._database.write(lambda connection: connection.execute(statement))
 
     async def take(self, last_served: tuple[str, str] | None, lease_seconds: float) -> TakenAttachment | None:

@@ -29,7 +29,7 @@ from backend.knowledge.sql.editions import (
     hold_base,
     numbers_of,
 )
-from backend.search.domain.chunks import Chunk, Range, chunk_in
+from backend.search.domain.chunks import Chunk, Range, attributes_in, chunk_in
 from backend.search.domain.tokenizing import tokenize
 from shared.clock import Clock
 from shared.errors import BallastError, Conflict, NotFound, Unavailable
@@ -147,9 +147,11 @@ class DocumentChanges:
             if (stored := await self._run(self._exchange(content, new, former))) is not None:
                 return stored, former is None
 
-    async def delete(self, base_id: str, name: str) -> bool:
-        """Delete a document; False when there was none."""
+    async def delete(self, base_id: str, name: str, source_id: str | None = None) -> bool:
+        """Delete a document, that of a source where one is named; False when there was none."""
         while former := await self._find(base_id, name):
+            if source_id not in (None, former.document.source_id):
+                return False
             if await self._run(self._withdraw(former)):
                 return True
         return False
@@ -191,9 +193,11 @@ class DocumentChanges:
         if former is None:
             connection.execute(insert(_document), {**rows.document_parameters(document), **columns})
         else:
-            kept = {"id": former.document.id, "attributes": {**former.document.attributes, **document.attributes}}
+            is_it = _document.c.id == former.document.id
+            # They may have been changed since the document was found: they are no part of its edition.
+            attributes = attributes_in(connection.execute(select(_document.c.attributes).where(is_it)).scalar_one())
+            kept = {"id": former.document.id, "attributes": {**attributes, **document.attributes}}
             document = document.model_copy(update=kept)
-            is_it = _document.c.id == document.id
             connection.execute(update(_document).where(is_it).values({**rows.document_parameters(document), **columns}))
         left = (former.document.chunk_count, former.token_count) if former is not None else (0, 0)
         _count_change(connection, document.knowledge_base_id, document.chunk_count - left[0], new.token_count - left[1])

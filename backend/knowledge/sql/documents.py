@@ -66,9 +66,9 @@ class SqlDocumentStore:
         self._note_change(document.knowledge_base_id)
         return stored
 
-    async def delete_document(self, base_id: str, name: str) -> bool:
+    async def delete_document(self, base_id: str, name: str, source_id: str | None = None) -> bool:
         """Delete a document with its chunks; False when there was none."""
-        is_deleted = await self._changes.delete(base_id, name)
+        is_deleted = await self._changes.delete(base_id, name, source_id)
         self._note_change(base_id)
         return is_deleted
 
@@ -93,7 +93,7 @@ class SqlDocumentStore:
         is_its = tables.attachment.c.file_id == file_id
         await self._database.write(lambda connection: connection.execute(delete(tables.attachment).where(is_its)))
         for document in await self.documents_from([file_id]):
-            await self.delete_document(document.knowledge_base_id, document.name)
+            await self.delete_document(document.knowledge_base_id, document.name, document.source_id)
 
     async def find_document(self, base_id: str, name: str) -> Document | None:
         """Return a document by its name, or None."""

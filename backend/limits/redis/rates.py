@@ -1,7 +1,7 @@
 """The counts of keys and tenants in Redis, exact over all replicas: each demand is decided by one script."""
 
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import cast
 
 from backend.foundation.redis.client import await_answer
 from backend.foundation.redis.commands import RedisClient
@@ -120,24 +120,15 @@ return 1
 """
 
 
-class _Script(Protocol):
-    async def __call__(self, keys: Sequence[str], args: Sequence[str | int]) -> object: ...
-
-
-class _ScriptClient(Protocol):
-    def register_script(self, script: str) -> _Script: ...
-
-
 class RedisRateStore:
     """Implements `RateStore`; `window_seconds` is the minute, which a test may shorten."""
 
     def __init__(
         self, client: RedisClient, window_seconds: int = WINDOW_SECONDS, lease_seconds: int = LEASE_SECONDS
     ) -> None:
-        scripts = cast(_ScriptClient, client)
-        self._take = scripts.register_script(_TAKE)
-        self._settle = scripts.register_script(_SETTLE)
-        self._renew = scripts.register_script(_RENEW)
+        self._take = client.register_script(_TAKE)
+        self._settle = client.register_script(_SETTLE)
+        self._renew = client.register_script(_RENEW)
         self._window_seconds = window_seconds
         self._lease_seconds = lease_seconds
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Column, ColumnElement, Delete, Select, Table, delete, or_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Delete, Select, Table, delete, or_, select, update
 
 from backend.agents.sql.tables import agent, agent_member
 from backend.conversations.ports.conversations import ConversationStore
@@ -136,9 +136,16 @@ class SqlPersonStore:
         return await self._roles(select(_BASES.reference, knowledge_member.c.role).where(_BASES.of(person)))
 
     async def leave_agents(self, person: Person) -> int:
-        """Delete the memberships in one statement, which are few."""
+        """Delete the memberships, which are few; the agents are locked, so that no two owners leave one at once."""
+        theirs = select(agent_member.c.agent_id).where(_AGENTS.of(person))
+        held = select(agent.c.id).where(agent.c.id.in_(theirs)).order_by(agent.c.id).with_for_update()
         left = delete(agent_member).where(_AGENTS.of(person), ~_AGENTS.is_sole_owner())
-        return await self._database.write(lambda connection: connection.execute(left).rowcount)
+
+        def work(connection: Connection) -> int:
+            connection.execute(held).all()
+            return connection.execute(left).rowcount
+
+        return await self._database.write(work)
 
     async def agents_of(self, person: Person) -> Mapping[str, str]:
         """Read the memberships."""

@@ -23,6 +23,12 @@ _LONGEST_PAUSE_SECONDS = 1.0
 _EXPIRY_RENEWALS = 10
 REPEATED = "equal or smaller"
 
+# In one step, so that an entry that another process writes meanwhile stays.
+DELETE_WHERE_LAST = """
+local newest = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+return newest[1] and newest[1][1] == ARGV[1] and redis.call('DEL', KEYS[1]) or 0
+"""
+
 
 @dataclass(frozen=True)
 class Lifetimes:
@@ -58,6 +64,7 @@ class Outbox:
         self._tenure = tenure
         self._supervisor = supervisor
         self._lifetimes = lifetimes
+        self._delete_where_last = client.register_script(DELETE_WHERE_LAST)
         self._writers: dict[str, Writer] = {}
         self._dirty: dict[str, Writer] = {}
         self._has_work = asyncio.Event()
@@ -233,8 +240,8 @@ class Outbox:
         A stream that another process has taken over, or sealed, is that one's.
         """
         response_id = flush.writer.response_id
-        if not isinstance(failure, Conflict) and await self._newest_id(response_id) == flush.last_id:
-            await await_answer(self._client.delete(stream_key(response_id)))
+        if not isinstance(failure, Conflict):
+            await await_answer(self._delete_where_last([stream_key(response_id)], [flush.last_id]))
 
     async def _was_dropped(self, response_id: str) -> bool:
         return bool(await await_answer(self._client.exists(name_dropped_key(response_id))))

@@ -104,11 +104,15 @@ class FileIndexes:
                 await drop_file(self._knowledge, self._attachments, file_index.id, file.id)
 
     async def _all(self, file_index: FileIndex) -> list[AttachedFile]:
+        """Return all files; it begins anew where the last of a page is taken away meanwhile."""
         found: list[AttachedFile] = []
         query = AttachedQuery(file_index.id, FILES_AT_ONCE, descending=False)
-        while page := (await self._attachments.list_attached(query))[:FILES_AT_ONCE]:
-            found += page
-            query = query._replace(after=page[-1].id)
+        try:
+            while page := (await self._attachments.list_attached(query))[:FILES_AT_ONCE]:
+                found += page
+                query = query._replace(after=page[-1].id)
+        except NotFound:
+            return await self._all(file_index)
         return found
 
     async def clear(self, file_index: FileIndex) -> None:

@@ -27,4 +27,4 @@ async def drop_file(knowledge: KnowledgeStore, attachments: AttachmentStore, bas
     # It may have become a document at the last moment.
     left = await attachments.find_attached(base_id, file_id)
     if left is not None and left.document_name is not None:
-        await knowledge.delete_document(base_id, left.document_name)
+        await knowledge.delete_document(base_id, left.document_name, file_id)

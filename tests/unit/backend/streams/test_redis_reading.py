@@ -49,6 +49,9 @@ class LateAnswers(list[str]):
         super().__init__()
         self.asked = asyncio.Event()
 
+    def register_script(self, _: str) -> None:
+        """Run none."""
+
     def pipeline(self, transaction: bool) -> "LateAnswers":
         self.clear()
         return self

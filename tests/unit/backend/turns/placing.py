@@ -141,7 +141,7 @@ def _letter(message: dict[str, Any]) -> str:
 
 
 async def change_agent(house: TurnHouse, agent_id: str, **fields: Any) -> None:
-    assert await house.agents.replace(agent_id, definition(**fields))
+    await house.agents.change(agent_id, definition(**fields))
 
 
 def many(count: int) -> tuple[Any, ...]:

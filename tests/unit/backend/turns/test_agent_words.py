@@ -37,7 +37,7 @@ async def test_changed_instructions_are_appended_and_gone_ones_said_to_be() -> N
     async with agents_house() as (house, _):
         agent_id = await put_agent(house)
         first = await house.ask(input="U1", model="helper")
-        await house.agents.replace(agent_id, definition(instructions="CA two"))
+        await house.agents.change(agent_id, definition(instructions="CA two"))
         second = await house.ask(input="U2", previous_response_id=first.id)
         third = await house.ask(input="U3", previous_response_id=second.id, model="demo-model")
         await house.ask(input="U4", previous_response_id=third.id)
@@ -63,7 +63,7 @@ async def test_the_words_of_an_agent_that_the_caller_has_lost_are_not_sent(how: 
         uploads.project_files = "[secret project]"
         first = await house.ask(input="U1", model="helper")
         if how == "left":
-            await house.agents.replace(agent_id, definition(visibility="private"))
+            await house.agents.change(agent_id, definition(visibility="private"))
         else:
             await house.agents.delete(agent_id)
         if how == "made anew":
@@ -104,7 +104,7 @@ async def test_a_switch_of_placement_begins_an_epoch_in_both_directions() -> Non
         ended = await house.ask(input="U1", model="helper")
         shown = [letters((await prompts_of(house, ended))[-1])]
         for number, placement in ((2, "classic"), (3, "anchored")):
-            await house.agents.replace(agent_id, definition(placement=placement))
+            await house.agents.change(agent_id, definition(placement=placement))
             ended = await house.ask(input=f"U{number}", previous_response_id=ended.id)
             shown.append(letters((await prompts_of(house, ended))[0]))
         assert shown == ["S CA U1 TC TR R", "S U1 TC tr A1 CA U2", "S U1 TC TR A1 U2 TC TR A2 CA U3"]

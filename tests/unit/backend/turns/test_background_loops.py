@@ -65,6 +65,9 @@ class Broken:
     def __len__(self) -> int:
         return 1
 
+    def register_script(self, _script: str) -> Any:
+        return self.fail
+
     def pipeline(self, **_options: object) -> "BrokenPipeline":
         return BrokenPipeline(self)
 

@@ -75,7 +75,7 @@ class Play:
                 "placement": self.placement,
                 "reminder": "R",
             }
-            await house.agents.replace(agent_id, definition(**fields))
+            await house.agents.change(agent_id, definition(**fields))
         if drawn.random() < 0.3:
             uploads.project_files = drawn.choice(FILES)
         uploads.files = tuple(f"[upload {n}]" for n in range(drawn.choice((0, 0, 1, 2))))

@@ -64,7 +64,7 @@ class Walk:
             "visibility": "private" if owner_only and self.drawn.random() < 0.5 else "tenant",
             "tools": [WEATHER],
         }
-        await self.house.agents.replace(found.agent.id, definition(**fields))
+        await self.house.agents.change(found.agent.id, definition(**fields))
 
     async def _pop(self) -> None:
         newest = self.ended[-1] if self.ended else None

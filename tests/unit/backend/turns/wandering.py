@@ -273,7 +273,7 @@ class Walk:
             "tools": [{"type": "mcp", "server_label": "jira"}] if has_server and self.drawn.random() < 0.3 else [],
             "visibility": "tenant",
         }
-        await house.agents.replace(self.agents[name], definition(**fields))
+        await house.agents.change(self.agents[name], definition(**fields))
 
     def _change_project_files(self) -> None:
         for agent_id in self.agents.values():
