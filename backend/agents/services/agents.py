@@ -53,7 +53,7 @@ class AgentCatalogue:
             Conflict: the tenant has as many agents as one may have, or somebody else has just created this one.
         """
         while True:
-            known = await self._known(caller, name)
+            known = await self._find(caller, name)
             _require_edit(known)
             await self._check(caller, name, definition, known)
             if known is None:
@@ -119,14 +119,14 @@ class AgentCatalogue:
         await self._read_files(caller, agent)
         return KnownAgent(agent=agent, role=AgentRole.OWNER)
 
-    async def _known(self, caller: Caller, name: str) -> KnownAgent | None:
+    async def _find(self, caller: Caller, name: str) -> KnownAgent | None:
         return next(iter(await self._store.find(caller.tenant, caller.user_id, [name])), None)
 
     async def _read_files(self, caller: Caller, agent: Agent, before: Agent | None = None) -> None:
         """Have the files of an agent read, and take away again what another change has just taken from it."""
         await self._files.read(agent)
         if agent.definition.file_ids or (before is not None and before.definition.file_ids):
-            now = await self._known(caller, agent.name)
+            now = await self._find(caller, agent.name)
             is_there = now is not None and now.agent.id == agent.id
             await self._files.settle(agent, now.agent.definition.file_ids if now is not None and is_there else None)
 
