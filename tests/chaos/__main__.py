@@ -1,6 +1,6 @@
 """`make chaos`: real processes under load and a seeded schedule of faults; prints counts and violations.
 
-python -m tests.chaos [--seconds 600] [--seed N | --seeds a,b,c] [--talkers N] [--no-disk] [--forked]
+python -m tests.chaos [--seconds 600] [--seed N | --seeds a,b,c] [--talkers N] [--no-disk] [--no-failover] [--pooled]
 
 Writes var/chaos/seed-*.json, the services' logs beside it, and ends with 1 when a promise was broken.
 """
@@ -27,6 +27,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seeds", default="")
     parser.add_argument("--talkers", type=int, default=TALKERS, help="conversations at a time")
     parser.add_argument("--no-disk", action="store_true")
+    parser.add_argument("--no-failover", action="store_true", help="no commit that was acknowledged is lost")
+    parser.add_argument("--pooled", action="store_true", help="behind pgbouncer in transaction mode, Debian's program")
     parser.add_argument("--forked", action="store_true", help="starts are forked, which takes less time")
     parser.add_argument("--results", type=Path, default=RESULTS)
     chosen = parser.parse_args(arguments)
@@ -37,7 +39,11 @@ def main(arguments: list[str]) -> int:
     is_broken = False
     for seed in seeds:
         with tempfile.TemporaryDirectory(prefix="ballast-chaos-") as directory:
-            plan = Plan(seed, chosen.seconds, chosen.talkers, with_disk=not chosen.no_disk, is_forked=chosen.forked)
+            plan = Plan(
+                *(seed, chosen.seconds, chosen.talkers, not chosen.no_disk, not chosen.no_failover),
+                is_pooled=chosen.pooled,
+                is_forked=chosen.forked,
+            )
             report = asyncio.run(run_once(Path(directory), plan))
             keep_logs(Path(directory), chosen.results / f"seed-{seed}")
         sys.stdout.write(f"{report.rendered()}\nwritten to {report.write(chosen.results)}\n")

@@ -1,6 +1,7 @@
 """What must hold after any faults; each check is a function of the evidence alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 from tests.chaos.records import (
@@ -254,6 +255,28 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Violation]], ...] = (
     nobody_waits_for_ever,
     resources_come_back,
 )
+
+
+def without_lost(evidence: Evidence, lost: Sequence[tuple[float, float]]) -> Evidence:
+    """Leave out what a failover may have taken back: what ran or was acknowledged in a time that is lost.
+
+    Such turns need only end, and their conversations only go on.
+    """
+
+    def may_be_lost(turn: Turn) -> bool:
+        return any(turn.was_touched_in(begins, ends) for begins, ends in lost)
+
+    touched = [turn for turn in evidence.turns if may_be_lost(turn)]
+    keys, talks = {turn.key for turn in touched}, {turn.conversation for turn in touched}
+    kept = [
+        turn
+        for turn in evidence.turns
+        if turn.key not in keys and (turn.conversation not in talks or not turn.conversation)
+    ]
+    named = {turn.key for turn in kept}
+    registers = [one for one in evidence.registers if not any(a <= one.acknowledged_at <= b for a, b in lost)]
+    prompts = [sent for sent in evidence.prompts if sent.turn in named]
+    return replace(evidence, turns=kept, registers=registers, prompts=prompts, drift=() if lost else evidence.drift)
 
 
 def violations(evidence: Evidence) -> list[Violation]:

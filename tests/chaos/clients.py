@@ -107,6 +107,7 @@ class Caller:
         if answer is None or answer.status_code != 200:
             return 0 if answer is None else answer.status_code
         response = answer.json()
+        turn.answered_at = time.monotonic()
         turn.response_id = response["id"]
         turn.answers.append(response["id"])
         if not body.get("background"):

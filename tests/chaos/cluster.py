@@ -11,6 +11,7 @@ from tests.chaos.model import MODEL, ChaosModel
 from tests.chaos.proxy import Link
 from tests.fakes.model_server import FakeModelServer
 from tests.servers.forks import ForkServers
+from tests.servers.pgbouncer import PgBouncer
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.services import RunningService, service_environment
@@ -38,6 +39,7 @@ class Cluster:
         self.ports = {f"{name}_{place}": free_port() for name in ("backend", "grpc", "http") for place in (1, 2)}
         self.disk: SmallDisk | None = None
         self.why_no_disk = "not asked for"
+        self.pooler: PgBouncer | None = None
         self.links: dict[str, Link] = {}
         self.members: dict[str, Member] = {}
         self.database = ""
@@ -67,13 +69,13 @@ class Cluster:
         else:
             self.disk = disk
 
-    async def start_stores(self) -> None:
-        """Start both stores and all links."""
+    async def start_stores(self, *, is_pooled: bool = False) -> None:
+        """Start both stores and all links; a pooler lends PostgreSQL's sessions where that is wanted."""
         self.postgres.start()
         self.database = self.postgres.new_database()
         self.valkey.start()
         targets = {
-            "to_postgres": (self.postgres.port,),
+            "to_postgres": (self._start_pooler() if is_pooled else self.postgres.port,),
             "to_valkey": (self.valkey.port,),
             "to_chat_shell_grpc": (self.ports["grpc_1"], self.ports["grpc_2"]),
             "to_chat_shell_http": (self.ports["http_1"], self.ports["http_2"]),
@@ -85,6 +87,11 @@ class Cluster:
             await self.links[name].listen()
         self.members["postgres"] = Member("postgres", self.postgres.child, self.postgres.is_ready)
         self.members["valkey"] = Member("valkey", self.valkey.child, self.valkey.is_ready)
+
+    def _start_pooler(self) -> int:
+        self.pooler = PgBouncer(self.postgres.port)
+        self.pooler.child.start()
+        return self.pooler.port
 
     def start_services(self) -> None:
         """Start the four services; they are not ready yet."""
@@ -138,6 +145,8 @@ class Cluster:
         for member in reversed(self.members.values()):
             member.thaw()
             member.kill()
+        if self.pooler is not None:
+            self.pooler.close()
         if self.disk is not None:
             self.disk.unmount()
         for server in (self.postgres, self.valkey):
@@ -146,7 +155,7 @@ class Cluster:
 
 @asynccontextmanager
 async def running_cluster(
-    directory: Path, *, with_disk: bool, is_forked: bool
+    directory: Path, *, with_disk: bool, is_forked: bool, is_pooled: bool = False
 ) -> AsyncGenerator[tuple[Cluster, Watch]]:
     """Start a cluster, watched, and wait until all of it is ready."""
     forks = ForkServers(directory, service_environment({})) if is_forked else None
@@ -158,7 +167,7 @@ async def running_cluster(
         if with_disk:
             cluster.mount_disk()
         stack.callback(cluster.close)
-        await cluster.start_stores()
+        await cluster.start_stores(is_pooled=is_pooled)
         cluster.start_services()
         watch = Watch(list(cluster.members.values()))
         watching = asyncio.create_task(watch.run())

@@ -1,13 +1,15 @@
 """Doing to a cluster what the schedule says, and undoing it."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
-from tests.chaos.cluster import Cluster
+from tests.chaos.cluster import START_SECONDS, Cluster
 from tests.chaos.schedule import MODEL_FAULTS, Fault, FaultKind
 
 DELAY_SECONDS = 0.3
+LOST_SECONDS = 1.0
 AFTERMATH_SECONDS = 10.0
 """So long after its disk was full, PostgreSQL may still end because of it."""
 
@@ -20,6 +22,8 @@ class Faults:
     def __init__(self, cluster: Cluster) -> None:
         self.played: Counter[str] = Counter()
         self._cluster = cluster
+        self.lost: list[tuple[float, float]] = []
+        """The times between which what was acknowledged is lost."""
 
     async def play(self, schedule: Sequence[Fault]) -> None:
         """Return when the last fault is undone; undo all when cancelled."""
@@ -44,6 +48,8 @@ class Faults:
             return self._break_link(fault)
         if fault.kind is FaultKind.FULL_MEMORY:
             return await self._fill_memory()
+        if fault.kind is FaultKind.FAIL_OVER:
+            return await self._fail_over()
         if fault.kind in (FaultKind.FULL_DISK, FaultKind.FROZEN_DISK):
             return await self._spoil_disk(fault)
         return self._stop_member(fault)
@@ -75,6 +81,25 @@ class Faults:
 
         async def undo() -> None:
             (member.start if is_kill else member.thaw)()
+
+        return undo
+
+    async def _fail_over(self) -> Undo:
+        """Kill PostgreSQL with what it has acknowledged and not written for a second, as a standby would lack it."""
+        postgres = self._cluster.members["postgres"]
+        await asyncio.to_thread(self._cluster.postgres.acknowledge_unwritten, is_on=True)
+        begins = time.monotonic()
+        await asyncio.sleep(LOST_SECONDS)
+        postgres.freeze()
+        postgres.kill_family()
+        self.lost.append((begins, time.monotonic()))
+
+        async def undo() -> None:
+            postgres.start()
+            await asyncio.to_thread(
+                self._cluster.postgres.child.wait_until, self._cluster.postgres.is_ready, START_SECONDS
+            )
+            await asyncio.to_thread(self._cluster.postgres.acknowledge_unwritten, is_on=False)
 
         return undo
 

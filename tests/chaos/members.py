@@ -50,6 +50,13 @@ class Member:
             self._frozen = family(self.child.pid)
             _signal(self._frozen, signal.SIGSTOP)
 
+    def kill_family(self) -> None:
+        """Kill it and its children, all of which stand still, so that none of them writes anything more."""
+        self.is_down = True
+        _signal(self._frozen, signal.SIGKILL)
+        self._frozen = []
+        self.child.kill()
+
     def thaw(self) -> None:
         """Let them go on."""
         _signal(self._frozen, signal.SIGCONT)

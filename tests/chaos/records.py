@@ -1,5 +1,6 @@
 """What clients saw in a run, what is stored after it, and what was counted: plain values."""
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -65,11 +66,18 @@ class Turn:
     readings: list[Reading] = field(default_factory=list[Reading])
     answers: list[str] = field(default_factory=list[str])
     question: str = ""
+    begun_at: float = field(default_factory=time.monotonic)
+    answered_at: float = 0.0
 
     @property
     def is_ended(self) -> bool:
         """Whether the client has seen its end."""
         return self.plain is not None or any(reading.last_event for reading in self.readings)
+
+    def was_touched_in(self, begins: float, ends: float) -> bool:
+        """Whether it may have run, or been acknowledged, within an interval; one without an end may run for long."""
+        last = max([self.answered_at, *(at for reading in self.readings for at in reading.times)])
+        return self.begun_at <= ends and (last >= begins or not self.is_ended)
 
     def newest_number(self) -> int:
         """Return the largest number seen, -1 without any; that of an error may be of its connection alone."""
@@ -99,6 +107,7 @@ class Register:
 
     path: str
     acknowledged: str | None = None
+    acknowledged_at: float = 0.0
     unanswered: set[str] = field(default_factory=set[str])
 
     @contextmanager
@@ -108,7 +117,7 @@ class Register:
         self.unanswered.add(value)
         yield sent
         if sent.is_acknowledged:
-            self.acknowledged = value
+            self.acknowledged, self.acknowledged_at = value, time.monotonic()
             if is_certain:
                 self.unanswered.remove(value)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.chaos import audit
-from tests.chaos.checks import grown, violations
+from tests.chaos.checks import grown, violations, without_lost
 from tests.chaos.cluster import Cluster, running_cluster
 from tests.chaos.faults import Faults
 from tests.chaos.load import new_world, under_load
@@ -42,6 +42,8 @@ class Plan:
     seconds: float
     talkers: int = TALKERS
     with_disk: bool = True
+    with_failover: bool = True
+    is_pooled: bool = False
     is_forked: bool = False
 
     @property
@@ -52,8 +54,10 @@ class Plan:
 
 async def run_once(directory: Path, plan: Plan) -> RunReport:
     """Run one seed and return its report; the services leave their logs in `directory`."""
-    async with running_cluster(directory, with_disk=plan.with_disk, is_forked=plan.is_forked) as (cluster, watch):
-        schedule = make_schedule(plan.seed, plan.seconds, with_disk=cluster.disk is not None)
+    started = running_cluster(directory, with_disk=plan.with_disk, is_forked=plan.is_forked, is_pooled=plan.is_pooled)
+    async with started as (cluster, watch):
+        has_disk = cluster.disk is not None
+        schedule = make_schedule(plan.seed, plan.seconds, with_disk=has_disk, with_failover=plan.with_failover)
         world, faults = await new_world(cluster, plan.seed), Faults(cluster)
         async with under_load(world, plan.talkers):
             await asyncio.sleep(min(max(plan.seconds * WARM_SHARE, WARM_SECONDS[0]), WARM_SECONDS[1]))
@@ -66,7 +70,7 @@ async def run_once(directory: Path, plan: Plan) -> RunReport:
             await asyncio.sleep(plan.calm_seconds)
             tell("all faults are undone; waiting for the ends of all calls")
         tell(f"reading {len(world.turns)} turns")
-        evidence = await gathered(cluster, world, watch, before)
+        evidence = without_lost(await gathered(cluster, world, watch, before), faults.lost)
         missed = () if cluster.disk else (f"a full or standing disk of PostgreSQL: {cluster.why_no_disk}",)
         report = RunReport(
             plan.seed, plan.seconds, schedule, played=dict(faults.played), untried=(*missed, *NEVER_TRIED)

@@ -16,6 +16,7 @@ class FaultKind(StrEnum):
     CUT = "cut"  # connections are cut once
     DELAY = "delay"  # every piece arrives late
     SILENCE = "silence"  # nothing passes, nothing breaks
+    FAIL_OVER = "fail_over"  # SIGKILL; what was committed in the last second is lost
     FULL_MEMORY = "full_memory"
     FULL_DISK = "full_disk"
     FROZEN_DISK = "frozen_disk"  # writes wait
@@ -63,7 +64,7 @@ class Fault:
         return self.at_seconds + self.lasts_seconds
 
 
-def every_fault(*, with_disk: bool) -> tuple[tuple[FaultKind, str], ...]:
+def every_fault(*, with_disk: bool, with_failover: bool = True) -> tuple[tuple[FaultKind, str], ...]:
     """Return what can be done to what."""
     links = (FaultKind.REFUSE, FaultKind.CUT, FaultKind.DELAY, FaultKind.SILENCE)
     return (
@@ -71,17 +72,18 @@ def every_fault(*, with_disk: bool) -> tuple[tuple[FaultKind, str], ...]:
         *product(links, LINKS),
         (FaultKind.FULL_MEMORY, "valkey"),
         *((kind, "postgres") for kind in DISK_FAULTS if with_disk),
+        *([(FaultKind.FAIL_OVER, "postgres")] if with_failover else ()),
         *((kind, "model") for kind in MODEL_FAULTS),
     )
 
 
-def make_schedule(seed: int, seconds: float, *, with_disk: bool) -> tuple[Fault, ...]:
+def make_schedule(seed: int, seconds: float, *, with_disk: bool, with_failover: bool = True) -> tuple[Fault, ...]:
     """Return the faults of a run in order; all are over when it ends, and no target has two at a time.
 
     Every fault is dealt once before one is dealt again.
     """
     dice = random.Random(seed)
-    deck = _dealt(dice, every_fault(with_disk=with_disk))
+    deck = _dealt(dice, every_fault(with_disk=with_disk, with_failover=with_failover))
     faults: list[Fault] = []
     at = FIRST_SECONDS
     while at < seconds:

@@ -84,6 +84,13 @@ class PostgresServer:
         """Kill it as a power cut would; what was committed is there after `restart`."""
         self._child.kill()
 
+    def acknowledge_unwritten(self, *, is_on: bool) -> None:
+        """Let it answer before it has written: what it then acknowledges is lost with all of its processes."""
+        settings = ("synchronous_commit = off", "wal_writer_delay = '10s'")
+        for setting in settings if is_on else ("synchronous_commit = on", "wal_writer_delay = '200ms'"):
+            self._run("psql", *self._address, "-d", "postgres", "-c", f"ALTER SYSTEM SET {setting}")
+        self._run("psql", *self._address, "-d", "postgres", "-c", "SELECT pg_reload_conf()")
+
     @contextmanager
     def frozen(self) -> Generator[None]:
         """Stop the server and its sessions in their tracks while the block runs: connections stay, nobody answers."""

@@ -33,6 +33,12 @@ OUTAGE_FACTOR = 4
 That is a little more than the 10 s for which a writer tries.
 """
 
+UNKNOWN_FACTOR = 3
+"""How many times as long a reader who hears nothing waits for a database that cannot tell whether the turn has ended.
+
+That is a little less than one question takes that the database does not answer.
+"""
+
 OPENING_SECONDS = 10.0
 """How long a reader waits for the first event of a turn that is stored: its process may be at it, or may have died."""
 
@@ -85,7 +91,7 @@ class FollowEvents:
                         yield batch
                         if batch[-1].type in TERMINAL_TYPES:
                             return
-                    elif batch or await is_rest_lost():
+                    elif batch or await is_rest_lost(newest):
                         break
         rest = await self._rest(response, (after, newest), with_results=with_results)
         if report := await _find_loss(rights):
@@ -140,16 +146,26 @@ class FollowEvents:
         elif last[0].sequence_number > after:
             yield tuple(last)
 
-    def _silence(self, response: StoredResponse) -> Callable[[], Awaitable[bool]]:
-        """Return what is asked whenever no event has come: where it stays so after the turn's end, the rest is lost."""
+    def _silence(self, response: StoredResponse) -> Callable[[int], Awaitable[bool]]:
+        """Return what is asked, with the newest number, whenever no event has come.
+
+        Where it stays so after the turn's end, or while nobody can tell whether it has ended, the rest is lost.
+        """
         ended_at: float | None = None
+        unknown_since, known = 0.0, -2
         clock = asyncio.get_running_loop().time
 
-        async def is_rest_lost() -> bool:
-            nonlocal ended_at
+        async def is_rest_lost(newest: int) -> bool:
+            nonlocal ended_at, unknown_since, known
             if ended_at is not None:
                 return await self._is_lost(response, clock() - ended_at)
-            ended_at = clock() if await self._has_ended(response) else None
+            if newest != known:
+                unknown_since, known = clock(), newest
+            try:
+                ended_at = clock() if await self._has_ended(response) else None
+            except Unavailable:
+                return clock() - unknown_since >= UNKNOWN_FACTOR * self._late_seconds
+            unknown_since = clock()
             return False
 
         return is_rest_lost
@@ -184,16 +200,16 @@ class FollowEvents:
         return False
 
     async def _has_ended(self, response: StoredResponse) -> bool:
-        """Whether the end of the turn is stored; while the database cannot tell, it is not.
+        """Whether the end of the turn is stored.
 
         Of a turn that is not stored the events alone tell the end: this process writes them.
+
+        Raises:
+            Unavailable: the database cannot tell.
         """
         if not response.body["store"]:
             return False
-        try:
-            stored = await self._turns.find(response.id)
-        except Unavailable:
-            return False
+        stored = await self._turns.find(response.id)
         return stored is None or stored.status.is_terminal
 
 

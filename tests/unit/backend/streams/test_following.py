@@ -2,20 +2,23 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 
+from backend.conversations.domain.responses import StoredResponse
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.memory.event_log import MemoryEventLog
 from shared.errors import Unavailable
+from shared.models.events import ModelCallStarted, TextDelta
 from tests.contract.event_cases import CountedSilence
 from tests.e2e.turns import events_of
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.openai_house import open_house
 from tests.fakes.openai_types import check_response
 from tests.fakes.served_turns import serve_api
+from tests.fakes.store_turns import FakeTurnStore
 from tests.patience import PATIENCE_SECONDS, eventually
 
 KEY = {"Idempotency-Key": "order-17"}
@@ -98,6 +101,31 @@ async def test_a_turn_that_never_begins_ends_its_streams_with_an_error() -> None
         check_response(created["response"])
         events.gate.set()
         assert (await (await starting).wait_until_ended()).status == "completed"
+
+
+class AwayStore(FakeTurnStore):
+    """Finds no response while `is_away`: its database does not answer."""
+
+    is_away = False
+
+    async def find(self, response_id: str) -> StoredResponse | None:
+        if self.is_away:
+            raise Unavailable("The database is not available.")
+        return await super().find(response_id)
+
+
+async def test_who_hears_nothing_while_the_database_cannot_tell_gets_an_error_and_the_turn_goes_on() -> None:
+    gate = asyncio.Event()
+    script = [ModelCallStarted(call=1), TextDelta(text="Half"), gate, *answer(" and half.")[1:]]
+    async with open_house(script, turns_class=AwayStore, events=CountedSilence(), late_seconds=0.05) as house:
+        store = cast(AwayStore, house.turns)
+        running = await house.start()
+        store.is_away = True
+        *_, error = await house.all_events(running.response)
+        assert (error["type"], error["code"]) == ("error", "events_lost")
+        store.is_away = False
+        gate.set()
+        assert (await running.wait_until_ended()).status == "completed"
 
 
 async def test_events_that_end_without_a_terminal_one_end_in_an_error() -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from backend.turns.http.event_stream import DONE
-from shared.errors import ModelStreamCut, Unavailable
+from shared.errors import ChatShellSilent, DeadlineExceeded, ModelStreamCut, Unavailable
 from shared.models.events import ModelCallStarted, TextDelta
 from tests.fakes.chat_shell_scripted import answer
 from tests.fakes.checked_streams import api_formats, checked
@@ -21,12 +21,12 @@ SAYS = [ModelCallStarted(call=1), TextDelta(text="Half")]
 
 
 class Streams(NamedTuple):
-    """The streams that are read of one turn: that of who asked, and that of who follows it."""
+    """The streams that are read of one turn: that of who asked, of who follows it, and of who comes back to it."""
 
     api: ServedApi
     response_id: str
     asked: LeavingClient
-    followed: asyncio.Task[Any]
+    followed: Sequence[asyncio.Task[Any]]
     gate: asyncio.Event
 
 
@@ -65,13 +65,27 @@ WAYS: list[tuple[Callable[[Streams], Awaitable[None]], Sequence[Any], set[str]]]
     (go_on, FAILS[2:], {"response.failed"}),
     (go_on, [ModelStreamCut("Cut.")], {"response.failed"}),
     (go_on, [Unavailable("Away.")], {"response.failed"}),
+    (go_on, [ChatShellSilent("Silent.")], {"response.incomplete"}),
+    (go_on, [DeadlineExceeded("Late.")], {"response.failed"}),
     (go_on, [RuntimeError("a defect")], {"response.failed"}),
     (go_on, answer("There.")[1:], {"response.completed"}),
 ]
 IN_CHAT = {"error": "error", "response.failed": "error", "response.incomplete": "chunk", "response.completed": "chunk"}
 """As what a turn's last event is told in Chat Completions."""
 
-NAMES = ["cancel", "delete", "drain", "lost events", "provider", "cut", "away", "defect", "the end"]
+NAMES = [
+    "cancel",
+    "delete",
+    "drain",
+    "lost events",
+    "provider",
+    "cut",
+    "away",
+    "failover",
+    "deadline",
+    "defect",
+    "the end",
+]
 
 
 def last_type(content: bytes) -> str:
@@ -105,12 +119,14 @@ async def test_whatever_ends_a_running_turn_each_stream_of_it_is_whole(
         response_id = await asked.response_id()
         await until(lambda: b"Half" in body_of(asked))
         address = f"{RESPONSES}/{response_id}?stream=true"
-        streams = Streams(api, response_id, asked, asyncio.create_task(api.http.get(address)), gate)
+        followed = [asyncio.create_task(api.http.get(f"{address}{after}")) for after in ("", "&starting_after=0")]
+        streams = Streams(api, response_id, asked, followed, gate)
         await end(streams)
         await asked.asking
         expected = types if path == RESPONSES else {IN_CHAT[each] for each in types}
         assert check_end(body_of(asked), path) in expected
-        assert last_type((await streams.followed).content) in types
+        for reading in followed:
+            assert last_type((await reading).content) in types
         gate.set()
         await idle(api)
 
@@ -125,7 +141,7 @@ async def test_whatever_ends_a_waiting_turn_its_streams_are_whole(how: str) -> N
         asked = LeavingClient(api, RESPONSES, conversation=first.conversation.id, if_running="queue", stream=True)
         response_id = await asked.response_id()
         followed = asyncio.create_task(api.http.get(f"{RESPONSES}/{response_id}?stream=true"))
-        streams = Streams(api, response_id, asked, followed, gate)
+        streams = Streams(api, response_id, asked, [followed], gate)
         if how in ("delete", "cancel"):
             await {"delete": delete, "cancel": cancel}[how](streams)
         else:
