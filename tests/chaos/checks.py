@@ -22,6 +22,9 @@ OPEN_FILES = 25
 CONNECTIONS = 20
 """How far above the warm baseline a process, and PostgreSQL's clients, may be when all is quiet again."""
 
+LOST_PLACE = ": 404 "
+"""What is told of a conversation that a failover has taken back."""
+
 ENDINGS = LAST_EVENTS | {"error"}
 EXCERPT = 160
 
@@ -260,7 +263,7 @@ CHECKS: tuple[Callable[[Evidence], Iterator[Violation]], ...] = (
 def without_lost(evidence: Evidence, lost: Sequence[tuple[float, float]]) -> Evidence:
     """Leave out what a failover may have taken back: what ran or was acknowledged in a time that is lost.
 
-    Such turns need only end, and their conversations only go on.
+    Such turns need only end, and their conversations only go on, unless those themselves are lost.
     """
 
     def may_be_lost(turn: Turn) -> bool:
@@ -276,7 +279,9 @@ def without_lost(evidence: Evidence, lost: Sequence[tuple[float, float]]) -> Evi
     named = {turn.key for turn in kept}
     registers = [one for one in evidence.registers if not any(a <= one.acknowledged_at <= b for a, b in lost)]
     prompts = [sent for sent in evidence.prompts if sent.turn in named]
-    return replace(evidence, turns=kept, registers=registers, prompts=prompts, drift=() if lost else evidence.drift)
+    stuck = [told for told in evidence.stuck if not (lost and LOST_PLACE in told)]
+    drift = () if lost else evidence.drift
+    return replace(evidence, turns=kept, registers=registers, prompts=prompts, stuck=stuck, drift=drift)
 
 
 def violations(evidence: Evidence) -> list[Violation]:

@@ -107,8 +107,8 @@ class Register:
 
     path: str
     acknowledged: str | None = None
-    acknowledged_at: float = 0.0
     unanswered: set[str] = field(default_factory=set[str])
+    acknowledged_at: float = 0.0
 
     @contextmanager
     def sending(self, value: str) -> Generator[Sending]:

@@ -45,7 +45,11 @@ LEASE_SECONDS = 9.0
 
 RETENTION_SECONDS = 600.0
 
+PRESENCE_SECONDS = 2.0
+"""Four times as rare as in the product, since a third of all that runs would be looks that find nothing new."""
+
 Stores = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
+RARE_LOOKS = 2
 STORES: Stores = (FakeTurnStore, FakeConversationStore, FakeWaitingTurnStore)
 
 
@@ -144,7 +148,7 @@ class BackendLife:
         world, around = self.world, self._around
         supervisor = Supervisor(self.failures, world.dice.random)
         client = self._valkey_client()
-        presence = RedisPresence(client)
+        presence = RedisPresence(client, PRESENCE_SECONDS, 1.5 * PRESENCE_SECONDS)
         presence.start(supervisor)
         house = self.house = self._build(client, supervisor, presence)
         self._once = OncePerKey(self._remote(FakeClaimStore(around.database.state)), house.clock, SECRET)
@@ -187,7 +191,7 @@ class BackendLife:
             turns_class=lambda state: self._remote(turns(state)),
             conversations_class=lambda state: self._remote(conversations(state)),
             waiting_class=lambda state: self._remote(waiting(state)),
-            look_seconds=LOOK_SECONDS,
+            look_seconds=RARE_LOOKS * LOOK_SECONDS,
             lease_seconds=LEASE_SECONDS,
             late_seconds=LATE_SECONDS,
             opening_seconds=OPENING_SECONDS,

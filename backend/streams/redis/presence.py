@@ -56,7 +56,8 @@ class RedisPresence:
     async def _takes_writes(self) -> bool:
         async with beside(await_answer(self._client.set(_KEY, b"1", px=_KEPT_MILLISECONDS))) as writing:
             for _ in range(_STEPS):
-                await asyncio.wait({writing}, timeout=ANSWER_SECONDS / _STEPS)
+                if (await asyncio.wait({writing}, timeout=ANSWER_SECONDS / _STEPS))[0]:
+                    break
             with suppress(Unavailable):
                 return writing.done() and bool(await writing)
         return False

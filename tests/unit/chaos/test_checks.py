@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.chaos.checks import violations
+from tests.chaos.checks import violations, without_lost
 from tests.chaos.records import (
     ABSENT,
     Death,
@@ -226,3 +226,18 @@ def test_a_value_that_was_once_not_answered_may_come_late() -> None:
         with register.sending(value) as sent:
             sent.is_acknowledged = is_acknowledged
     assert register.allows("old")
+
+
+def test_what_a_failover_may_have_taken_back_is_left_out_and_nothing_else():
+    broken = evidence(ONE, ONE)
+    turn = broken.turns[0]
+    other = replace(turn, key="t2", response_id="resp_b", conversation="conv_b", begun_at=100.0)
+    turn.begun_at, turn.readings[0].times = 10.0, [11.0, 12.0]
+    broken.turns.append(other)
+    broken.stored["resp_b"] = broken.stored["resp_a"]
+    broken.stuck.append('conv_c: 404 {"error": …}')
+    lost = without_lost(broken, [(11.5, 12.5)])
+    assert [kept.key for kept in lost.turns] == ["t2"]
+    assert found(lost) == {"numbers"}
+    assert found(without_lost(broken, [])) == {"numbers", "stuck"}
+    assert [kept.key for kept in without_lost(broken, [(200.0, 201.0)]).turns] == ["t1", "t2"]

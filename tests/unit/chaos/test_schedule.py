@@ -35,6 +35,11 @@ def test_a_machine_without_a_disk_of_its_own_tries_none():
     assert not {fault.kind for fault in faults} & set(DISK_FAULTS)
 
 
+def test_a_run_without_failovers_has_none():
+    faults = make_schedule(1, LONG_SECONDS, with_disk=True, with_failover=False)
+    assert FaultKind.FAIL_OVER not in {fault.kind for fault in faults}
+
+
 def test_every_kind_of_fault_is_dealt():
     assert {kind for kind, _ in every_fault(with_disk=True)} == set(FaultKind)
 
