@@ -3,43 +3,53 @@
 import asyncio
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from math import inf
 
 
 class Wakeups:
     """Wakes all tasks that wait at the moment of a change; a later one waits for the next change.
 
     A task looks first, and awaits what it is given without a pause between, so that it misses no change. Readers of
-    events wait once for each delta: a future and a timer take a third of the time of an event within `asyncio.timeout`.
+    events wait once for each delta: all waits have one timer, which is set anew when it fires.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[asyncio.Future[bool], asyncio.TimerHandle | None] = {}
+        self._waiting: dict[asyncio.Future[bool], float] = {}
+        self._fires_at = inf
 
     def note(self) -> None:
         """Wake all that wait."""
         waiting, self._waiting = self._waiting, {}
-        for future, timer in waiting.items():
-            if timer is not None:
-                timer.cancel()
+        for future in waiting:
             if not future.done():
                 future.set_result(True)
 
     def wait(self) -> asyncio.Future[bool]:
         """Return what ends with the next change."""
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiting[future] = None
-        return future
+        return self.wait_within(inf)
 
     def wait_within(self, seconds: float) -> asyncio.Future[bool]:
         """Return what ends with the next change, or after so many seconds, and tells whether a change came in time."""
-        future = self.wait()
-        self._waiting[future] = asyncio.get_running_loop().call_later(seconds, self._give_up, future)
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        self._waiting[future] = until = loop.time() + seconds
+        if until < self._fires_at:
+            self._fires_at = until
+            loop.call_at(until, self._give_up, until)
         return future
 
-    def _give_up(self, future: asyncio.Future[bool]) -> None:
-        del self._waiting[future]
-        if not future.done():
-            future.set_result(False)
+    def _give_up(self, now: float) -> None:
+        """End the waits that are over, and look again when the next one is."""
+        if now > self._fires_at:
+            return  # an earlier timer was set behind this one, and has looked
+        late = [future for future, until in self._waiting.items() if until <= now]
+        for future in late:
+            del self._waiting[future]
+            if not future.done():
+                future.set_result(False)
+        self._fires_at = min(self._waiting.values(), default=inf)
+        if self._fires_at < inf:
+            asyncio.get_running_loop().call_at(self._fires_at, self._give_up, self._fires_at)
 
 
 class CallingEvent(asyncio.Event):

@@ -108,9 +108,11 @@ class MemoryEventLog:
             if rest := await self._ended.since(response_id, after + 1):
                 yield rest
             return
+        place = 0
         while True:
             if log.events and log.events[-1].sequence_number > after:
-                batch = log.above(after)
+                place = bisect_left(log.events, (after + 1,), place)
+                batch = tuple(log.events[place:])
                 after = batch[-1].sequence_number
                 yield batch
             elif log.is_over:
@@ -181,10 +183,6 @@ class _OpenLog:
         self.next_number = number
         self.events.extend(events)
         self.wakeups.note()
-
-    def above(self, number: int) -> tuple[LoggedEvent, ...]:
-        """Return the events above a number."""
-        return tuple(self.events[bisect_left(self.events, (number + 1,)) :])
 
     @property
     def is_whole(self) -> bool:
