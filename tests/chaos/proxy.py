@@ -22,12 +22,14 @@ class Link:
         self._passing = asyncio.Event()
         self._passing.set()
         self._server: asyncio.Server | None = None
+        self._starting = asyncio.Lock()  # two faults of a link may be undone at once
         self._open: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> None:
         """Take connections."""
-        if self._server is None:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=READ_BYTES)
+        async with self._starting:
+            if self._server is None:
+                self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=READ_BYTES)
 
     def refuse(self) -> None:
         """Take no further connections, and cut those there are."""

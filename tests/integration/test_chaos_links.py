@@ -71,6 +71,13 @@ async def test_who_refuses_takes_no_connection_until_it_is_healed(link: Link) ->
         pass
 
 
+async def test_a_link_may_be_healed_twice_at_once(link: Link) -> None:
+    link.refuse()
+    await asyncio.gather(link.heal(), link.heal())
+    async with connected(link):
+        pass
+
+
 async def test_silence_breaks_nothing_and_loses_nothing(link: Link) -> None:
     async with connected(link) as (reader, writer):
         link.silence()
