@@ -37,7 +37,10 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
 from backend.foundation.telemetry.stores import watch_stores
+from backend.groups.services import GroupNames
+from backend.groups.wiring import build_groups
 from backend.identity.domain import RateLimits
+from backend.identity.ports import NoteGroups
 from backend.identity.services import Authenticate, KeyAdministration
 from backend.identity.wiring import build_identity
 from backend.knowledge.services.package import KnowledgePackage
@@ -56,7 +59,7 @@ from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.ledger import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted, open_meaning_scale
 from backend.retention.sql.withholding import withhold_answers
-from backend.retention.wiring import build_retention
+from backend.retention.wiring import build_retention, list_owned_alone
 from backend.routes import BEFORE_BODIES, METRICS_OF_ADMINISTRATORS, OPEN_METRICS, OPERATOR_ROUTERS, ROUTERS
 from backend.search.wiring import build_search
 from backend.settings import ContextPolicy, DatabaseSettings, Settings
@@ -203,7 +206,8 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     streams, rate_counts, redis = await open_event_store(settings, supervisor, clock, stack, lease.tenure)
     watch_stores(database, streams.presence)
     admission = Admission(streams.presence, settings.max_turns)
-    search, knowledge, meaning = _knowledge(settings, database, admission, clock, stack)
+    groups = build_groups(database, partial(list_owned_alone, database), clock)
+    search, knowledge, meaning = _knowledge(settings, database, (admission, groups.names), clock, stack)
     files, vector_stores = _uploads(settings, database, knowledge, clock, supervisor)
     chat_shell, file_indexes = _chat_shell(settings, clock, certificates, supervisor, stack), vector_stores.file_indexes
     of_agents, labels = AgentFiles(files.services, file_indexes), open_turn_labels(database)
@@ -212,10 +216,9 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     limits, uploads = _build_restricted_terms(settings, policy, meaning.ports.embedder), vector_stores.uploads
     restricted = build_restricted(database, clock, knowledge, uploads, agents.open_files, limits)
     rates = _rates(settings, rate_counts, supervisor, stack)
+    stored = StoredTurns(conversations.store, conversations.turns, conversations.waiting, conversations.withheld, lease)
     ports = TurnPorts(
-        stored=StoredTurns(
-            *(conversations.store, conversations.turns, conversations.waiting, conversations.withheld, lease)
-        ),
+        stored=stored,
         chat_shell=chat_shell,
         events=streams.events,
         signals=streams.signals,
@@ -229,7 +232,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
     context = ContextSources(knowledge.store, agents.labelled, shown, blocks, ports.observer)
     prepare = turn_preparation(ports, context, agents.models, *given, policy)
     lookups = build_lookups(ports, knowledge, policy, admission)
-    authenticate, api_keys, identity = _identity(settings, database, clock, redis)
+    authenticate, api_keys, identity = _identity(settings, database, clock, redis, groups.claimed.note)
     return Backend(
         admission=admission,
         readiness=Readiness(admission, database),
@@ -239,7 +242,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         conversations=conversations,
         prompts=_prompts(conversations, agents.presets),
         files=files,
-        parts=(identity, meaning.part, knowledge.part, vector_stores.part, restricted, lookups),
+        parts=(identity, groups.part, meaning.part, knowledge.part, vector_stores.part, restricted, lookups),
         turns=(turns := turn_services(ports, prepare, agents.models, knowledge.store, admission, rates)),
         agents=agents,
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
@@ -258,21 +261,22 @@ def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompt
 
 
 def _identity(
-    settings: Settings, database: Database, clock: Clock, redis: RedisClient | None
+    settings: Settings, database: Database, clock: Clock, redis: RedisClient | None, note_groups: NoteGroups
 ) -> tuple[Authenticate, KeyAdministration, Part]:
     trust = settings.token_trust
     proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
-    return build_identity(database, clock, redis, trust, proxy)
+    return build_identity(database, clock, redis, trust, proxy, note_groups)
 
 
 def _knowledge(
-    settings: Settings, database: Database, admission: Admission, clock: Clock, stack: AsyncExitStack
+    settings: Settings, database: Database, around: tuple[Admission, GroupNames], clock: Clock, stack: AsyncExitStack
 ) -> tuple[SearchInDatabase, KnowledgePackage, EmbeddingPackage]:
+    admission, names = around
     providers = (settings.embedder, settings.reranker, settings.moderation)
     meaning = build_embeddings(*providers, admission, clock, stack)
     reader = open_reader(settings, clock, stack)
     search = build_search(database, clock, meaning.ports, reach_engine(settings, stack))
-    terms = KnowledgeTerms(settings.restricted_grade, is_only_replica=not settings.redis_url)
+    terms = KnowledgeTerms(settings.restricted_grade, not settings.redis_url, names)
     hooks = (forget_results_of, withhold_answers)
     knowledge = build_knowledge(database, clock, hooks, search, reader, terms)
     return search, knowledge, meaning

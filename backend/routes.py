@@ -7,9 +7,11 @@ from backend.embeddings.http import routes as embeddings
 from backend.embeddings.http import routes_moderations as moderations
 from backend.files.http import routes as files
 from backend.foundation.http import routes_health as health
+from backend.groups.http import routes as groups
 from backend.identity.http import routes_api_keys as api_keys
 from backend.identity.http import routes_metrics as shown_metrics
 from backend.knowledge.http import routes as knowledge
+from backend.knowledge.http import routes_members as base_members
 from backend.mcp.http import routes as lookups
 from backend.prompt.http import routes_prompts as prompts
 from backend.restricted.http import routes_audit as audit
@@ -30,8 +32,8 @@ STORES = (vector_stores, vector_store_files, file_batches)
 
 # Tried in this order: the routes that are called most come first, and a router with one of them before one with many.
 _ROUTES_FIRST = (chat, responses, prompts, health, conversations, models)
-_ROUTES_THEN = (members, agents, knowledge, files, *STORES, embeddings, moderations, lookups, api_keys)
-_ROUTES_LAST = (users, audit, receipts, internal, socket)
+_ROUTES_THEN = (members, agents, knowledge, base_members, files, *STORES, embeddings, moderations, lookups, api_keys)
+_ROUTES_LAST = (groups, users, audit, receipts, internal, socket)
 ROUTERS = tuple(part.router for part in (*_ROUTES_FIRST, *_ROUTES_THEN, *_ROUTES_LAST))
 OPERATOR_ROUTERS = (health.router, health.metrics_router)
 """What a port of operators has: there all metrics need no key."""

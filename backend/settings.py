@@ -284,6 +284,7 @@ class Settings(ReadingSettings):
     jwt_user_claim: str = Field("sub", alias="BACKEND_JWT_USER_CLAIM")
     jwt_tenant_claim: str = Field("", alias="BACKEND_JWT_TENANT_CLAIM")
     jwt_roles_claim: str = Field("", alias="BACKEND_JWT_ROLES_CLAIM")
+    jwt_groups_claim: str = Field("", alias="BACKEND_JWT_GROUPS_CLAIM")
     jwt_admin_role: str = Field("", alias="BACKEND_JWT_ADMIN_ROLE")
     jwt_service_role: str = Field("", alias="BACKEND_JWT_SERVICE_ROLE")
     tls_cert_file: Path | None = Field(None, alias="BACKEND_TLS_CERT_FILE")
@@ -300,6 +301,7 @@ class Settings(ReadingSettings):
             user=self.jwt_user_claim,
             tenant=self.jwt_tenant_claim,
             roles=self.jwt_roles_claim,
+            groups=self.jwt_groups_claim,
             admin_role=self.jwt_admin_role,
             service_role=self.jwt_service_role,
         )

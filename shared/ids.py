@@ -25,6 +25,7 @@ class IdPrefix(StrEnum):
     KNOWLEDGE_BASE = "kb"
     DOCUMENT = "doc"
     AGENT = "agent"
+    GROUP = "grp"
     FILE_INDEX = "shelf"
     EDITION = "ed"
     CHUNK = "chunk"

@@ -112,7 +112,7 @@ class ApiKey(Value):
 
 
 class ClaimNames(Value):
-    """Which claims of a token name its user, tenant and roles, and which roles mean what; an empty name is no claim.
+    """Which claims of a token name user, tenant, roles, groups, and which roles mean what; an empty name is no claim.
 
     A name is that of a claim, or a path into objects, such as `realm_access.roles`.
     """
@@ -120,6 +120,7 @@ class ClaimNames(Value):
     user: str = "sub"
     tenant: str = ""
     roles: str = ""
+    groups: str = ""
     admin_role: str = ""
     service_role: str = ""
 
@@ -144,6 +145,23 @@ def caller_of_claims(claims: Mapping[str, object], names: ClaimNames) -> Caller:
     tenant = _principal(claims, names.tenant, "tenant") if names.tenant else DEFAULT_TENANT
     digest = hashlib.sha256(f"{tenant}\0{user_id}".encode("utf-8", "surrogatepass")).hexdigest()
     return Caller(user_id=user_id, tenant=tenant, role=_role(claims, names), key_id=f"jwt_{digest[:24]}")
+
+
+def groups_in_claims(claims: Mapping[str, object], name: str, most: int) -> frozenset[str]:
+    """Return the names of the groups that a token names; a token without the claim says that there are none.
+
+    Raises:
+        Unauthenticated: they are more than `most`, or no names.
+    """
+    given = _claim(claims, name)
+    listed: object = [given] if isinstance(given, str) else [] if given is None else given
+    names = cast(list[object], listed) if isinstance(listed, list) else None
+    if names is None or len(names) > most or not all(isinstance(each, str) and is_principal(each) for each in names):
+        raise Unauthenticated(
+            f"The claim '{name}' of the token must be a list of at most {most} names of groups, each of 1 to "
+            f"{MAX_PRINCIPAL_CHARS} printable characters without blanks around them."
+        )
+    return frozenset(cast(list[str], names))
 
 
 def is_principal(name: str) -> bool:

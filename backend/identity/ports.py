@@ -55,6 +55,13 @@ class ApiKeyStore(Protocol):
         ...
 
 
+NoteGroups = Callable[[Caller, frozenset[str], int], Awaitable[None]]
+"""Notes which groups a token names, and when it was issued (Unix seconds).
+
+Raises:
+    Unavailable: the database is away.
+"""
+
 CallerOfToken = Callable[[str], Awaitable[Caller]]
 """Returns whom a token of the operator's identity provider names.
 

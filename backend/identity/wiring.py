@@ -7,6 +7,7 @@ from backend.foundation.services.parts import Loop, Part
 from backend.foundation.services.supervision import Step
 from backend.foundation.sql.database import Database
 from backend.identity.domain import TokenTrust
+from backend.identity.ports import NoteGroups
 from backend.identity.services import (
     REFRESH_TOKEN_KEYS_SECONDS,
     WRITE_USES_SECONDS,
@@ -38,17 +39,19 @@ def build_identity(
     redis: RedisClient | None,
     trust: TokenTrust | None = None,
     proxy: str | None = None,
+    note_groups: NoteGroups | None = None,
 ) -> tuple[Authenticate, KeyAdministration, Part]:
     """Build the use cases of API keys, and of tokens where their issuer is trusted; `proxy` is the way to its keys.
 
-    Processes that share keys tell each other over Redis when these change.
+    `note_groups` is told which groups tokens name. Processes that share keys tell each
+    other over Redis when these change.
     """
     store, caller_of_token, refresh, follow = SqlApiKeyStore(database), None, None, None
     if trust is not None:
         from backend.identity.tokens.verifier import JwtVerifier, ProviderKeys, fetch_over_http
 
         keys = ProviderKeys(fetch_over_http(trust.key_set_url, proxy), clock)
-        caller_of_token, refresh = JwtVerifier(keys, trust).caller, keys.refresh
+        caller_of_token, refresh = JwtVerifier(keys, trust, note_groups).caller, keys.refresh
     known = KnownKeys(clock)
     if redis is not None:
         from backend.identity.redis.key_changes import RedisKeyChanges

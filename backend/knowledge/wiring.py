@@ -8,6 +8,7 @@ from backend.extraction.ports import DocumentReader
 from backend.foundation.services.parts import Loop, Part
 from backend.foundation.services.supervision import Step
 from backend.foundation.sql.database import Database
+from backend.groups.services import GroupNames
 from backend.knowledge.services.knowledge_access import KnowledgeMembers
 from backend.knowledge.services.knowledge_bases import WRITE_ACTIVITY_SECONDS, ActiveBases, KnowledgeCatalogue
 from backend.knowledge.services.knowledge_documents import IngestDocument, KnowledgeDocuments, SearchKnowledge
@@ -25,10 +26,11 @@ from shared.models.safe_summary import RestrictedGrade
 
 
 class KnowledgeTerms(NamedTuple):
-    """The operator's grade for new bases, and whether no other process uses this database."""
+    """The operator's grade for new bases, whether no other process uses this database, and the names of groups."""
 
     default_grade: RestrictedGrade
     is_only_replica: bool
+    groups: GroupNames
 
 
 def build_knowledge(
@@ -48,7 +50,7 @@ def build_knowledge(
     bases = KnowledgeCatalogue(store, descriptions, clock, terms.default_grade)
     services = (
         bases,
-        KnowledgeMembers(store),
+        KnowledgeMembers(store, terms.groups),
         KnowledgeDocuments(store),
         IngestDocument(store, reader, clock),
         SearchKnowledge(store, retrieval),

@@ -5,11 +5,12 @@ from backend.conversations.sql import tables as conversations
 from backend.files.sql import tables as files
 from backend.foundation.sql import schema
 from backend.foundation.sql import tables as foundation
+from backend.groups.sql import tables as groups
 from backend.identity.sql import tables as identity
 from backend.knowledge.sql import tables as knowledge
 from backend.restricted.sql import tables as restricted
 from backend.search.sql import tables as search
 
 metadata = schema.metadata
-PACKAGES = (agents, conversations, files, foundation, identity, knowledge, restricted, search)
+PACKAGES = (agents, conversations, files, foundation, groups, identity, knowledge, restricted, search)
 """The modules whose tables it has."""

@@ -85,6 +85,14 @@ class PersonStore(Protocol):
         """Take a person from all agents of which they are not the only owner."""
         ...
 
+    async def leave_groups(self, person: Person) -> int:
+        """Take a person from all groups; return how many those were."""
+        ...
+
+    async def groups_of(self, person: Person) -> Sequence[tuple[str, str]]:
+        """Return the ids and names of a person's groups."""
+        ...
+
     async def agents_of(self, person: Person) -> Mapping[str, str]:
         """Return a person's roles in agents, by the name of the agent."""
         ...

@@ -50,6 +50,7 @@ STAY = {
     "receipt_document": "on which documents a released answer rests",
     "replica": "the leases of processes",
     "safe_summary_audit": "who was told what of a restricted base: a keyed hash stands in place of the user",
+    "person_group": "the name of a group of the tenant",
     "vector_space": "vectors of a deleted base, which the sweep of vectors deletes",
 }
 """Tables whose rows stay, and why."""
@@ -62,6 +63,7 @@ EXPORTED = {
     "conversation": "conversation",
     "document": "document",
     "file_piece": "file_content",
+    "group_member": "group_membership",
     "item": "item",
     "knowledge_base": "knowledge_base",
     "knowledge_member": "knowledge_membership",
@@ -75,6 +77,7 @@ EXPORTED = {
 
 OF_OTHER_ROWS = {
     "chunk": "pieces of documents",
+    "claimed_groups": "a hash of the names of the person's groups, and when the newest token was issued",
     "file_batch": "which files were attached together",
     "file_batch_member": "which files were attached together",
     "index_gone": "the search index",

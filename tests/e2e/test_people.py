@@ -69,8 +69,7 @@ async def test_a_person_leaves_with_all_that_is_theirs(pair: Pair, model: FakeMo
 
         answer = delete(pair, "pia", owned="delete")
         assert answer.status_code == 200, answer.text
-        counts = answer.json()["counts"]
-        assert counts == {
+        assert answer.json()["counts"] == {
             "api_keys": 1,
             "waiting_turns": 0,
             "stopped_turns": 0,
@@ -81,6 +80,7 @@ async def test_a_person_leaves_with_all_that_is_theirs(pair: Pair, model: FakeMo
             "conversation_memberships": 1,
             "knowledge_memberships": 1,
             "agent_memberships": 0,
+            "group_memberships": 0,
             "released_results": 0,
             "restricted_usage": 0,
             "files": 1,

@@ -20,6 +20,7 @@ from backend.foundation.http.services import DEFAULT_MAX_BODIES_BYTES, HttpOptio
 from backend.foundation.services.admission import Admission
 from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.readiness import Readiness
+from backend.groups.services import GroupDirectory, GroupNames
 from backend.identity.domain import Caller, KeyRole
 from backend.identity.ports import CallerOfToken
 from backend.identity.services import Authenticate, KeyAdministration
@@ -98,6 +99,7 @@ class FakeHouse:
     def __post_init__(self) -> None:
         """Build what runs turns; who starts some enters `turns.registry`."""
         self.clock = self.state.clock
+        self.groups = self.knowledge.groups
         self.knowledge.claims = self.files.claims = self.state.claims
         self.attachments = FakeAttachments(self.knowledge, self.clock)
         self.ledger = FakeRestrictedLedger(self.knowledge)
@@ -109,6 +111,7 @@ class FakeHouse:
             admission=self.admission,
             strict_requests=self.strict_requests,
         )
+        self.turns.agents.groups = self.groups
 
     def services(self, resources_a_page: int = RESOURCES_A_PAGE) -> tuple[object, ...]:
         """Build the use cases."""
@@ -148,7 +151,9 @@ class FakeHouse:
             bases,
             documents,
             passages,
-            KnowledgeMembers(self.knowledge),
+            KnowledgeMembers(self.knowledge, GroupNames(self.groups)),
+            GroupNames(self.groups),
+            GroupDirectory(self.groups, self._owned_alone, self.clock),
             IngestDocument(self.knowledge, reader, self.clock),
             KnowledgeProgress(FakeChunkVectors(self.knowledge, self.clock), None, EmbeddingPace()),
             files,
@@ -179,6 +184,10 @@ class FakeHouse:
         )
         texts = PersonTexts(self.turns.caller_conversations, self.turns.ports.stored.withheld, responses, files)
         return erasure, PersonExport(people, texts, agents, self.knowledge)
+
+    async def _owned_alone(self, tenant: str, member: str) -> tuple[str, ...]:
+        owned = self.knowledge.owned_alone(tenant, member)
+        return tuple(owned)
 
     def options(self) -> HttpOptions:
         """Build the figures of the API."""

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from backend.agents.domain.agent import Agent, AgentDefinition, AgentRole, KnownAgent
 from backend.agents.ports.agents import AgentEntry
+from backend.groups.domain import group_in
 from shared.errors import Conflict, NotFound
+from tests.fakes.store_groups import FakeGroupStore
 
 
 class FakeAgentStore:
@@ -13,6 +15,7 @@ class FakeAgentStore:
     def __init__(self) -> None:
         self._agents: dict[str, Agent] = {}
         self._members: dict[str, dict[str, AgentRole]] = {}
+        self.groups = FakeGroupStore()
 
     async def find(self, tenant: str, user_id: str, names: Sequence[str]) -> tuple[KnownAgent, ...]:
         return tuple(known for known in self._known(tenant, user_id) if known.agent.name in names)
@@ -70,7 +73,12 @@ class FakeAgentStore:
     def _known(self, tenant: str, user_id: str) -> list[KnownAgent]:
         mine = [each for each in self._agents.values() if each.tenant == tenant]
         ordered = sorted(mine, key=lambda agent: agent.name)
-        return [KnownAgent(agent=agent, role=self._members[agent.id].get(user_id)) for agent in ordered]
+        return [KnownAgent(agent=agent, role=self._role(agent, user_id)) for agent in ordered]
+
+    def _role(self, agent: Agent, user_id: str) -> AgentRole | None:
+        names = {user_id, *self.groups.named(agent.tenant, user_id)}
+        ways = [role for name, role in self._members[agent.id].items() if name in names]
+        return min(ways, key=lambda role: role.rights, default=None)
 
     def _held(self, agent_id: str) -> dict[str, AgentRole]:
         if agent_id not in self._members:
@@ -78,5 +86,6 @@ class FakeAgentStore:
         return self._members[agent_id]
 
     def _require_owner_in(self, members: Mapping[str, AgentRole]) -> None:
-        if AgentRole.OWNER not in members.values():
+        owners = [group_in(name) for name, role in members.items() if role is AgentRole.OWNER]
+        if not any(group_id is None or self.groups.has_anybody(group_id) for group_id in owners):
             raise Conflict("An agent keeps at least one owner.", param="role")

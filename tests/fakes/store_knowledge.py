@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from backend.foundation.domain.idempotency import KeyClaim
+from backend.groups.domain import group_in
 from backend.knowledge.domain.attachments import Attachment, AttachmentClaim, number_name
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.search.domain.bm25 import Scorer, Statistics, find_looked_up_terms, greatest_score, plan
@@ -17,6 +18,7 @@ from backend.search.domain.tokenizing import count_terms, tokenize_indexed
 from shared.errors import Conflict, NotFound
 from tests.fakes.store_attachments import FakeQueue
 from tests.fakes.store_claims import take_key
+from tests.fakes.store_groups import FakeGroupStore
 
 
 @dataclass
@@ -40,6 +42,7 @@ class FakeKnowledge:
         self._bases: dict[str, _StoredBase] = {}
         self.claims: dict[str, KeyClaim] = {}
         self.queue = FakeQueue()
+        self.groups = FakeGroupStore()
 
     @property
     def base_ids(self) -> list[str]:
@@ -65,11 +68,16 @@ class FakeKnowledge:
         self._bases.setdefault(base.id, _StoredBase(base, {owner_id: MemberRole.OWNER}))
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
-        return tuple(
-            Binding(base=stored.base, role=stored.members[user_id])
-            for base_id, stored in sorted(self._bases.items())
-            if stored.base.tenant == tenant and user_id in stored.members and (base_ids is None or base_id in base_ids)
-        )
+        names = {user_id, *self.groups.named(tenant, user_id)}
+        found: list[Binding] = []
+        for base_id, stored in sorted(self._bases.items()):
+            if stored.base.tenant != tenant or (base_ids is not None and base_id not in base_ids):
+                continue
+            ways = [(role.rights, group_in(name) or "", role) for name, role in stored.members.items() if name in names]
+            if ways:
+                _, via, role = min(ways)
+                found.append(Binding(base=stored.base, role=role, via=via or None))
+        return tuple(found)
 
     async def update_base(self, base_id: str, changes: Mapping[str, object]) -> None:
         if stored := self._bases.get(base_id):
@@ -248,8 +256,19 @@ class FakeKnowledge:
         stored = self._documents_of(list(self._bases))
         return next((one for one in stored if one.document.id == document_id), None)
 
+    def owned_alone(self, tenant: str, member: str) -> list[str]:
+        return [
+            base_id
+            for base_id, stored in self._bases.items()
+            if stored.base.tenant == tenant and self._owners(stored.members) == [member]
+        ]
+
+    def _owners(self, members: Mapping[str, MemberRole]) -> list[str]:
+        owners = [name for name, role in members.items() if role is MemberRole.OWNER]
+        return [name for name in owners if (group := group_in(name)) is None or self.groups.has_anybody(group)]
+
     def _replace_members(self, base_id: str, members: dict[str, MemberRole]) -> None:
-        if MemberRole.OWNER not in members.values():
+        if not self._owners(members):
             raise Conflict("A knowledge base keeps at least one owner.", param="role")
         self._base(base_id).members = members
 

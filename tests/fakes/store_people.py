@@ -1,6 +1,6 @@
 """A `PersonStore` of people who have nothing."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from backend.retention.domain import Kept, Person, PersonalRows, SoleOwnership
 from shared.models.values import JsonObject
@@ -51,6 +51,14 @@ class FakePeople:
     async def leave_agents(self, person: Person) -> int:
         """Delete nothing."""
         return 0
+
+    async def leave_groups(self, person: Person) -> int:
+        """Delete nothing."""
+        return 0
+
+    async def groups_of(self, person: Person) -> Sequence[tuple[str, str]]:
+        """Return nothing."""
+        return ()
 
     async def agents_of(self, person: Person) -> Mapping[str, str]:
         """Return nothing."""

@@ -61,6 +61,11 @@ class AgentRole(StrEnum):
     READER = "reader"
 
     @property
+    def rights(self) -> int:
+        """How far the role goes: what a role with more may do, one with fewer may not."""
+        return (AgentRole.READER, AgentRole.EDITOR, AgentRole.OWNER).index(self)
+
+    @property
     def may_edit(self) -> bool:
         """Whether the agent may be replaced."""
         return self is not AgentRole.READER

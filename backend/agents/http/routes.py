@@ -14,6 +14,8 @@ from backend.foundation.http.json_body import check_media_type, new_router, read
 from backend.foundation.http.services import service_of
 from backend.foundation.http.shapes import Deleted, ListPage, PrincipalName, RequestBody, unix_seconds
 from backend.foundation.services.steps import run_cooperatively
+from backend.groups.services import GroupNames
+from backend.identity.domain import Caller
 from backend.identity.http.caller import CallerDep
 
 
@@ -38,15 +40,17 @@ class SetAgentMember(RequestBody):
 
 
 class ShownAgentMember(BaseModel):
-    """A member of an agent."""
+    """A member of an agent: a user, or else a group, whose id and name then stand here and no user id."""
 
     object: Literal["agent.member"] = "agent.member"
-    user_id: str
+    user_id: str | None
+    group_id: str | None = None
+    group: str | None = None
     role: AgentRole
 
 
 class AgentMemberList(ListPage[ShownAgentMember]):
-    """All members, by user id, in one page."""
+    """All members, groups first and then users by their ids, in one page."""
 
     has_more: bool = False
 
@@ -65,10 +69,19 @@ def show_agent(known: KnownAgent) -> ShownAgent:
 
 AgentsDep = Annotated[AgentCatalogue, Depends(service_of(AgentCatalogue))]
 MembersDep = Annotated[AgentMembers, Depends(service_of(AgentMembers))]
+NamesDep = Annotated[GroupNames, Depends(service_of(GroupNames))]
 router = new_router("Agents")
 
 AGENT = "/v1/agents/{name}"
 AGENT_MEMBER = f"{AGENT}/members/{{user_id}}"
+AGENT_MEMBER_GROUP = f"{AGENT}/members/groups/{{group_id}}"
+
+
+def _place(name: str, group_id: str, caller: CallerDep) -> tuple[Caller, str, str]:
+    return caller, name, group_id
+
+
+AgentPlaceDep = Annotated[tuple[Caller, str, str], Depends(_place)]
 NewName = Annotated[str, Path(pattern=NAME_PATTERN)]
 AgentUserId = Annotated[PrincipalName, Path()]
 _TOOL: TypeAdapter[AgentTool] = TypeAdapter(AgentTool)
@@ -109,11 +122,12 @@ async def delete_agent(name: str, agents: AgentsDep, caller: CallerDep) -> Delet
 
 
 @router.get(f"{AGENT}/members", summary="List members of an agent")
-async def list_agent_members(name: str, members: MembersDep, caller: CallerDep) -> AgentMemberList:
+async def list_agent_members(name: str, members: MembersDep, names: NamesDep, caller: CallerDep) -> AgentMemberList:
     """Return all members by user id; for members."""
     roles = await members.all(caller, name)
-    shown = [ShownAgentMember(user_id=user_id, role=role) for user_id, role in roles.items()]
-    return AgentMemberList.of(shown, list(roles))
+    named = await names.name(caller.tenant, roles)
+    shown = [ShownAgentMember(**member._asdict(), role=roles[name]) for name, member in named.items()]
+    return AgentMemberList.of(shown, [member.id for member in named.values()])
 
 
 @router.put(AGENT_MEMBER, summary="Set a member of an agent", responses=_MEMBER_CREATED)
@@ -140,3 +154,23 @@ async def remove_agent_member(name: str, user_id: AgentUserId, members: MembersD
     """Remove a member; for owners. The last owner cannot be removed."""
     await members.remove(caller, name, user_id)
     return Deleted(id=user_id, object="agent.member.deleted")
+
+
+@router.put(AGENT_MEMBER_GROUP, summary="Set a group as member of an agent", responses=_MEMBER_CREATED)
+async def set_agent_member_group(
+    place: AgentPlaceDep, body: SetAgentMember, response: Response, members: MembersDep, names: NamesDep
+) -> ShownAgentMember:
+    """Add a group (201) or change its role (200); for owners. Who has several roles has the strictest of them."""
+    role, (caller, name, group_id) = AgentRole(body.role), place
+    member, named = await names.member(caller, group_id)
+    response.status_code = 201 if await members.set(caller, name, member, role) else 200
+    return ShownAgentMember(**named._asdict(), role=role)
+
+
+@router.delete(AGENT_MEMBER_GROUP, summary="Remove a group from an agent")
+async def remove_agent_member_group(place: AgentPlaceDep, members: MembersDep, names: NamesDep) -> Deleted:
+    """Take an agent from a group; for owners. The last owner cannot be removed."""
+    caller, name, group_id = place
+    member, _ = await names.member(caller, group_id)
+    await members.remove(caller, name, member)
+    return Deleted(id=group_id, object="agent.member.deleted")

@@ -46,7 +46,7 @@ class AgentStore(Protocol):
         ...
 
     async def members(self, agent_id: str) -> Mapping[str, AgentRole]:
-        """Return roles by user id, in the order of the ids."""
+        """Return roles by user id, and by what stands for groups (`name_group`), in their order."""
         ...
 
     async def set_member(self, agent_id: str, user_id: str, role: AgentRole) -> bool:

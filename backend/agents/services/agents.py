@@ -218,7 +218,7 @@ class AgentMembers:
         self._store = store
 
     async def all(self, caller: Caller, name: str) -> Mapping[str, AgentRole]:
-        """Return the members' roles by user id.
+        """Return the members' roles by user id, or by what stands for a group (`name_group`).
 
         Raises:
             NotFound: the caller may not use the agent.

@@ -12,12 +12,14 @@ from backend.foundation.sql.database import Database
 from backend.foundation.sql.named_locks import lock_name
 from backend.foundation.sql.schema import Instant
 from backend.foundation.sql.statements import Row, Statement
+from backend.groups.sql.tables import in_groups, is_anybody
 from shared.errors import Conflict, CorruptRecord, NotFound
 
 _agent, _member = tables.agent, tables.agent_member
 _is_agent = _agent.c.id == bindparam("where_id")
 _is_of_agent = _member.c.agent_id == bindparam("where_id")
-_is_of_user = (_member.c.agent_id == _agent.c.id) & (_member.c.user_id == bindparam("user_id"))
+_is_user = (_member.c.user_id == bindparam("user_id")) | in_groups(_member.c.user_id)
+_is_of_user = (_member.c.agent_id == _agent.c.id) & _is_user
 _is_of_tenant = _agent.c.tenant == bindparam("tenant")
 _is_usable = (_agent.c.visibility == "tenant") | _member.c.role.is_not(None)
 
@@ -49,6 +51,11 @@ _REPLACE = Statement(update(_agent).where(_is_agent))
 _DELETE = Statement(delete(_agent).where(_is_agent))
 _HOLD = Statement(select(_agent.c.id, _agent.c.definition).where(_is_agent).with_for_update())
 _MEMBERS = Statement(select(_member.c.user_id, _member.c.role).where(_is_of_agent))
+_OWNERS = Statement(
+    select(_member.c.user_id).where(
+        _is_of_agent, _member.c.role == AgentRole.OWNER.value, is_anybody(_member.c.user_id)
+    )
+)
 _INSERT_MEMBER = Statement(insert(_member))
 _DELETE_MEMBER = Statement(delete(_member).where(_is_of_agent, _member.c.user_id == bindparam("where_user_id")))
 
@@ -63,13 +70,16 @@ class SqlAgentStore:
         """Return those of a tenant's agents, by name, with the user's role."""
         which = {"tenant": tenant, "user_id": user_id, "names": list(names)}
         rows = await self._database.read(lambda connection: connection.execute(_FIND, which).mappings().all())
-        return tuple(sorted(map(_to_known, rows), key=lambda known: known.agent.name))
+        by_name: dict[str, list[KnownAgent]] = {}
+        for known in map(_to_known, rows):
+            by_name.setdefault(known.agent.name, []).append(known)
+        return tuple(_join_ways(by_name[name]) for name in sorted(by_name))
 
     async def usable(self, tenant: str, user_id: str) -> tuple[AgentEntry, ...]:
         """Return the agents that a user may use, by name."""
         who = {"tenant": tenant, "user_id": user_id}
         rows = await self._database.read(lambda connection: _USABLE.rows(connection, who))
-        return tuple(sorted(AgentEntry(row["name"], row["created_at"]) for row in rows))
+        return tuple(sorted({AgentEntry(row["name"], row["created_at"]) for row in rows}))
 
     async def usable_among(self, tenant: str, user_id: str, agent_ids: Sequence[str]) -> frozenset[str]:
         """Return those of the agents, by id, that a user may use."""
@@ -109,18 +119,18 @@ class SqlAgentStore:
         await self._database.write(lambda connection: _DELETE.change(connection, {"where_id": agent_id}))
 
     async def members(self, agent_id: str) -> Mapping[str, AgentRole]:
-        """Return roles by user id."""
+        """Return roles by user id, and by what stands for groups."""
         return await self._database.read(lambda connection: _read_members(connection, agent_id))
 
     async def set_member(self, agent_id: str, user_id: str, role: AgentRole) -> bool:
         """Add a member or change their role; return whether they are new."""
 
         def work(connection: Connection) -> bool:
-            before = _hold_members(connection, agent_id)
-            _require_owner_in({**before, user_id: role})
-            _DELETE_MEMBER.change(connection, {"where_id": agent_id, "where_user_id": user_id})
+            _hold(connection, agent_id)
+            was_member = _DELETE_MEMBER.change(connection, {"where_id": agent_id, "where_user_id": user_id})
             _INSERT_MEMBER.change(connection, _member_row(agent_id, user_id, role))
-            return user_id not in before
+            _require_owner(connection, agent_id)
+            return not was_member
 
         return await self._database.write(work)
 
@@ -128,20 +138,19 @@ class SqlAgentStore:
         """Remove a member; False when there was none."""
 
         def work(connection: Connection) -> bool:
-            members = dict(_hold_members(connection, agent_id))
-            if members.pop(user_id, None) is None:
-                return False
-            _require_owner_in(members)
-            return bool(_DELETE_MEMBER.change(connection, {"where_id": agent_id, "where_user_id": user_id}))
+            _hold(connection, agent_id)
+            was_member = bool(_DELETE_MEMBER.change(connection, {"where_id": agent_id, "where_user_id": user_id}))
+            if was_member:
+                _require_owner(connection, agent_id)
+            return was_member
 
         return await self._database.write(work)
 
 
-def _hold_members(connection: Connection, agent_id: str) -> Mapping[str, AgentRole]:
-    """Read the members under a lock on their agent, so that two owners cannot remove each other."""
+def _hold(connection: Connection, agent_id: str) -> None:
+    """Lock an agent, so that two owners cannot remove each other."""
     if _HOLD.first(connection, {"where_id": agent_id}) is None:
         raise NotFound("The agent was deleted meanwhile.", param="name")
-    return _read_members(connection, agent_id)
 
 
 def _read_members(connection: Connection, agent_id: str) -> Mapping[str, AgentRole]:
@@ -149,9 +158,15 @@ def _read_members(connection: Connection, agent_id: str) -> Mapping[str, AgentRo
     return dict(sorted((row["user_id"], _to_role(row["role"])) for row in rows))
 
 
-def _require_owner_in(members: Mapping[str, AgentRole]) -> None:
-    if AgentRole.OWNER not in members.values():
+def _require_owner(connection: Connection, agent_id: str) -> None:
+    """Undo what was done where nobody owns the agent any more; a group without anybody in it is nobody."""
+    if _OWNERS.first(connection, {"where_id": agent_id}) is None:
         raise Conflict("An agent keeps at least one owner.", param="role")
+
+
+def _join_ways(ways: Sequence[KnownAgent]) -> KnownAgent:
+    """Return an agent with the strictest role of those by which it was found."""
+    return min(ways, key=lambda known: known.role.rights if known.role is not None else 0)
 
 
 def _member_row(agent_id: str, user_id: str, role: AgentRole) -> dict[str, object]:

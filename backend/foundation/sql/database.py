@@ -40,6 +40,10 @@ class Database(Protocol):
         """Return one row by its key, the shortest of reads: on SQLite it takes less than handing it to a thread."""
         ...
 
+    async def find_few(self, query: Statement, parameters: Parameters) -> Sequence[Row]:
+        """Return the few rows that have a key, as `find` does."""
+        ...
+
     async def read(
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS
     ) -> Result:

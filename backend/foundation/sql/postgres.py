@@ -100,6 +100,10 @@ class PostgresDatabase:
 
     async def find(self, query: Statement, parameters: Parameters) -> Row | None:
         """Return one row by its key."""
+        return next(iter(await self.find_few(query, parameters)), None)
+
+    async def find_few(self, query: Statement, parameters: Parameters) -> Sequence[Row]:
+        """Return rows by their key."""
         with translate_sql_errors(*_DRIVER_ERRORS):
             async with asyncio.timeout(FIND_TIMEOUT_SECONDS):
                 return await greenlet_spawn(self._find, query, parameters)
@@ -180,12 +184,11 @@ class PostgresDatabase:
         self._reader = self._engine if are_lent else alone
         self._snapshots = self._engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
-    def _find(self, query: Statement, parameters: Parameters) -> Row | None:
+    def _find(self, query: Statement, parameters: Parameters) -> Sequence[Row]:
         compiled = query.compile(self._engine.dialect, parameters)
         if compiled is None:
             raise TypeError("A row is found by parameters alone.")
-        found = self._fetch(compiled.text, compiled.values(parameters))
-        return compiled.row(found[0].items()) if found else None
+        return [compiled.row(found.items()) for found in self._fetch(compiled.text, compiled.values(parameters))]
 
     def _change_at_once(self, changes: Sequence[Change]) -> list[int] | None:
         joined = join_changes(self._engine.dialect, changes)

@@ -87,10 +87,14 @@ class SqliteDatabase:
         return "sqlite"
 
     async def find(self, query: Statement, parameters: Parameters) -> Row | None:
-        """Return one row by its key, read in the event loop's thread: in WAL mode a reader never waits for a writer."""
+        """Return one row by its key."""
+        return next(iter(await self.find_few(query, parameters)), None)
+
+    async def find_few(self, query: Statement, parameters: Parameters) -> Sequence[Row]:
+        """Return rows by their key, read in the event loop's thread: in WAL mode a reader never waits for a writer."""
         connection = self._connection_of(self._reader)
         with translate_sql_errors(), connection.begin():
-            return query.first(connection, parameters)
+            return query.rows(connection, parameters)
 
     async def read(
         self, work: Callable[[Connection], Result], *, timeout_seconds: float | None = DEFAULT_TIMEOUT_SECONDS

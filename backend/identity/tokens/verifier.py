@@ -10,7 +10,8 @@ import aiohttp
 import jwt
 import orjson
 
-from backend.identity.domain import Caller, TokenTrust, caller_of_claims
+from backend.identity.domain import Caller, TokenTrust, caller_of_claims, groups_in_claims
+from backend.identity.ports import NoteGroups
 from shared.clock import Clock
 from shared.errors import Unauthenticated, Unavailable
 
@@ -170,7 +171,8 @@ def _build(key: Mapping[str, object], algorithm: str) -> jwt.PyJWK | None:
         return None
 
 
-MAX_TOKEN_CHARS = 16_384
+MAX_TOKEN_CHARS = 65_536
+MOST_GROUPS = 1_000
 LEEWAY_SECONDS = 30
 """By how much the clocks of the provider and of this machine may differ."""
 
@@ -179,7 +181,7 @@ _REFUSALS: Mapping[type[jwt.PyJWTError], str] = {
     jwt.ImmatureSignatureError: "The token is not valid yet.",
     jwt.InvalidIssuerError: "The token is of another issuer than the one whose tokens are accepted here.",
     jwt.InvalidAudienceError: "The token is meant for another audience.",
-    jwt.MissingRequiredClaimError: "The token lacks one of the claims exp, iss and aud.",
+    jwt.MissingRequiredClaimError: "The token lacks one of the claims exp, iss and aud, or iat where groups are read.",
     jwt.InvalidSignatureError: "The signature of the token is wrong.",
 }
 
@@ -187,13 +189,20 @@ _REFUSALS: Mapping[type[jwt.PyJWTError], str] = {
 class JwtVerifier:
     """Checks tokens. No refusal quotes a token, and none is the cause of another exception."""
 
-    def __init__(self, keys: ProviderKeys, trust: TokenTrust) -> None:
+    def __init__(self, keys: ProviderKeys, trust: TokenTrust, note_groups: NoteGroups | None = None) -> None:
         self._keys = keys
         self._trust = trust
+        self._note_groups = note_groups if trust.claims.groups else None
+        self._required = ["exp", "iss", "aud", *(["iat"] if self._note_groups is not None else [])]
 
     async def caller(self, token: str) -> Caller:
         """Return whom a token names; see `CallerOfToken`."""
-        return caller_of_claims(await self._claims_of(token), self._trust.claims)
+        claims, names = await self._claims_of(token), self._trust.claims
+        caller = caller_of_claims(claims, names)
+        if self._note_groups is not None:
+            groups = groups_in_claims(claims, names.groups, MOST_GROUPS)
+            await self._note_groups(caller, groups, int(cast(float, claims["iat"])))
+        return caller
 
     async def _claims_of(self, token: str) -> Mapping[str, object]:
         kid, algorithm = self._read_header(token)
@@ -206,7 +215,7 @@ class JwtVerifier:
                 audience=self._trust.audiences,
                 issuer=self._trust.issuer,
                 leeway=LEEWAY_SECONDS,
-                options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},
+                options={"require": self._required, "enforce_minimum_key_length": True},
             )
         except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as error:
             refusal = next((words for kind, words in _REFUSALS.items() if isinstance(error, kind)), None)

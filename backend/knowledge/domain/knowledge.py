@@ -28,9 +28,22 @@ class MemberRole(StrEnum):
         return AccessMode.FULL if reads else AccessMode.RESTRICTED
 
     @property
+    def rights(self) -> int:
+        """How far the role goes: what a role with more may do, one with fewer may not."""
+        return _RIGHTS[self]
+
+    @property
     def may_write(self) -> bool:
         """Whether documents and description may be changed."""
         return self in (MemberRole.OWNER, MemberRole.EDITOR)
+
+
+_RIGHTS = {
+    MemberRole.RESTRICTED_ANALYST: 0,
+    MemberRole.READER: 1,
+    MemberRole.EDITOR: 2,
+    MemberRole.OWNER: 3,
+}
 
 
 class KnowledgeBase(Value):
@@ -63,10 +76,14 @@ class KnowledgeBase(Value):
 
 
 class Binding(Value):
-    """A base and the role in which the caller uses it."""
+    """A base and the role in which the caller uses it: the strictest of those that they have.
+
+    `via` is the id of the group by which they have it; None where it is their own.
+    """
 
     base: KnowledgeBase
     role: MemberRole
+    via: str | None = None
 
 
 class Document(Value):

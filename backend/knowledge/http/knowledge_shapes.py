@@ -148,12 +148,6 @@ class UpdateBase(CreateBase):
     name: BaseName = ""
 
 
-class SetMember(RequestBody):
-    """The new role of a member."""
-
-    role: Literal["owner", "editor", "reader", "restricted_analyst"]
-
-
 class SearchBody(RequestBody):
     """A search of one base."""
 
@@ -203,20 +197,6 @@ class EditableBase(ShownBase):
 
 class BaseList(ListPage[ShownBase | RestrictedBase]):
     """A page of the caller's bases."""
-
-
-class ShownMember(BaseModel):
-    """A member of a base."""
-
-    object: Literal["knowledge_base.member"] = "knowledge_base.member"
-    user_id: str
-    role: MemberRole
-
-
-class MemberList(ListPage[ShownMember]):
-    """All members, by user id, in one page."""
-
-    has_more: bool = False
 
 
 class ShownDocument(BaseModel):

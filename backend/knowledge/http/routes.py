@@ -1,4 +1,4 @@
-"""Knowledge bases, their members and documents, and search over them."""
+"""Knowledge bases and their documents, and search over them."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Literal, TypeVar
 from urllib.parse import quote
 
-from fastapi import Depends, Path, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 
@@ -15,10 +15,10 @@ from backend.extraction.domain.media_types import READABLE
 from backend.foundation.domain.paging import DEFAULT_LIMIT, MAX_LIMIT, PageQuery
 from backend.foundation.http.json_body import new_router
 from backend.foundation.http.services import service_of
-from backend.foundation.http.shapes import Deleted, PrincipalName
+from backend.foundation.http.shapes import Deleted
 from backend.foundation.services.supervision import beside
 from backend.identity.http.caller import CallerDep, OnceDep
-from backend.knowledge.domain.knowledge import Binding, MemberRole
+from backend.knowledge.domain.knowledge import Binding
 from backend.knowledge.http.knowledge_shapes import (
     BaseList,
     ChunkList,
@@ -26,13 +26,10 @@ from backend.knowledge.http.knowledge_shapes import (
     DocumentList,
     EditableBase,
     Hits,
-    MemberList,
     RestrictedBase,
     SearchBody,
-    SetMember,
     ShownBase,
     ShownDocument,
-    ShownMember,
     UpdateBase,
     document_with_progress,
     show_base,
@@ -40,7 +37,6 @@ from backend.knowledge.http.knowledge_shapes import (
     show_document,
     show_hit,
 )
-from backend.knowledge.services.knowledge_access import KnowledgeMembers
 from backend.knowledge.services.knowledge_bases import Description, KnowledgeCatalogue
 from backend.knowledge.services.knowledge_documents import (
     IngestDocument,
@@ -51,7 +47,6 @@ from backend.knowledge.services.knowledge_documents import (
 from backend.knowledge.services.knowledge_progress import KnowledgeProgress
 
 BasesDep = Annotated[KnowledgeCatalogue, Depends(service_of(KnowledgeCatalogue))]
-MembersDep = Annotated[KnowledgeMembers, Depends(service_of(KnowledgeMembers))]
 DocumentsDep = Annotated[KnowledgeDocuments, Depends(service_of(KnowledgeDocuments))]
 IngestDep = Annotated[IngestDocument, Depends(service_of(IngestDocument))]
 SearchDep = Annotated[SearchKnowledge, Depends(service_of(SearchKnowledge))]
@@ -60,14 +55,11 @@ router = new_router("Knowledge bases")
 
 BASE = "/v1/knowledge_bases/{base_id}"
 DOCUMENT = f"{BASE}/documents/{{name:path}}"
-MEMBER = f"{BASE}/members/{{user_id}}"
 
 AnyBase = EditableBase | ShownBase | RestrictedBase
-UserId = Annotated[PrincipalName, Path()]
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _DOCUMENT_BODY: dict[str, object] = {"requestBody": {"required": True, "content": dict.fromkeys(READABLE, _BINARY)}}
 _CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownDocument}}
-_MEMBER_CREATED: dict[int | str, dict[str, object]] = {201: {"description": "Created", "model": ShownMember}}
 _DOCUMENT_ANSWER: dict[int | str, dict[str, object]] = {
     200: {"description": "The document's bytes", "content": dict.fromkeys(READABLE, _BINARY)}
 }
@@ -198,38 +190,6 @@ async def delete_document(base_id: str, name: str, documents: DocumentsDep, call
     """Delete a document; searches no longer find it."""
     document = await documents.delete(caller, base_id, name)
     return Deleted(id=document.id, object="knowledge_base.document.deleted")
-
-
-@router.get(f"{BASE}/members", summary="List members")
-async def list_members(base_id: str, members: MembersDep, caller: CallerDep) -> MemberList:
-    """Return all members by user id."""
-    roles = await members.all(caller, base_id)
-    shown = [ShownMember(user_id=user_id, role=role) for user_id, role in roles.items()]
-    return MemberList.of(shown, list(roles))
-
-
-@router.put(MEMBER, summary="Set a member", responses=_MEMBER_CREATED)
-async def set_member(
-    base_id: str, user_id: UserId, body: SetMember, response: Response, members: MembersDep, caller: CallerDep
-) -> ShownMember:
-    """Add a member (201) or change their role (200); for owners. The last owner cannot get another role."""
-    role = MemberRole(body.role)
-    is_new = await members.set(caller, base_id, user_id, role)
-    response.status_code = 201 if is_new else 200
-    return ShownMember(user_id=user_id, role=role)
-
-
-@router.get(MEMBER, summary="Retrieve a member")
-async def retrieve_member(base_id: str, user_id: UserId, members: MembersDep, caller: CallerDep) -> ShownMember:
-    """Return a member's role."""
-    return ShownMember(user_id=user_id, role=await members.find(caller, base_id, user_id))
-
-
-@router.delete(MEMBER, summary="Remove a member")
-async def remove_member(base_id: str, user_id: UserId, members: MembersDep, caller: CallerDep) -> Deleted:
-    """Remove a member; for owners. The last owner cannot be removed."""
-    await members.remove(caller, base_id, user_id)
-    return Deleted(id=user_id, object="knowledge_base.member.deleted")
 
 
 @router.post(f"{BASE}/search", summary="Search a knowledge base")

@@ -28,7 +28,9 @@ class KnowledgeStore(Protocol):
         ...
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
-        """Return the bases in which the user is a member, with their role, ordered by id.
+        """Return the bases in which the user is a member, or a group that they are in, ordered by id.
+
+        Of several roles in a base the strictest counts.
 
         With `base_ids` only those; a base of which they are not a member is left out.
         """
@@ -47,7 +49,7 @@ class KnowledgeStore(Protocol):
         ...
 
     async def members(self, base_id: str) -> Mapping[str, MemberRole]:
-        """Return user ids and their roles."""
+        """Return members and their roles: user ids, and what stands for groups (`name_group`)."""
         ...
 
     async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping
 from itertools import chain
 
+from backend.groups.services import GroupNames
 from backend.identity.domain import Caller
 from backend.knowledge.domain.file_indexes import FILE_INDEX_ID_START
 from backend.knowledge.domain.knowledge import Binding, MemberRole, require_owner, require_read
 from backend.knowledge.domain.labels import TURN_ID_START, Access, Label, Labels, may_read, without_turns
 from backend.knowledge.ports.knowledge import KnowledgeStore, LabelsOfTurns, OpenFileIndexes
-from shared.errors import NotFound
+from shared.errors import Conflict, NotFound
 from shared.models.execution import AccessMode
 
 
@@ -65,11 +66,12 @@ class LabelAccess:
 class KnowledgeMembers:
     """Members of bases; only owners change them, restricted members do not see them."""
 
-    def __init__(self, store: KnowledgeStore) -> None:
+    def __init__(self, store: KnowledgeStore, groups: GroupNames) -> None:
         self._store = store
+        self._groups = groups
 
     async def all(self, caller: Caller, base_id: str) -> Mapping[str, MemberRole]:
-        """Return the members' roles by user id.
+        """Return the members' roles by user id, or by what stands for a group (`name_group`).
 
         Raises:
             NotFound: the caller is not a member.
@@ -96,9 +98,14 @@ class KnowledgeMembers:
         Raises:
             NotFound: the caller is not a member.
             PermissionDenied: the caller is not an owner.
-            Conflict: no owner would be left.
+            Conflict: no owner would be left, or the caller would be none any more by a group that they are in.
         """
         require_owner(await find_binding(self._store, caller, base_id))
+        if role is not MemberRole.OWNER and await self._groups.is_in(caller, user_id):
+            raise Conflict(
+                "You are in this group, and of several roles the strictest counts: you would be an owner no more.",
+                param="role",
+            )
         is_new = user_id not in await self._store.members(base_id)
         await self._store.set_member(base_id, user_id, role)
         return is_new

@@ -1,12 +1,13 @@
 """Knowledge values to rows and back."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 from sqlalchemy import RowMapping
 
 from backend.foundation.sql.parameters import to_json
 from backend.foundation.sql.statements import Row as PreparedRow
+from backend.groups.domain import group_in
 from backend.knowledge.domain.knowledge import Binding, Document, KnowledgeBase, MemberRole
 from backend.knowledge.sql import tables
 from backend.search.domain.chunks import STORED_FIELDS, Chunk, attributes_in
@@ -36,11 +37,28 @@ def make_columns(fields: Mapping[str, object]) -> Parameters:
 
 
 def to_binding(row: Row) -> Binding:
-    """Read a base and the member's role in it."""
+    """Read a base, and the role in it of the user or of the group by which they have it."""
     columns = {name: row[name] for name in KnowledgeBase.model_fields}
     lists = {name: tuple(orjson.loads(row[name])) for name in ("topics", "routing_keywords")}
     read = {"metadata": attributes_in(row["metadata"]), **_read_rules(row)}
-    return Binding(base=KnowledgeBase.model_validate({**columns, **lists, **read}), role=to_role(row["role"]))
+    base = KnowledgeBase.model_validate({**columns, **lists, **read})
+    return Binding(base=base, role=to_role(row["role"]), via=group_in(row["member"]))
+
+
+def find_strictest(found: Sequence[Row]) -> Iterable[Row]:
+    """Return of each base the row that counts: the strictest role, and of equal ones the user's own."""
+    if len(found) == 1:
+        return found
+    kept: dict[str, Row] = {}
+    for row in found:
+        other = kept.get(row["id"])
+        if other is None or _order(row) < _order(other):
+            kept[row["id"]] = row
+    return kept.values()
+
+
+def _order(row: Row) -> tuple[int, bool, str]:
+    return to_role(row["role"]).rights, group_in(row["member"]) is not None, row["member"]
 
 
 def _read_rules(row: Row) -> Parameters:

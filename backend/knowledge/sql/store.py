@@ -2,13 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, Executable, bindparam, case, delete, false, insert, or_, select, text, update
+from sqlalchemy import (
+    Connection,
+    Executable,
+    bindparam,
+    case,
+    delete,
+    false,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.foundation.sql.idempotency import take_key
 from backend.foundation.sql.schema import Instant
 from backend.foundation.sql.short_transactions import run_in_short_transactions
 from backend.foundation.sql.statements import Statement
+from backend.groups.sql.tables import by_way, is_anybody
 from backend.knowledge.domain.attachments import Attachment
 from backend.knowledge.domain.knowledge import Binding, KnowledgeBase, MemberRole
 from backend.knowledge.sql import rows, tables
@@ -22,13 +35,14 @@ _base = tables.knowledge_base
 _member = tables.knowledge_member
 _attachment = tables.attachment
 
-_BINDINGS = (
-    select(*rows.BASE_COLUMNS, _member.c.role)
+_bound = (
+    select(*rows.BASE_COLUMNS, _member.c.role, _member.c.user_id.label("member"))
     .join_from(_base, _member, _base.c.id == _member.c.knowledge_base_id)
-    .where(_base.c.tenant == bindparam("tenant"), _member.c.user_id == bindparam("user_id"))
+    .where(_base.c.tenant == bindparam("tenant"))
 )
-_BINDINGS_AMONG = _BINDINGS.where(_base.c.id.in_(bindparam("base_ids", expanding=True)))
-_FIND_BINDING = Statement(_BINDINGS.where(_base.c.id == bindparam("base_id")))
+_BINDINGS = by_way(_member.c.user_id, _bound)
+_BINDINGS_AMONG = by_way(_member.c.user_id, _bound.where(_base.c.id.in_(bindparam("base_ids", expanding=True))))
+_FIND_BINDING = Statement(by_way(_member.c.user_id, _bound.where(_base.c.id == bindparam("base_id"))))
 # The columns are those of `base_parameters` and `_empty`.
 _INSERT_MISSING = Statement(
     text("""
@@ -75,11 +89,11 @@ class SqlKnowledgeStore(SqlDocumentStore):
         await self._database.write(work)
 
     async def bindings(self, tenant: str, user_id: str, base_ids: Sequence[str] | None) -> tuple[Binding, ...]:
-        """Return the bases in which the user is a member, ordered by id."""
+        """Return the bases in which the user or a group of theirs is a member, ordered by id."""
         member: rows.Parameters = {"tenant": tenant, "user_id": user_id}
         if base_ids is not None and len(base_ids) == 1:
-            row = await self._database.find(_FIND_BINDING, {**member, "base_id": base_ids[0]})
-            return (rows.to_binding(row),) if row is not None else ()
+            found = await self._database.find_few(_FIND_BINDING, {**member, "base_id": base_ids[0]})
+            return tuple(map(rows.to_binding, rows.find_strictest(found)))
         if base_ids is None:
             return await self._bindings(_BINDINGS, member)
         return await self._bindings(_BINDINGS_AMONG, {**member, "base_ids": list(base_ids)})
@@ -117,7 +131,7 @@ class SqlKnowledgeStore(SqlDocumentStore):
         self._note_change(base_id)
 
     async def members(self, base_id: str) -> Mapping[str, MemberRole]:
-        """Return user ids and their roles."""
+        """Return members and their roles: user ids, and what stands for groups."""
         return await self._database.read(lambda connection: _read_members(connection, base_id))
 
     async def set_member(self, base_id: str, user_id: str, role: MemberRole) -> None:
@@ -125,9 +139,9 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
         def work(connection: Connection) -> None:
             hold_base(connection, base_id)
-            _require_owner_in({**_read_members(connection, base_id), user_id: role})
             _delete_member(connection, base_id, user_id)
             _insert_member(connection, base_id, user_id, role)
+            _require_owner(connection, base_id)
 
         await self._database.write(work)
 
@@ -136,18 +150,16 @@ class SqlKnowledgeStore(SqlDocumentStore):
 
         def work(connection: Connection) -> bool:
             hold_base(connection, base_id)
-            members = dict(_read_members(connection, base_id))
-            was_member = members.pop(user_id, None) is not None
+            was_member = _delete_member(connection, base_id, user_id)
             if was_member:
-                _require_owner_in(members)
-                _delete_member(connection, base_id, user_id)
+                _require_owner(connection, base_id)
             return was_member
 
         return await self._database.write(work)
 
     async def _bindings(self, query: Executable, parameters: rows.Parameters) -> tuple[Binding, ...]:
         found = await self._database.read(lambda connection: connection.execute(query, parameters).mappings().all())
-        return tuple(sorted(map(rows.to_binding, found), key=lambda binding: binding.base.id))
+        return tuple(sorted(map(rows.to_binding, rows.find_strictest(found)), key=lambda binding: binding.base.id))
 
 
 def _read_members(connection: Connection, base_id: str) -> Mapping[str, MemberRole]:
@@ -156,8 +168,10 @@ def _read_members(connection: Connection, base_id: str) -> Mapping[str, MemberRo
     return dict(sorted(roles.items()))
 
 
-def _require_owner_in(members: Mapping[str, MemberRole]) -> None:
-    if MemberRole.OWNER not in members.values():
+def _require_owner(connection: Connection, base_id: str) -> None:
+    """Undo what was done where nobody owns the base any more; a group without anybody in it is nobody."""
+    is_owner = (_member.c.knowledge_base_id == base_id) & (_member.c.role == MemberRole.OWNER.value)
+    if connection.execute(select(_member.c.user_id).where(is_owner, is_anybody(_member.c.user_id))).first() is None:
         raise Conflict("A knowledge base keeps at least one owner.", param="role")
 
 
@@ -171,6 +185,6 @@ def _insert_member(connection: Connection, base_id: str, user_id: str, role: Mem
     connection.execute(insert(_member), row)
 
 
-def _delete_member(connection: Connection, base_id: str, user_id: str) -> None:
+def _delete_member(connection: Connection, base_id: str, user_id: str) -> bool:
     is_member = (_member.c.knowledge_base_id == base_id) & (_member.c.user_id == user_id)
-    connection.execute(delete(_member).where(is_member))
+    return connection.execute(delete(_member).where(is_member)).rowcount > 0

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import NamedTuple, Self
 
+from pydantic import Field
+
 from backend.foundation.domain.paging import PageQuery
 from backend.knowledge.domain.knowledge import MemberRole
 from shared.models.knowledge_api import ToldFact
@@ -36,11 +38,12 @@ class SearchRequest(NamedTuple):
 
 
 class SearchedBase(Value):
-    """A base as it was when it was searched, and the searcher's role in it."""
+    """A base as it was when it was searched, and the searcher's role in it, perhaps by the group `via`."""
 
     id: str
     version: int
     role: MemberRole
+    via: str | None = Field(default=None, exclude=True)
 
 
 class Candidate(Value):
@@ -53,7 +56,10 @@ class Candidate(Value):
 
 
 class SealedSearch(Value):
-    """One search of a restricted member; `cache_key` is the key of its released result."""
+    """One search of a restricted member; `cache_key` is the key of its released result.
+
+    `via` names for each base the group by which the member has their role, where it is not their own.
+    """
 
     id: str
     tenant: str
@@ -64,6 +70,7 @@ class SealedSearch(Value):
     bases: tuple[SearchedBase, ...]
     versions: SummaryVersions
     cache_key: str
+    via: dict[str, str] | None = None
 
     @property
     def base_ids(self) -> tuple[str, ...]:
@@ -123,7 +130,7 @@ class AuditRecord(Value):
 
     The record of a forged ticket has no ids, no bases and no versions, and its tenant is "".
     `is_cached`: an earlier release was returned again. Budgets are None where nothing was to be charged. `facts` is how
-    many sentences of the source the answer tells; None where answers are not weighed.
+    many sentences of the source the answer tells; None where answers are not weighed. `via` is that of the search.
     """
 
     id: str
@@ -149,6 +156,7 @@ class AuditRecord(Value):
     budget_after: tuple[BudgetLeft, ...] | None = None
     preview: str = ""
     facts: int | None = None
+    via: dict[str, str] | None = None
 
 
 class AuditQuery(PageQuery):

@@ -48,7 +48,8 @@ class ShownRecord(BaseModel):
     `user_hash` is the same for all records of a user. A record of a forged ticket names nobody and no base. Budgets
     are what was left before and after, null where nothing was to be charged. `preview` is the summary's beginning,
     empty once a document on which the summary rests is deleted. `facts` is how many sentences of the source it tells,
-    null where answers are not weighed.
+    null where answers are not weighed. `via` names the group by which the user had their role in a base, by the base's
+    id; null where the roles were their own.
     """
 
     id: str
@@ -74,6 +75,7 @@ class ShownRecord(BaseModel):
     budget_after: list[BudgetLeft] | None
     preview: str
     facts: int | None = None
+    via: dict[str, str] | None = None
 
 
 class RecordList(ListPage[ShownRecord]):

@@ -91,6 +91,7 @@ class RestrictedAudit:
             chunks_distinct=admission.chunks_new if admission else 0,
             budget_before=admission.budget_before if admission else None,
             budget_after=admission.budget_after if admission else None,
+            via=search.via,
         )
 
     async def record_bad_ticket(self) -> None:

@@ -105,13 +105,14 @@ class TicketAccess:
             bases=bases,
             versions=versions,
             cache_key=cache_key,
+            via={base.id: base.via for base in bases if base.via is not None} or None,
         )
 
 
 def list_searched_bases(bindings: Sequence[Binding]) -> tuple[SearchedBase, ...]:
     """Return the bases as they are now."""
     return tuple(
-        SearchedBase(id=binding.base.id, version=binding.base.version, role=binding.role) for binding in bindings
+        SearchedBase(id=bound.base.id, version=bound.base.version, role=bound.role, via=bound.via) for bound in bindings
     )
 
 

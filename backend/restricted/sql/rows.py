@@ -20,8 +20,8 @@ from shared.models.values import Instant, Value
 Parameters = dict[str, object]
 
 _INSTANTS = TypeAdapter(tuple[Instant, ...])
-_JSON_OF_SEARCH = ("bases", "versions")
-_JSON_OF_RECORD = ("bases", "versions", "gate_codes", "budget_before", "budget_after")
+_JSON_OF_SEARCH = ("bases", "versions", "via")
+_JSON_OF_RECORD = ("bases", "versions", "via", "gate_codes", "budget_before", "budget_after")
 
 
 def search_parameters(search: SealedSearch, admission: SearchAdmission) -> Parameters:

@@ -47,7 +47,7 @@ restricted_member = Table(
     Column("paused_until", Instant),
 )
 
-# `bases`, `versions`, `admission` and `ruling` are JSON.
+# `bases`, `versions`, `admission`, `ruling` and `via` are JSON.
 restricted_search = Table(
     "restricted_search",
     metadata,
@@ -62,6 +62,7 @@ restricted_search = Table(
     require("cache_key", Text),
     require("admission", Text),
     Column("ruling", Text),
+    Column("via", Text),
     Index("ix_restricted_search_unreported", "searched_at", sqlite_where=IS_UNREPORTED, postgresql_where=IS_UNREPORTED),
 )
 
@@ -119,7 +120,7 @@ released_result_base = Table(
     Index(None, "knowledge_base_id"),
 )
 
-# `bases`, `versions`, `gate_codes` and the budgets are JSON. A forged ticket belongs to no tenant, which is "".
+# `bases`, `versions`, `via`, `gate_codes` and the budgets are JSON. A forged ticket belongs to no tenant, which is "".
 safe_summary_audit = Table(
     "safe_summary_audit",
     metadata,
@@ -146,6 +147,7 @@ safe_summary_audit = Table(
     Column("budget_after", Text),
     require("preview", Text),
     Column("facts", Integer),
+    Column("via", Text),
     Index(None, "tenant", "recorded_at", "id"),
     Index("ix_safe_summary_audit_canaries", "recorded_at", sqlite_where=HAS_CANARIES, postgresql_where=HAS_CANARIES),
 )

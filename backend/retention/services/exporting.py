@@ -103,6 +103,12 @@ class PersonExport:
     async def _roles(self, person: Person) -> AsyncGenerator[JsonObject]:
         for base_id, role in (await self._people.bases_of(person)).items():
             yield {"type": "knowledge_membership", "knowledge_base_id": base_id, "role": role}
+        for group_id, name in await self._people.groups_of(person):
+            yield {"type": "group_membership", "group_id": group_id, "name": name}
+        for bound in await self._knowledge.bindings(person.tenant, person.user_id, None):
+            if bound.via is not None:
+                by_group = {"knowledge_base_id": bound.base.id, "role": bound.role.value, "via": bound.via}
+                yield {"type": "knowledge_membership", **by_group}
         for name, role in (await self._people.agents_of(person)).items():
             yield {"type": "agent_membership", "agent": name, "role": role}
         for conversation_id in await self._people.find_shared_with(person):

@@ -91,6 +91,7 @@ class UserErasure:
             "conversation_memberships": sum(left),
             "knowledge_memberships": sum(left_bases),
             "agent_memberships": await self._people.leave_agents(person),
+            "group_memberships": await self._people.leave_groups(person),
         }
 
 

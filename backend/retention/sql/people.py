@@ -13,6 +13,7 @@ from backend.conversations.sql import tables as told
 from backend.files.sql import tables as files
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.row_steps import change_rows
+from backend.groups.sql.tables import claimed_groups, group_member, is_anybody, person_group
 from backend.identity.sql.tables import api_key
 from backend.knowledge.sql.tables import knowledge_base, knowledge_member
 from backend.restricted.sql.tables import released_result, restricted_member, restricted_search
@@ -46,7 +47,8 @@ class _Members(NamedTuple):
         """Select memberships of owners beside whom there is no other."""
         other = self.members.alias("other")
         referred: ColumnElement[str] = other.c[self.reference.name]
-        is_other = (other.c.user_id != self.members.c.user_id) & (other.c.role == OWNER)
+        is_owner = (other.c.role == OWNER) & is_anybody(other.c.user_id)
+        is_other = (other.c.user_id != self.members.c.user_id) & is_owner
         return (self.members.c.role == OWNER) & ~select(other.c.user_id).where(
             referred == self.reference, is_other
         ).exists()
@@ -67,10 +69,7 @@ class SqlPersonStore:
 
     async def sole_ownership(self, person: Person) -> SoleOwnership:
         """Look through the memberships of one person."""
-        bases = select(_BASES.reference).where(_BASES.of(person), _BASES.is_sole_owner())
-        named = select(agent.c.name).join(agent_member, agent_member.c.agent_id == agent.c.id)
-        agents = named.where(_AGENTS.of(person), _AGENTS.is_sole_owner())
-        return SoleOwnership(await self._column(bases), await self._column(agents))
+        return await find_owned_alone(self._database, person)
 
     async def find_running(self, person: Person) -> AsyncIterator[str]:
         """Look through responses, and through the conversations that are held."""
@@ -135,6 +134,21 @@ class SqlPersonStore:
         """Read the memberships."""
         return await self._roles(select(_BASES.reference, knowledge_member.c.role).where(_BASES.of(person)))
 
+    async def leave_groups(self, person: Person) -> int:
+        """Delete what tokens said of the person, too."""
+        said = delete(claimed_groups).where(_is_of(claimed_groups, person))
+        left = delete(group_member).where(_is_of(group_member, person))
+        await self._database.write(lambda connection: connection.execute(said))
+        return await self._database.write(lambda connection: connection.execute(left).rowcount)
+
+    async def groups_of(self, person: Person) -> Sequence[tuple[str, str]]:
+        """Read the ids and names."""
+        named = select(person_group.c.id, person_group.c.name).join(
+            group_member, group_member.c.group_id == person_group.c.id
+        )
+        found = await self._database.read(lambda c: c.execute(named.where(_is_of(group_member, person))).all())
+        return sorted((str(group_id), str(name)) for group_id, name in found)
+
     async def leave_agents(self, person: Person) -> int:
         """Delete the memberships, which are few; the agents are locked, so that no two owners leave one at once."""
         theirs = select(agent_member.c.agent_id).where(_AGENTS.of(person))
@@ -170,6 +184,15 @@ class SqlPersonStore:
         while last is not None:
             found, last = await self._database.read(partial(look_through, table, which, last))
             yield found
+
+
+async def find_owned_alone(database: Database, person: Person) -> SoleOwnership:
+    """Find what a person, or what stands for a group (`name_group`), owns alone."""
+    bases = select(_BASES.reference).where(_BASES.of(person), _BASES.is_sole_owner())
+    named = select(agent.c.name).join(agent_member, agent_member.c.agent_id == agent.c.id)
+    queries = (bases, named.where(_AGENTS.of(person), _AGENTS.is_sole_owner()))
+    found = [await database.read(lambda c, query=query: c.execute(query).scalars().all()) for query in queries]
+    return SoleOwnership(tuple(found[0]), tuple(found[1]))
 
 
 def _results_of(search_ids: Sequence[str]) -> Delete:

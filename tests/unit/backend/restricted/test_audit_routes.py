@@ -59,6 +59,7 @@ async def test_a_record_tells_all_but_text(members: Members) -> None:
         "budget_after": [{**left, "conversation": 7, "day": 19, "month": 59}],
         "preview": RELEASED["summary"],
         "facts": None,
+        "via": None,
     }
     assert '"ana"' not in answer.text
     assert len(record["user_hash"]) == 32

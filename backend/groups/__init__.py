@@ -1,0 +1,1 @@
+"""Groups of people: who is in which, and the roles that a group has in things."""
