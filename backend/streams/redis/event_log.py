@@ -84,8 +84,8 @@ class RedisEventLog:
         if writer.failure is not None and writer.serves_alone:
             writer.show(events)
         _raise_failure(writer)
-        may_wait = writer.add(events)
-        self._outbox.flush_soon(writer, may_wait=may_wait)
+        writer.add(events)
+        self._outbox.flush_soon(writer)
         if writer.must_wait:
             await self._wait_for_room(writer)
         _raise_failure(writer)

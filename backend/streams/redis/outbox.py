@@ -14,9 +14,6 @@ from backend.streams.redis.entries import END_FIELDS, END_ID, encode_fields, ent
 from backend.streams.redis.writers import Flush, Writer
 from shared.errors import BallastError, Conflict, EventsLost, TurnTaken, Unavailable
 
-GROUP_SECONDS = 0.003
-"""How long events may wait for those of other turns, which then share their round trip."""
-
 _ATTEMPT_SECONDS = 2.0
 _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -68,7 +65,6 @@ class Outbox:
         self._writers: dict[str, Writer] = {}
         self._dirty: dict[str, Writer] = {}
         self._has_work = asyncio.Event()
-        self._is_urgent = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -93,8 +89,8 @@ class Outbox:
         self._dirty.pop(response_id, None)
         return self._writers.pop(response_id, None)
 
-    def flush_soon(self, writer: Writer, *, may_wait: bool = False) -> None:
-        """Schedule the writing of a writer's events: at once, or together with what others have in the next moment."""
+    def flush_soon(self, writer: Writer) -> None:
+        """Schedule the writing of a writer's events, with those of others that come before or while a write runs."""
         if self._is_closed:
             writer.fail(away())
             return
@@ -102,8 +98,6 @@ class Outbox:
             self._task = self._supervisor.start("event_outbox", self._write_forever)
         self._dirty[writer.response_id] = writer
         self._has_work.set()
-        if not may_wait:
-            self._is_urgent.set()
 
     async def close(self) -> None:
         """Stop writing; events that are still pending are lost, so end the turns first."""
@@ -115,20 +109,10 @@ class Outbox:
     async def _write_forever(self) -> None:
         while True:
             await self._has_work.wait()
-            await self._wait_for_others()
             self._has_work.clear()
-            self._is_urgent.clear()
             flushes = [self._take(writer) for writer in self._dirty.values()]
             self._dirty.clear()
             await self._write(flushes)
-
-    async def _wait_for_others(self) -> None:
-        if not self._is_urgent.is_set():
-            timer = asyncio.get_running_loop().call_later(GROUP_SECONDS, self._is_urgent.set)
-            try:
-                await self._is_urgent.wait()
-            finally:
-                timer.cancel()
 
     def _take(self, writer: Writer) -> Flush:
         events = tuple(writer.events)

@@ -11,7 +11,6 @@ from shared.errors import BallastError, Conflict, InternalError
 
 _PENDING_BYTES = 512 * 1024
 _RECENT_BYTES = 256 * 1024
-_DELTA = ".delta"
 
 
 class RecentEvents:
@@ -61,7 +60,6 @@ class Writer:
     pending_bytes: int = 0
     offered_bytes: int = 0
     renewed_at: float = 0.0
-    has_delta: bool = False
     is_ending: bool = False
     has_ended: bool = False
     has_written: bool = False
@@ -75,11 +73,8 @@ class Writer:
         self.offered_bytes += bytes_in(events)
         return self.offered_bytes <= MOST_RESPONSE_BYTES
 
-    def add(self, events: Sequence[LoggedEvent]) -> bool:
-        """Add events; their numbers must continue those of the last ones. Return whether they may wait for others.
-
-        The events up to the first piece of the answer may not: a user waits for it.
-        """
+    def add(self, events: Sequence[LoggedEvent]) -> None:
+        """Add events; their numbers must continue those of the last ones."""
         number = events[0].sequence_number if self.next_number is None else self.next_number
         for event in events:
             if self.is_ending or event.sequence_number != number:
@@ -90,9 +85,6 @@ class Writer:
         if self.serves_alone:
             self.show(events)
         self.events.extend(events)
-        may_wait = self.has_delta
-        self.has_delta = self.has_delta or events[-1].type.endswith(_DELTA)
-        return may_wait
 
     def show(self, events: Sequence[LoggedEvent]) -> None:
         """Let readers here have events."""
