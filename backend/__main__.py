@@ -1,4 +1,4 @@
-"""`python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>]`: serve, or a command for operators."""
+"""`python -m backend [serve|check|migrate|reindex|reread|move-tenant …|downgrade …]`: serve, or what operators do."""
 
 import os
 import sys
@@ -19,7 +19,10 @@ log = get_logger("backend")
 MEMORY_ARENAS = 1
 """After ingest of 40,000 chunks and long searches, more arenas kept 24 MB that nobody used."""
 
-USAGE = "usage: python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>]\n"
+USAGE = """\
+usage: python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>]
+       python -m backend move-tenant <tenant> --to <cell> [--routes <file> | --drop | --back]
+"""
 
 
 def main(arguments: Sequence[str]) -> int:

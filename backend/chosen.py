@@ -16,7 +16,9 @@ Raises:
 def choose_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Command | None:
     """Return the command that the arguments of the process name; None where they name none."""
     from backend.app import downgrade_database, migrate_database, serve
+    from backend.cells.domain import MoveOrder
     from backend.check import check_parts
+    from backend.move_tenant import move_tenant
     from backend.reindex import reindex_database
     from backend.reread import reread_documents
     from backend.settings import DatabaseSettings, ReadingSettings, Settings
@@ -32,6 +34,8 @@ def choose_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Comm
             return lambda: migrate_database(read_settings(DatabaseSettings, environ))
         case ["reindex"]:
             return lambda: reindex_database(read_settings(DatabaseSettings, environ))
+        case ["move-tenant", *rest] if (order := MoveOrder.parse(rest)) is not None:
+            return lambda: move_tenant(read_settings(DatabaseSettings, environ), order)
         case ["downgrade", revision]:
             return lambda: downgrade_database(read_settings(DatabaseSettings, environ), revision)
         case _:

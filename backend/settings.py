@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from backend.embeddings.domain import (
     ConfiguredEmbedder,
@@ -157,6 +157,8 @@ class DatabaseSettings(ServiceSettings):
     database_url: Annotated[str, _with_scheme("sqlite+aiosqlite", "postgresql+asyncpg")] = Field(
         DEFAULT_DATABASE_URL, alias="BACKEND_DATABASE_URL"
     )
+    cell: str = Field("", alias="BACKEND_CELL", pattern=f"^({CELL_PATTERN})?$")
+    cells: SecretStr | None = Field(None, alias="BACKEND_CELLS")
     search_url: Annotated[str, _with_scheme("milvus", "milvuss")] = Field("", alias="BACKEND_SEARCH_URL")
 
     @classmethod
@@ -215,7 +217,6 @@ class Settings(ReadingSettings):
     tenant_tokens_per_minute: Rate = Field(None, alias="BACKEND_TENANT_TOKENS_PER_MINUTE")
     tenant_turns_at_once: Rate = Field(None, alias="BACKEND_TENANT_TURNS_AT_ONCE")
 
-    cell: str = Field("", alias="BACKEND_CELL", pattern=f"^({CELL_PATTERN})?$")
     host: str = Field("127.0.0.1", alias="BACKEND_HOST")
     port: int = Field(8000, alias="BACKEND_PORT", ge=0, le=65535)
     admin_port: int | None = Field(None, alias="BACKEND_ADMIN_PORT", ge=0, le=65535)

@@ -1,6 +1,7 @@
 """All tables of the backend: importing a package's module of tables puts them into the one `metadata`."""
 
 from backend.agents.sql import tables as agents
+from backend.cells.sql import tables as cells
 from backend.conversations.sql import tables as conversations
 from backend.files.sql import tables as files
 from backend.foundation.sql import schema
@@ -12,5 +13,5 @@ from backend.restricted.sql import tables as restricted
 from backend.search.sql import tables as search
 
 metadata = schema.metadata
-PACKAGES = (agents, conversations, files, foundation, groups, identity, knowledge, restricted, search)
+PACKAGES = (agents, cells, conversations, files, foundation, groups, identity, knowledge, restricted, search)
 """The modules whose tables it has."""

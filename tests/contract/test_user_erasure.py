@@ -51,6 +51,7 @@ STAY = {
     "replica": "the leases of processes",
     "safe_summary_audit": "who was told what of a restricted base: a keyed hash stands in place of the user",
     "person_group": "the name of a group of the tenant",
+    "tenant_move": "where a tenant moves to; it names nobody",
     "vector_space": "vectors of a deleted base, which the sweep of vectors deletes",
 }
 """Tables whose rows stay, and why."""

@@ -17,6 +17,7 @@ from backend.conversations.domain.served_tools import ServedTools
 from backend.foundation.domain.idempotency import KeyClaim
 from backend.knowledge.domain.labels import Labels
 from backend.knowledge.domain.tickets import SearchOptions
+from shared.errors import TurnRunning, Unavailable
 from shared.models.execution import AccessMode, ToolDefinition
 from shared.models.values import JsonObject, Value, objects_in
 from shared.prompts.knowledge_base import KNOWLEDGE_SECTIONS
@@ -94,6 +95,10 @@ class SettingsDigest(NamedTuple):
     bases: str
 
 
+ARRIVING = "arriving"
+"""The running response of a conversation whose turn still runs in the cell that its tenant has left (backend/cells)."""
+
+
 class Conversation(Value):
     """A dialogue of the user who created it, and of those with whom they share it.
 
@@ -129,6 +134,13 @@ class Conversation(Value):
     def people(self) -> People:
         """Who may use it."""
         return People(tenant=self.tenant, creator_id=self.user_id, others=self.members)
+
+    @property
+    def refusal(self) -> TurnRunning | Unavailable:
+        """The error for whoever needs it free, while a turn holds it."""
+        if self.running_response_id == ARRIVING:
+            return Unavailable("The conversation still follows its tenant to this cell.", retry_after_seconds=1)
+        return TurnRunning("A turn is running on this conversation.")
 
     @property
     def settings(self) -> ConversationSettings:

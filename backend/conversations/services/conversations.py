@@ -26,7 +26,7 @@ from backend.foundation.domain.paging import PageQuery
 from backend.foundation.services.steps import run_in_thread_if_large
 from backend.identity.domain import Caller
 from shared.clock import Clock
-from shared.errors import MethodNotAllowed, NotFound, TurnRunning
+from shared.errors import MethodNotAllowed, NotFound
 from shared.ids import IdPrefix, new_id
 
 
@@ -195,7 +195,7 @@ class CallerConversations:
         found, log = opened.conversation, opened.log
         item = await self.item(caller, conversation_id, item_id)
         if found.running_response_id is not None:
-            raise TurnRunning("A turn is running on this conversation.")
+            raise found.refusal
         if await self._store.items(conversation_id, after=item_id, limit=1, descending=False):
             message = f"Only the last item of a conversation can be removed, and others follow '{item_id}'."
             raise MethodNotAllowed(message, param="item_id")

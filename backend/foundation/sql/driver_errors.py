@@ -16,6 +16,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from shared.errors import BallastError, InvalidRequest, Unavailable
 
 DISK_FULL = "The disk of the database is full."
+TENANT_MOVES = "BLMOV"
+"""The SQLSTATE of the fence around a tenant that moves to another cell (backend/cells)."""
+_MOVES = "This tenant is being moved to another cell."
 
 # Primary result codes, https://www.sqlite.org/rescode.html; an extended code has its primary in the low byte.
 _SQLITE_OURS = frozenset(
@@ -111,6 +114,8 @@ def _translate(error: Exception) -> BallastError | None:
     state = _sqlstate(error)
     if state in _POSTGRES_BAD_TEXT:
         return InvalidRequest("The text holds a character that cannot be stored.")
+    if state == TENANT_MOVES:
+        return Unavailable(_MOVES, retry_after_seconds=1)
     is_ours = state.startswith(_POSTGRES_OURS) and state not in _POSTGRES_AWAY
     return None if is_ours or _is_refused_by_client(origin) else _away(is_full=state == _POSTGRES_FULL)
 

@@ -17,6 +17,7 @@ from backend.conversations.domain.history_fingerprint import (
 from backend.conversations.domain.item_removal import is_edited
 from backend.conversations.domain.members import ConversationRole, check_role
 from backend.conversations.domain.responses import (
+    ARRIVING,
     Conversation,
     OpenedConversation,
     SettingsDigest,
@@ -168,6 +169,9 @@ class OriginReader:
             raise missing
         if not response.status.is_terminal:
             await self._access.response(caller, response_id, ConversationRole.WRITER, param)
+            held = await self._conversations.find(response.conversation_id)
+            if held is not None and held.running_response_id == ARRIVING:
+                raise held.refusal
             raise TurnRunning("That response is still running.", param=param)
         lane = lane_to_continue(response.body, request.model if response.user_id == caller.user_id else None)
         if lane is not None:
@@ -222,7 +226,7 @@ class OriginReader:
         if opened is None:
             raise missing
         if opened.conversation.running_response_id is not None and is_continued(opened.conversation):
-            raise TurnRunning("A turn is running on this conversation.")
+            raise opened.conversation.refusal
         if needs_log(opened.conversation):
             await self._complete(opened.conversation, opened.log, opened.conversation.log_length)
         return opened
