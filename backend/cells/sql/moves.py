@@ -49,7 +49,7 @@ def is_anyone_moving(connection: Connection) -> bool:
 
 def note_move(connection: Connection, tenant: str, cell: str, phase: Phase) -> None:
     """Write down that a tenant moves, or has arrived."""
-    connection.execute(insert(tenant_move).values(tenant=tenant, cell=cell, phase=phase.value))
+    connection.execute(insert(tenant_move).values(tenant=tenant, cell=cell, phase=phase.value, held=""))
 
 
 def forget_move(connection: Connection, tenant: str) -> None:

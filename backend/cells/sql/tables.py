@@ -15,6 +15,6 @@ tenant_move = Table(
     require("cell", Text),
     require("phase", Text),
     Column("stopped_until", Instant),
-    require("held", Text, server_default=""),
+    require("held", Text),
     Column("seen", Text),
 )

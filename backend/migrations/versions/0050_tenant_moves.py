@@ -17,7 +17,7 @@ def upgrade() -> None:
         sa.Column("cell", sa.Text(), nullable=False),
         sa.Column("phase", sa.Text(), nullable=False),
         sa.Column("stopped_until", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("held", sa.Text(), nullable=False, server_default=""),
+        sa.Column("held", sa.Text(), nullable=False),
         sa.Column("seen", sa.Text(), nullable=True),
         sa.PrimaryKeyConstraint("tenant", name="pk_tenant_move"),
     )
