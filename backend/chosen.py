@@ -30,10 +30,9 @@ def choose_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Comm
             return lambda: print_parts(check_parts(environ))
         case ["reread"]:
             return lambda: reread_documents(read_settings(ReadingSettings, environ))
-        case ["migrate"]:
-            return lambda: migrate_database(read_settings(DatabaseSettings, environ))
-        case ["reindex"]:
-            return lambda: reindex_database(read_settings(DatabaseSettings, environ))
+        case ["migrate" | "reindex" as name]:
+            command = migrate_database if name == "migrate" else reindex_database
+            return lambda: command(read_settings(DatabaseSettings, environ))
         case ["move-tenant", *rest] if (order := MoveOrder.parse(rest)) is not None:
             return lambda: move_tenant(read_settings(DatabaseSettings, environ), order)
         case ["downgrade", revision]:

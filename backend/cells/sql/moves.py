@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, Update, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, Update, and_, delete, func, insert, select, true, update
 from sqlalchemy import tuple_ as row_of
 
 from backend.cells.domain import STOP_SECONDS, Phase
@@ -143,18 +143,12 @@ def release_ended(source: Connection, tenant: str, arriving: Sequence[str]) -> S
 
 def read_conversation(source: Connection, tenant: str, conversation_id: str) -> dict[str, Rows]:
     """Return by table all rows of a conversation and of its responses; none where it was deleted."""
-    return {
-        table.name: [
-            dict(row)
-            for row in source.execute(
-                select(*(table.c[name] for name in moved_columns(table))).where(
-                    _is_in(table, conversation_id), owned_by(table, tenant)
-                )
-            ).mappings()
-        ]
-        for table in tables_of_tenants()
-        if is_of_conversation(table)
-    }
+    found: dict[str, Rows] = {}
+    for table in _of_conversations():
+        columns, its = [table.c[name] for name in moved_columns(table)], owned_by(table, tenant)
+        asked = select(*columns).where(_is_in(table, conversation_id), its)
+        found[table.name] = [dict(row) for row in source.execute(asked).mappings()]
+    return found
 
 
 def follow(target: Connection, tenant: str, conversation_id: str, found: dict[str, Rows]) -> None:
@@ -163,19 +157,28 @@ def follow(target: Connection, tenant: str, conversation_id: str, found: dict[st
     its = and_(conversation.c.id == conversation_id, conversation.c.tenant == tenant)
     if target.execute(select(conversation.c.id).where(its).with_for_update()).first() is None:
         return
-    children = [table for table in tables_of_tenants() if is_of_conversation(table) and table.name != "conversation"]
-    for table in reversed(children):
-        if table.name != "response":
-            target.execute(delete(table).where(_is_in(table, conversation_id)))
+    children = [table for table in _of_conversations() if table.name != "conversation"]
+    for table in children[::-1]:
+        target.execute(delete(table).where(_is_in(table, conversation_id), _is_replaced(table, found)))
     for table in children:
         put_rows(target, table, found[table.name])
-    response, kept = metadata.tables["response"], [row["id"] for row in found["response"]]
-    target.execute(delete(response).where(_is_in(response, conversation_id), response.c.id.not_in(kept)))
-    for row in found["conversation"]:
+    if found["conversation"]:
+        (row,) = found["conversation"]
         changed = {name: value for name, value in row.items() if name not in _OWN_OF_PEOPLE}
         target.execute(update(conversation).where(its).values(**changed))
-    if not found["conversation"]:
+    else:
         target.execute(delete(conversation).where(its))
+
+
+def _of_conversations() -> list[Table]:
+    return [table for table in tables_of_tenants() if is_of_conversation(table)]
+
+
+def _is_replaced(table: Table, found: dict[str, Rows]) -> ColumnElement[bool]:
+    """Whether a row is taken out before the new ones are put; others refer to responses, so those that stay stay."""
+    if table.name != "response":
+        return true()
+    return table.c.id.not_in([row["id"] for row in found["response"]])
 
 
 def drop_rows(connection: Connection, tenant: str, most: int) -> int:

@@ -18,7 +18,6 @@ from shared.errors import BallastError, InvalidRequest, Unavailable
 DISK_FULL = "The disk of the database is full."
 TENANT_MOVES = "BLMOV"
 """The SQLSTATE of the fence around a tenant that moves to another cell (backend/cells)."""
-_MOVES = "This tenant is being moved to another cell."
 
 # Primary result codes, https://www.sqlite.org/rescode.html; an extended code has its primary in the low byte.
 _SQLITE_OURS = frozenset(
@@ -38,7 +37,9 @@ _SQLITE_OURS_WITHOUT_CODE = (sqlite3.ProgrammingError, sqlite3.DataError, sqlite
 _POSTGRES_OURS = ("21", "22", "23", "34", "3D", "3F", "42", "44", "54")
 # Of these classes: an operator's grants, a database that is not there yet, and the statement names of a proxy between.
 _POSTGRES_AWAY = ("42501", "3D000", "42P05")
-_POSTGRES_FULL = "53100"
+_AWAY_SAYS = "The database is not available."
+_SQLITE_SAYS: dict[int | None, str] = {sqlite3.SQLITE_FULL: DISK_FULL}
+_POSTGRES_SAYS = {"53100": DISK_FULL, TENANT_MOVES: "This tenant is being moved to another cell."}
 _POSTGRES_BAD_TEXT = ("22021", "22P05")
 _POSTGRES_BAD_VALUE, _POSTGRES_INTEGRITY = "22", "23"
 
@@ -110,14 +111,12 @@ def _translate(error: Exception) -> BallastError | None:
         return _away()
     origin = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     if isinstance(origin, sqlite3.Error):
-        return None if _is_ours_of_sqlite(origin) else _away(is_full=_code_of(origin) == sqlite3.SQLITE_FULL)
+        return None if _is_ours_of_sqlite(origin) else _away(_SQLITE_SAYS.get(_code_of(origin), _AWAY_SAYS))
     state = _sqlstate(error)
     if state in _POSTGRES_BAD_TEXT:
         return InvalidRequest("The text holds a character that cannot be stored.")
-    if state == TENANT_MOVES:
-        return Unavailable(_MOVES, retry_after_seconds=1)
     is_ours = state.startswith(_POSTGRES_OURS) and state not in _POSTGRES_AWAY
-    return None if is_ours or _is_refused_by_client(origin) else _away(is_full=state == _POSTGRES_FULL)
+    return None if is_ours or _is_refused_by_client(origin) else _away(_POSTGRES_SAYS.get(state, _AWAY_SAYS))
 
 
 def _is_ours_of_sqlite(error: sqlite3.Error) -> bool:
@@ -135,8 +134,8 @@ def _is_refused_by_client(error: BaseException) -> bool:
     return any(isinstance(each, ValueError | TypeError) for each in (error, error.__cause__))
 
 
-def _away(*, is_full: bool = False) -> Unavailable:
-    return Unavailable(DISK_FULL if is_full else "The database is not available.", retry_after_seconds=1)
+def _away(says: str = _AWAY_SAYS) -> Unavailable:
+    return Unavailable(says, retry_after_seconds=1)
 
 
 def _sqlstate(error: Exception) -> str:

@@ -33,7 +33,7 @@ from backend.openai_api.domain.turn_request import TurnRequest
 from backend.turns.domain.lanes import lane_to_continue
 from backend.turns.domain.turn_origin import Origin, TurnStart, blank_origin, branch_origin, extend_origin, fork_origin
 from shared.clock import Clock
-from shared.errors import InvalidRequest, NotFound, PermissionDenied, TurnRunning
+from shared.errors import InvalidRequest, NotFound, PermissionDenied, TurnRunning, Unavailable
 from shared.ids import IdPrefix, new_id
 
 GoesOn = Callable[[Conversation], bool]
@@ -169,10 +169,7 @@ class OriginReader:
             raise missing
         if not response.status.is_terminal:
             await self._access.response(caller, response_id, ConversationRole.WRITER, param)
-            held = await self._conversations.find(response.conversation_id)
-            if held is not None and held.running_response_id == ARRIVING:
-                raise held.refusal
-            raise TurnRunning("That response is still running.", param=param)
+            raise await self._running(response, param)
         lane = lane_to_continue(response.body, request.model if response.user_id == caller.user_id else None)
         if lane is not None:
             return await self._find_named(caller, lane.response_id, request)
@@ -189,6 +186,12 @@ class OriginReader:
             if (response.tenant, response.user_id) == (caller.tenant, caller.user_id):
                 raise
             raise missing from None
+
+    async def _running(self, response: StoredResponse, param: str) -> TurnRunning | Unavailable:
+        held = await self._conversations.find(response.conversation_id)
+        if held is not None and held.running_response_id == ARRIVING:
+            return held.refusal
+        return TurnRunning("That response is still running.", param=param)
 
     async def _behind(self, caller: Caller, response: StoredResponse, goes_on: GoesOn) -> Origin:
         opened = await self._open(caller, response.conversation_id, "previous_response_id", goes_on)
