@@ -162,12 +162,16 @@ def follow(target: Connection, tenant: str, conversation_id: str, found: dict[st
         target.execute(delete(table).where(_is_in(table, conversation_id), _is_replaced(table, found)))
     for table in children:
         put_rows(target, table, found[table.name])
-    if found["conversation"]:
-        (row,) = found["conversation"]
+    _put_conversation(target, its, found["conversation"])
+
+
+def _put_conversation(target: Connection, its: ColumnElement[bool], rows: Rows) -> None:
+    conversation = metadata.tables["conversation"]
+    if not rows:
+        target.execute(delete(conversation).where(its))
+    for row in rows:
         changed = {name: value for name, value in row.items() if name not in _OWN_OF_PEOPLE}
         target.execute(update(conversation).where(its).values(**changed))
-    else:
-        target.execute(delete(conversation).where(its))
 
 
 def _of_conversations() -> list[Table]:
