@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0050"
-down_revision = "0045"
+revision = "0051a"
+down_revision = "0051"
 branch_labels = None
 depends_on = None
 
