@@ -8,7 +8,7 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -16,21 +16,22 @@ import orjson
 
 from tests.cells.moving import LINES, Mover
 from tests.cells.world import TENANT, Cells, Size, begin_talks, check_moved, check_talks, fill, move_under_streams
-from tests.e2e.pair import PairOptions, start_pair
+from tests.e2e.pair import Pair, PairOptions, start_pair
 from tests.servers.fixtures import launching
 from tests.servers.postgres import PostgresServer
 from tests.servers.valkey import ValkeyServer
 
 
 @contextmanager
-def two_cells(folder: Path) -> Iterator[tuple[Cells, dict[str, str]]]:
+def two_cells(folder: Path) -> Generator[tuple[Cells, dict[str, str]]]:
     """Start two pairs, each with a database and a Valkey of its own, while the block runs."""
     with ExitStack() as stack:
         server = PostgresServer()
         server.start()
         stack.callback(server.close)
         launch = stack.enter_context(launching(folder))
-        addresses, pairs = {cell: server.url(server.new_database()) for cell in ("c1", "c2")}, []
+        addresses = {cell: server.url(server.new_database()) for cell in ("c1", "c2")}
+        pairs: list[Pair] = []
         for cell, address in addresses.items():
             valkey = ValkeyServer()
             valkey.start()
