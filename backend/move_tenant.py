@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 
 import orjson
-from sqlalchemy import select
 
 from backend.cells.domain import MoveOrder, Phase, addresses_of, with_routes
 from backend.cells.sql import moves
@@ -22,7 +21,6 @@ from backend.cells.sql.fence import raise_fence, take_fence_down
 from backend.embeddings.services.question_vectors import NO_MEANING
 from backend.foundation.sql.database import Database
 from backend.identity.domain import key_beginning
-from backend.migrations.tables import metadata
 from backend.reaching import naming_setting, reach_database
 from backend.search.wiring import build_search
 from backend.settings import DatabaseSettings
@@ -156,9 +154,7 @@ class TenantMove:
         return await self._source.write(partial(moves.keep_stopped, tenant=self._tenant))
 
     async def _write_routes(self) -> None:
-        keys = metadata.tables["api_key"]
-        asked = select(keys.c.id).where(keys.c.tenant == self._tenant)
-        ids = await self._target.read(lambda connection: connection.execute(asked).scalars().all())
+        ids = await self._target.read(partial(moves.find_key_ids, tenant=self._tenant))
         beginnings = [key_beginning(each) for each in ids if cell_of(each)]
         if without := len(ids) - len(beginnings):
             _tell(f"{without} keys were made before their cell had a name: no route finds them, so rotate them")

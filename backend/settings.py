@@ -36,7 +36,6 @@ from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
 MAX_SYSTEM_PROMPT_CHARACTERS = 100_000
 """As many as an agent's own system prompt may have."""
-
 Rate = Annotated[int | None, Field(ge=1, le=MAX_RATE)]
 MAX_RETENTION_DAYS = 36_500
 MAX_PREFIX_CHARACTERS = 500

@@ -21,8 +21,8 @@ from sqlalchemy import (
 )
 
 from backend.cells.domain import MoveOrder, addresses_of, with_routes
-from backend.cells.sql.fence import fenced_tables
-from backend.cells.sql.owned import LEFT_BEHIND, identity_of, moved_columns, owned_by, tables_of_tenants
+from backend.cells.sql.fence import tables_with_fence
+from backend.cells.sql.owned import LEFT_BEHIND, belongs_to, columns_to_move, identity_of, tables_of_tenants
 from backend.conversations.domain.responses import ARRIVING
 from backend.foundation.sql.chosen import open_database
 from backend.foundation.sql.database import Database
@@ -101,7 +101,7 @@ def rows_of(connection: Connection, tenant: str) -> dict[str, list[Any]]:
         table.name: [
             tuple(row)
             for row in connection.execute(
-                select(*(table.c[name] for name in moved_columns(table))).where(owned_by(table, tenant))
+                select(*(table.c[name] for name in columns_to_move(table))).where(belongs_to(table, tenant))
             )
         ]
         for table in tables_of_tenants()
@@ -122,7 +122,7 @@ def test_each_table_is_moved_or_says_why_not() -> None:
 def test_each_row_is_told_by_what_is_the_same_in_each_cell() -> None:
     """A key that the database numbers says nothing in another one."""
     assert {
-        table.name for table in tables_of_tenants() if not set(identity_of(table)) <= set(moved_columns(table))
+        table.name for table in tables_of_tenants() if not set(identity_of(table)) <= set(columns_to_move(table))
     } == set()
 
 
@@ -138,14 +138,14 @@ async def test_all_that_is_theirs_moves_and_nothing_of_others(cells: Cells) -> N
 
 
 def touch(table: Table, tenant: str) -> Update:
-    name = moved_columns(table)[0]
-    return update(table).values({name: table.c[name]}).where(owned_by(table, tenant))
+    name = columns_to_move(table)[0]
+    return update(table).values({name: table.c[name]}).where(belongs_to(table, tenant))
 
 
 async def test_behind_the_switch_nothing_of_theirs_is_written_and_all_of_others(cells: Cells) -> None:
     await cells.first.write(fill)
     await cells.move.run("")
-    for table in fenced_tables():
+    for table in tables_with_fence():
         if table.name != "waiting_turn":
             with pytest.raises(Unavailable, match="being moved"):
                 await run(cells.first, touch(table, LEAVING))

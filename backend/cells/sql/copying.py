@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.util import await_only
 
-from backend.cells.sql.owned import LATE, identity_of, moved_columns, owned_by, tables_of_tenants
+from backend.cells.sql.owned import LATE, belongs_to, columns_to_move, identity_of, tables_of_tenants
 from backend.foundation.sql.database import Database
 
 Rows = Sequence[dict[str, Any]]
@@ -60,7 +60,7 @@ class TenantCopy:
         return Copied(horizon, rows, deleted + self._prune(source, is_sure=True))
 
     def _bring_table(self, source: Connection, table: Table, seen: str | None) -> int:
-        asked = select(*(table.c[name] for name in moved_columns(table))).where(self._is_early(table))
+        asked = select(*(table.c[name] for name in columns_to_move(table))).where(self._is_early(table))
         if seen is not None:
             asked = asked.where(_is_newer(table, seen))
         count = 0
@@ -74,7 +74,7 @@ class TenantCopy:
         return sum(self._prune_table(source, table, is_sure) for table in reversed(tables_of_tenants()))
 
     def _prune_table(self, source: Connection, table: Table, is_sure: bool) -> int:
-        its, names = owned_by(table, self._tenant), [table.c[name] for name in identity_of(table)]
+        its, names = belongs_to(table, self._tenant), [table.c[name] for name in identity_of(table)]
         if is_sure:
             here = source.execute(select(func.count()).select_from(table).where(self._is_early(table))).scalar_one()
             if here == self._read(select(func.count()).select_from(table).where(its))[0][0]:
@@ -87,7 +87,7 @@ class TenantCopy:
         return len(gone)
 
     def _is_early(self, table: Table) -> ColumnElement[bool]:
-        late, its = LATE.get(table.name), owned_by(table, self._tenant)
+        late, its = LATE.get(table.name), belongs_to(table, self._tenant)
         if table.name == "api_key":
             return and_(its, text("false"))
         return its if late is None else and_(its, not_(_group(late)))
@@ -117,7 +117,9 @@ def put_rows(connection: Connection, table: Table, rows: Rows) -> None:
 
 def late_rows(source: Connection, table: Table, tenant: str) -> Rows:
     """Return the rows of a table that come with the switch."""
-    asked = select(*(table.c[name] for name in moved_columns(table))).where(owned_by(table, tenant), LATE[table.name])
+    asked = select(*(table.c[name] for name in columns_to_move(table))).where(
+        belongs_to(table, tenant), LATE[table.name]
+    )
     return [dict(row) for row in source.execute(asked).mappings()]
 
 

@@ -43,7 +43,7 @@ async def raise_fence(database: Database) -> None:
     Raises:
         Unavailable: a table was in use for a second.
     """
-    for table in fenced_tables():
+    for table in tables_with_fence():
         await database.write(lambda connection, table=table: _raise_at(connection, table))
 
 
@@ -53,7 +53,7 @@ async def take_fence_down(database: Database) -> None:
     Raises:
         Unavailable: a table was in use for a second.
     """
-    for table in fenced_tables():
+    for table in tables_with_fence():
         await database.write(lambda connection, table=table: _take_down_at(connection, table))
 
 
@@ -62,7 +62,7 @@ def pass_fence(connection: Connection) -> None:
     connection.execute(text(_MOVER))
 
 
-def fenced_tables() -> tuple[Table, ...]:
+def tables_with_fence() -> tuple[Table, ...]:
     """Return the tables whose rows tell whose they are; the others are written together with such rows."""
     return tuple(table for table in tables_of_tenants() if "tenant" in table.c or parent_key(table) is not None)
 

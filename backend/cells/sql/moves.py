@@ -9,8 +9,8 @@ from sqlalchemy import tuple_ as row_of
 
 from backend.cells.domain import STOP_SECONDS, Phase
 from backend.cells.sql.copying import Rows, late_rows, put_rows
-from backend.cells.sql.fence import fenced_tables, pass_fence
-from backend.cells.sql.owned import LATE, is_of_conversation, moved_columns, owned_by, tables_of_tenants
+from backend.cells.sql.fence import pass_fence, tables_with_fence
+from backend.cells.sql.owned import LATE, belongs_to, columns_to_move, is_of_conversation, tables_of_tenants
 from backend.cells.sql.tables import tenant_move
 from backend.conversations.domain.responses import ARRIVING
 from backend.foundation.sql.schema import metadata
@@ -38,7 +38,9 @@ def find_move(connection: Connection, tenant: str) -> Move | None:
 def is_there(connection: Connection, tenant: str) -> bool:
     """Whether a cell has anything of a tenant but keys."""
     own = [table for table in tables_of_tenants() if "tenant" in table.c and table.name != "api_key"]
-    return any(connection.execute(select(select(1).where(owned_by(table, tenant)).exists())).scalar() for table in own)
+    return any(
+        connection.execute(select(select(1).where(belongs_to(table, tenant)).exists())).scalar() for table in own
+    )
 
 
 def is_anyone_moving(connection: Connection) -> bool:
@@ -120,7 +122,13 @@ def leave(source: Connection, tenant: str) -> None:
     change_move(source, tenant, Phase.MOVED)
     for name in ("waiting_turn", "attachment"):
         table = metadata.tables[name]
-        source.execute(delete(table).where(owned_by(table, tenant), LATE[name]))
+        source.execute(delete(table).where(belongs_to(table, tenant), LATE[name]))
+
+
+def find_key_ids(target: Connection, tenant: str) -> Sequence[str]:
+    """Return the ids of a tenant's keys."""
+    key = metadata.tables["api_key"]
+    return target.execute(select(key.c.id).where(key.c.tenant == tenant)).scalars().all()
 
 
 def find_arriving(target: Connection, tenant: str) -> Sequence[str]:
@@ -145,7 +153,7 @@ def read_conversation(source: Connection, tenant: str, conversation_id: str) -> 
     """Return by table all rows of a conversation and of its responses; none where it was deleted."""
     found: dict[str, Rows] = {}
     for table in _of_conversations():
-        columns, its = [table.c[name] for name in moved_columns(table)], owned_by(table, tenant)
+        columns, its = [table.c[name] for name in columns_to_move(table)], belongs_to(table, tenant)
         asked = select(*columns).where(_is_in(table, conversation_id), its)
         found[table.name] = [dict(row) for row in source.execute(asked).mappings()]
     return found
@@ -190,7 +198,7 @@ def drop_rows(connection: Connection, tenant: str, most: int) -> int:
     pass_fence(connection)
     for table in _as_dropped():
         key = list(table.primary_key.columns)
-        some = select(*key).where(owned_by(table, tenant)).limit(most)
+        some = select(*key).where(belongs_to(table, tenant)).limit(most)
         count = connection.execute(delete(table).where(row_of(*key).in_(some))).rowcount
         if count > 0:
             return count
@@ -203,7 +211,7 @@ def _as_dropped() -> Sequence[Table]:
     def place(table: Table) -> int:
         if table.name == "api_key":
             return 0
-        return 2 if table in fenced_tables() else 1
+        return 2 if table in tables_with_fence() else 1
 
     children_first = tables_of_tenants()[::-1]
     return sorted(children_first, key=place)

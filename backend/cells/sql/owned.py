@@ -55,7 +55,9 @@ def tables_of_tenants() -> tuple[Table, ...]:
 
 
 def _is_owned(table: Table) -> bool:
-    return "tenant" in table.c or parent_key(table) is not None or bool(_owned_children(table)) or "created" in table.c
+    return (
+        "tenant" in table.c or parent_key(table) is not None or bool(_keys_of_children(table)) or "created" in table.c
+    )
 
 
 @cache
@@ -69,15 +71,15 @@ def parent_key(table: Table) -> ForeignKeyConstraint | None:
     return None
 
 
-def owned_by(table: Table, tenant: str) -> ColumnElement[bool]:
+def belongs_to(table: Table, tenant: str) -> ColumnElement[bool]:
     """Return the condition by which rows of a table are a tenant's."""
     if "tenant" in table.c:
         return table.c.tenant == tenant
     key = parent_key(table)
     if key is not None:
-        parents = select(*(element.column for element in key.elements)).where(owned_by(key.referred_table, tenant))
+        parents = select(*(element.column for element in key.elements)).where(belongs_to(key.referred_table, tenant))
         return row_of(*key.columns).in_(parents)
-    children = _owned_children(table)
+    children = _keys_of_children(table)
     return or_(*(_is_referred(table, each, tenant) for each in children)) if children else _has_created(table, tenant)
 
 
@@ -89,9 +91,9 @@ def identity_of(table: Table) -> tuple[str, ...]:
     return tuple(column.name for column in unique.columns)
 
 
-def moved_columns(table: Table) -> tuple[str, ...]:
+def columns_to_move(table: Table) -> tuple[str, ...]:
     """Return the columns whose values are the same in each cell."""
-    own = {*OWN_OF_CELL.get(table.name, ()), *_numbered(table)}
+    own = {*OWN_OF_CELL.get(table.name, ()), *_number_column(table)}
     return tuple(column.name for column in table.columns if column.name not in own)
 
 
@@ -101,12 +103,12 @@ def is_of_conversation(table: Table) -> bool:
     return table.name in ("conversation", "response") or (leads_there and table.name != "waiting_turn")
 
 
-def _numbered(table: Table) -> tuple[str, ...]:
+def _number_column(table: Table) -> tuple[str, ...]:
     return (table.autoincrement_column.name,) if table.autoincrement_column is not None else ()
 
 
 @cache
-def _owned_children(table: Table) -> tuple[ForeignKeyConstraint, ...]:
+def _keys_of_children(table: Table) -> tuple[ForeignKeyConstraint, ...]:
     keys = (key for child in metadata.sorted_tables for key in child.foreign_key_constraints)
     return tuple(key for key in keys if key.referred_table is table and parent_key(key.table) not in (None, key))
 
@@ -116,7 +118,7 @@ def _is_referred(table: Table, key: ForeignKeyConstraint, tenant: str) -> Column
     return (
         select(text("1"))
         .select_from(key.table)
-        .where(and_(*pairs), owned_by(key.table, tenant))
+        .where(and_(*pairs), belongs_to(key.table, tenant))
         .correlate(table)
         .exists()
     )
@@ -128,4 +130,4 @@ def _has_created(table: Table, tenant: str) -> ColumnElement[bool]:
     objects = [
         each for each in metadata.sorted_tables if "id" in each.c and ("tenant" in each.c or each.name == "item")
     ]
-    return or_(*(named.in_(select(each.c.id).where(owned_by(each, tenant))) for each in objects))
+    return or_(*(named.in_(select(each.c.id).where(belongs_to(each, tenant))) for each in objects))

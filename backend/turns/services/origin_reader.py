@@ -169,7 +169,7 @@ class OriginReader:
             raise missing
         if not response.status.is_terminal:
             await self._access.response(caller, response_id, ConversationRole.WRITER, param)
-            raise await self._running(response, param)
+            raise await self._error_while_running(response, param)
         lane = lane_to_continue(response.body, request.model if response.user_id == caller.user_id else None)
         if lane is not None:
             return await self._find_named(caller, lane.response_id, request)
@@ -187,7 +187,7 @@ class OriginReader:
                 raise
             raise missing from None
 
-    async def _running(self, response: StoredResponse, param: str) -> TurnRunning | Unavailable:
+    async def _error_while_running(self, response: StoredResponse, param: str) -> TurnRunning | Unavailable:
         held = await self._conversations.find(response.conversation_id)
         if held is not None and held.running_response_id == ARRIVING:
             return held.refusal

@@ -88,8 +88,10 @@ def test_all_else_goes_to_the_first_cell(path: str) -> None:
 
 
 def test_the_pods_read_the_files_where_they_are_mounted() -> None:
-    manager = read("envoy.json")["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
-    source = manager["rds"]["config_source"]["path_config_source"]
+    connections = read("envoy.json")["static_resources"]["listeners"][0]["filter_chains"][0]["filters"][0][
+        "typed_config"
+    ]
+    source = connections["rds"]["config_source"]["path_config_source"]
     deployment = (COMPONENT / "router.yaml").read_text(encoding="utf-8")
     assert f"mountPath: {source['watched_directory']['path']}," in deployment
     assert source["path"] == f"{source['watched_directory']['path']}/routes.json"
