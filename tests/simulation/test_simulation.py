@@ -15,6 +15,8 @@ FOUND_BY = {
     "an event numbered twice": (1, SHORT_SECONDS, "numbers"),
     "deleted queued response": (1, SHORT_SECONDS, "end of stream"),
     "lost events": (5, SECONDS, "stored"),
+    "frozen chat_shell": (28, SECONDS, "silence"),
+    "lost second": (170, SECONDS, "ended"),
 }
 """A seed that finds each fault within some simulated time, and the check that it breaks."""
 
@@ -42,8 +44,9 @@ def test_the_same_seed_tells_the_same_history() -> None:
 
 
 @pytest.mark.parametrize("name", FOUND_BY)
-def test_a_seed_finds_what_is_wrong(name: str) -> None:
+def test_a_seed_finds_what_is_wrong_and_is_clean_without_it(name: str) -> None:
     seed, seconds, check = FOUND_BY[name]
+    assert simulate(seed, seconds).violations == ()
     with without(name):
         found = simulate(seed, seconds)
     assert check in {violation.check for violation in found.violations}
