@@ -15,7 +15,7 @@ from tests.chaos.talks import new_conversation
 from tests.chaos.world import World
 
 WORDS, PAUSE_MILLISECONDS = 60, 100
-PATIENT_SECONDS, LOOK_SECONDS, AGAIN_SECONDS = 5.0, 0.25, 0.5
+PATIENT_SECONDS, LOOK_SECONDS, AGAIN_SECONDS = 3.0, 0.25, 0.5
 
 
 @dataclass

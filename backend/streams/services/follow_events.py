@@ -33,11 +33,11 @@ OUTAGE_FACTOR = 4
 That is a little more than the 10 s for which a writer tries.
 """
 
-UNKNOWN_FACTOR = 3
-"""How many times as long a reader who hears nothing waits for a database that cannot tell whether the turn has ended.
+UNKNOWN_FACTOR = 2.5
+"""How many times as long a reader who hears nothing waits for a database that cannot tell of the turn's end."""
 
-That is a little less than one question takes that the database does not answer.
-"""
+RIGHTS_LOOK_SECONDS = 3.0
+"""Events wait no longer than so for a look at their reader's rights; while the database is away, nobody's change."""
 
 OPENING_SECONDS = 10.0
 """How long a reader waits for the first event of a turn that is stored: its process may be at it, or may have died."""
@@ -77,13 +77,13 @@ class FollowEvents:
         some are missing for a reader who has got others, or those of a running turn cannot be read any more or do not
         begin: an error event with the code `events_lost`. The turn goes on; its answer can be read when it has ended.
         """
-        newest, is_rest_lost = after, self._silence(response)
+        newest, silence = after, _Silence(self, response)
         with suppress(Unavailable):
             await self._wait_for_first(response)
             stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
             async with aclosing(stream) as batches:
                 async for batch in batches:
-                    if rights is not None and rights.is_look_due and (report := await rights.find_loss()):
+                    if report := await _find_break(rights, silence, None if batch else newest):
                         yield break_off(response.body, report, newest)
                         return
                     if batch and batch[-1].sequence_number == newest + len(batch):
@@ -91,7 +91,7 @@ class FollowEvents:
                         yield batch
                         if batch[-1].type in TERMINAL_TYPES:
                             return
-                    elif batch or await is_rest_lost(newest):
+                    elif batch or silence.is_rest_lost:
                         break
         rest = await self._rest(response, (after, newest), with_results=with_results)
         if report := await _find_loss(rights):
@@ -146,31 +146,7 @@ class FollowEvents:
         elif last[0].sequence_number > after:
             yield tuple(last)
 
-    def _silence(self, response: StoredResponse) -> Callable[[int], Awaitable[bool]]:
-        """Return what is asked, with the newest number, whenever no event has come.
-
-        Where it stays so after the turn's end, or while nobody can tell whether it has ended, the rest is lost.
-        """
-        ended_at: float | None = None
-        unknown_since, known = 0.0, -2
-        clock = asyncio.get_running_loop().time
-
-        async def is_rest_lost(newest: int) -> bool:
-            nonlocal ended_at, unknown_since, known
-            if ended_at is not None:
-                return await self._is_lost(response, clock() - ended_at)
-            if newest != known:
-                unknown_since, known = clock(), newest
-            try:
-                ended_at = clock() if await self._has_ended(response) else None
-            except Unavailable:
-                return clock() - unknown_since >= UNKNOWN_FACTOR * self._late_seconds
-            unknown_since = clock()
-            return False
-
-        return is_rest_lost
-
-    async def _is_lost(self, response: StoredResponse, late_seconds: float) -> bool:
+    async def is_lost(self, response: StoredResponse, late_seconds: float) -> bool:
         """Cut off a log whose last events are so late; while it takes no writes, they may come when it does again."""
         if late_seconds < self._late_seconds:
             return False
@@ -178,6 +154,11 @@ class FollowEvents:
             return await self._events.cut_off(response.id)
         except Unavailable:
             return late_seconds >= OUTAGE_FACTOR * self._late_seconds
+
+    @property
+    def unknown_seconds(self) -> float:
+        """How long a reader who hears nothing waits for a database that cannot tell whether the turn has ended."""
+        return UNKNOWN_FACTOR * self._late_seconds
 
     async def _wait_for_first(self, response: StoredResponse) -> None:
         """Wait until the events of a turn that is stored as running are there, or its end is stored.
@@ -196,10 +177,10 @@ class FollowEvents:
     async def _is_readable(self, response: StoredResponse) -> bool:
         """Whether a turn has events or has ended; while the event log cannot tell, it has none."""
         with suppress(Unavailable):
-            return await self._events.exists(response.id) or await self._has_ended(response)
+            return await self._events.exists(response.id) or await self.has_ended(response)
         return False
 
-    async def _has_ended(self, response: StoredResponse) -> bool:
+    async def has_ended(self, response: StoredResponse) -> bool:
         """Whether the end of the turn is stored.
 
         Of a turn that is not stored the events alone tell the end: this process writes them.
@@ -211,6 +192,48 @@ class FollowEvents:
             return False
         stored = await self._turns.find(response.id)
         return stored is None or stored.status.is_terminal
+
+
+class _Silence:
+    """What a reader asks whenever no event has come; `is_rest_lost` once it stays so after the turn's end."""
+
+    def __init__(self, following: FollowEvents, response: StoredResponse) -> None:
+        self.is_rest_lost = False
+        self._following = following
+        self._response = response
+        self._clock = asyncio.get_running_loop().time
+        self._ended_at: float | None = None
+        self._unknown_since = 0.0
+        self._newest: int | None = None
+
+    async def is_unknown(self, newest: int) -> bool:
+        """Look how the turn stands behind the newest number; return whether nobody has been able to tell for long."""
+        if self._ended_at is not None:
+            self.is_rest_lost = await self._following.is_lost(self._response, self._clock() - self._ended_at)
+            return False
+        if newest != self._newest:
+            self._unknown_since, self._newest = self._clock(), newest
+        most = self._following.unknown_seconds
+        try:
+            async with asyncio.timeout(most):
+                has_ended = await self._following.has_ended(self._response)
+        except TimeoutError:
+            return True
+        except Unavailable:
+            return self._clock() - self._unknown_since >= most
+        self._unknown_since = self._clock()
+        self._ended_at = self._unknown_since if has_ended else None
+        return False
+
+
+async def _find_break(rights: ReaderRights | None, silence: _Silence, newest: int | None) -> ErrorReport | None:
+    """Return why a stream breaks off here; `newest` is the newest number where no event has come."""
+    with suppress(TimeoutError):
+        if rights is not None and rights.is_look_due:
+            async with asyncio.timeout(RIGHTS_LOOK_SECONDS):
+                if report := await rights.find_loss():
+                    return report
+    return EVENTS_LOST if newest is not None and await silence.is_unknown(newest) else None
 
 
 async def _find_loss(rights: ReaderRights | None) -> ErrorReport | None:
