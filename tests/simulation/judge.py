@@ -18,6 +18,7 @@ from tests.simulation.shell import IDLE_SECONDS, ModelServer
 AFTERMATH_SECONDS = 12.0
 """So long after a fault a turn may wait for a lease that has to end."""
 
+SILENT_KINDS = (FaultKind.FREEZE, FaultKind.SILENCE)
 CHANGED_MEANWHILE = "The conversation has changed meanwhile."
 """What a turn ends with whose log a failover has taken back."""
 
@@ -80,6 +81,9 @@ def _evidence(left: Left) -> Evidence:
     kept = [turn for turn in clients.turns if turn.key not in excused]
     steered = {one.response_id for one in state.entered.values()}
     lives = {one.id: one.fence + 1 for one in state.responses.values()}
+    for turn in clients.turns:
+        if turn.response_id in lives:
+            lives[turn.response_id] += _count_silent_shells(turn, left)
     calls = Counter[str]()
     for turn in clients.turns:
         calls[turn.conversation] += turn.calls
@@ -102,6 +106,14 @@ def _evidence(left: Left) -> Evidence:
         hung=clients.open_calls(),
         stuck=list(left.stuck),
     )
+
+
+def _count_silent_shells(turn: Turn, left: Left) -> int:
+    """Count the faults behind which a turn may have moved to another chat_shell, which knows no result of a tool."""
+    began = left.clients.begun.get(turn.key, 0.0)
+    last = left.clients.touched.get(turn.response_id, [began])[-1]
+    silent = [one for one in left.faults if one.kind in SILENT_KINDS and one.target.rpartition(" ")[2] in SHELLS]
+    return sum(one.at_seconds <= last and one.ends_seconds >= began for one in silent)
 
 
 def _may_be_lost(turn: Turn, left: Left) -> bool:
