@@ -18,6 +18,7 @@ from cli.commands.cache import cache
 from cli.commands.completion import completion
 from cli.commands.demo import env, up
 from cli.commands.doctor import doctor
+from cli.commands.groups import groups
 from cli.commands.keys import keys
 from cli.commands.members import members
 from cli.commands.prompts import prompts
@@ -39,7 +40,8 @@ def ballast() -> None:
     """
 
 
-for command in (add, agents, ask, audit, bases, cache, completion, doctor, env, keys, members, prompts, receipts, up):
+_OVER_THINGS = (agents, bases, groups, keys, members)
+for command in (*_OVER_THINGS, add, ask, audit, cache, completion, doctor, env, prompts, receipts, up):
     ballast.add_command(command)
 
 

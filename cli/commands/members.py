@@ -7,6 +7,7 @@ import click
 
 from cli.api import Api, segment
 from cli.bases import BASES, GRADES, base_id_of
+from cli.commands.groups import member_path
 from cli.running import Run, Work, make_sure, runs, show_list, show_one, yes_option
 
 ROLES = ("owner", "editor", "reader", "restricted_analyst")
@@ -36,7 +37,7 @@ class _WithBase(click.Command):
 
 @click.group()
 def members() -> None:
-    """Members of a base: list, set, show, delete. A user is named as by the user id of their keys."""
+    """Members of a base: list, set, show, delete. USER is the user id of their keys, or group:NAME for a group."""
 
 
 @members.command("list", cls=_WithBase)
@@ -46,7 +47,7 @@ async def list_members(run: Run, base: str) -> None:
     """Show the members of a base with their roles."""
     async with Api(run.connection) as api:
         path = f"{BASES}/{segment(await base_id_of(api, base))}/members"
-        await show_list(run, api.items(path), ("user_id", "role"))
+        await show_list(run, api.items(path), ("user_id", "group", "role"))
 
 
 @members.command("set", cls=_WithBase)
@@ -62,7 +63,7 @@ async def set_member(run: Run, base: str, user: str, role: str, grade: str | Non
         chosen = grade or (await _ask_for_grade(api, path) if role == _RESTRICTED else None)
         if chosen is not None:
             await api.call("PATCH", path, {"restricted_grade": chosen})
-        show_one(run, await api.call("PUT", f"{path}/members/{segment(user)}", {"role": role}))
+        show_one(run, await api.call("PUT", f"{path}/members/{await member_path(api, user)}", {"role": role}))
 
 
 @members.command("show", cls=_WithBase)
@@ -88,7 +89,8 @@ def delete_member(run: Run, base: str, user: str, *, yes: bool) -> Work:
 async def _call(run: Run, method: str, place: tuple[str, str]) -> None:
     base, user = place
     async with Api(run.connection) as api:
-        show_one(run, await api.call(method, f"{BASES}/{segment(await base_id_of(api, base))}/members/{segment(user)}"))
+        path = f"{BASES}/{segment(await base_id_of(api, base))}/members/{await member_path(api, user)}"
+        show_one(run, await api.call(method, path))
 
 
 async def _ask_for_grade(api: Api, path: str) -> str | None:

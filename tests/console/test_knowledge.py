@@ -313,6 +313,28 @@ async def test_members_are_added_changed_and_removed(tab: Tab, owner: httpx2.Cli
     await expect(tab.page.get_by_label("Role of demo-user")).to_have_value("owner")
 
 
+async def test_a_group_is_added_as_a_member_changed_and_removed(tab: Tab, owner: httpx2.Client):
+    base_id = new_base(owner)
+    with tab.running.pair.http(tab.running.admin_key) as admin:
+        group_id = admin.post("/v1/groups", json={"name": f"Tea of {base_id}"}).json()["id"]
+        assert admin.put(f"/v1/groups/{group_id}/members/demo-user").status_code == 201
+    address = f"/v1/knowledge_bases/{base_id}/members/groups/{group_id}"
+    await tab.open(f"knowledge/{base_id}/members")
+    await tab.page.get_by_label("User id").fill(f"group:Tea of {base_id}")
+    await tab.page.get_by_label("Role", exact=True).select_option("Owner")
+    await tab.page.get_by_role("button", name="Add member").click()
+    shown = tab.page.get_by_label(f"Role of group:Tea of {base_id}")
+    await expect(shown).to_have_value("owner")
+    assert owner.get(address).json()["role"] == "owner"
+    assert await tab.axe() == []
+    await shown.select_option("Reader")
+    await expect(tab.page.locator(".toast.error")).to_contain_text("strictest")
+    await expect(shown).to_have_value("owner")
+    await tab.page.get_by_role("button", name=f"Remove group:Tea of {base_id}").click()
+    await expect(shown).to_have_count(0)
+    assert owner.get(address).status_code == 404
+
+
 async def test_what_is_withheld_is_said_with_its_reason_and_mended(tab: Tab, owner: httpx2.Client):
     base_id = new_base(owner, name="Fleet", routing_hint="Ask about the fleet", routing_keywords=["trips", "42 vans"])
     put(owner, base_id, "fleet.md", "The Marlowe depot keeps 42 vans, and each of them is washed on Tuesdays.")

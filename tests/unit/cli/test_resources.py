@@ -33,6 +33,16 @@ CALLS: list[tuple[str, str, dict[str, Any] | None]] = [
     ("members show --base kb_1 ann", f"GET {KB}/members/ann", None),
     ("members set ann --base=Handbook reader", f"PUT {KB}/members/ann", {"role": "reader"}),
     ("members delete kb_1 ann --yes", f"DELETE {KB}/members/ann", None),
+    ("members set Handbook group:Tea reader", f"PUT {KB}/members/groups/grp_1", {"role": "reader"}),
+    ("members show Handbook group:grp_1", f"GET {KB}/members/groups/grp_1", None),
+    ("members delete Handbook group:Tea --yes", f"DELETE {KB}/members/groups/grp_1", None),
+    ("groups create Tea", "POST /v1/groups", {"name": "Tea", "source": "api"}),
+    ("groups create /a/b --of-tokens", "POST /v1/groups", {"name": "/a/b", "source": "claim"}),
+    ("groups show Tea", "GET /v1/groups/grp_1", None),
+    ("groups rename grp_1 Mate", "PATCH /v1/groups/grp_1", {"name": "Mate"}),
+    ("groups delete Tea --yes", "DELETE /v1/groups/grp_1", None),
+    ("groups add Tea ann/b", "PUT /v1/groups/grp_1/members/ann%2Fb", None),
+    ("groups remove Tea ann --yes", "DELETE /v1/groups/grp_1/members/ann", None),
     ("keys create ann", "POST /v1/api_keys", {"user_id": "ann", "role": "user", "tenant": "default"}),
     ("keys show key_1", "GET /v1/api_keys/key_1", None),
     ("keys rotate key_1 --overlap-seconds 0", "POST /v1/api_keys/key_1/rotate", {"overlap_seconds": 0}),
@@ -45,11 +55,14 @@ CALLS: list[tuple[str, str, dict[str, Any] | None]] = [
     ("agents show butler", "GET /v1/agents/butler", None),
     ("agents delete butler --yes", "DELETE /v1/agents/butler", None),
 ]
+TEA = ({"id": "grp_1", "name": "Tea", "source": "api"}, {"id": "grp_2", "name": "Twice", "source": "api"})
 LISTS = [
     ("bases list", "GET /v1/knowledge_bases"),
     ("bases documents Handbook", f"GET {KB}/documents"),
     ("members list Handbook", f"GET {KB}/members"),
     ("members list --base Handbook", f"GET {KB}/members"),
+    ("groups list", "GET /v1/groups"),
+    ("groups members Tea", "GET /v1/groups/grp_1/members"),
     ("keys list", "GET /v1/api_keys"),
     ("agents list", "GET /v1/agents"),
     ("audit", "GET /v1/audit/safe_summaries"),
@@ -59,6 +72,7 @@ LISTS = [
 @pytest.fixture(autouse=True)
 def handbook(backend: FakeBallast) -> None:
     backend.bases = {"kb_1": "Handbook"}
+    backend.on("GET /v1/groups", lambda request, _: page([dict(each) for each in TEA], request))
 
 
 @pytest.mark.parametrize(("line", "call", "body"), CALLS)
@@ -289,3 +303,15 @@ class Typed(StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+@pytest.mark.parametrize(("name", "said"), [("None", "There is no group"), ("Twice", "Several groups are named")])
+def test_a_group_is_named_by_the_one_name_that_it_has(
+    command: Command, backend: FakeBallast, name: str, said: str
+) -> None:
+    groups = [*TEA, {"id": "grp_3", "name": "Twice", "source": "claim"}]
+    backend.on("GET /v1/groups", lambda request, _: page([dict(each) for each in groups], request))
+    ran = command("groups", "add", name, "ann")
+    assert ran.exit_code != 0
+    assert said in ran.err
+    assert backend.puts == []

@@ -74,9 +74,19 @@ export interface Hit extends Whereabouts {
   score: number;
 }
 
+/** A user, or else a group with its name. */
 export interface Member {
-  user_id: string;
+  user_id: string | null;
+  group_id: string | null;
+  group: string | null;
   role: Role;
+}
+
+/** Begins what a group is called where else a user is named. */
+const GROUP_MARK = "group:";
+
+export function memberName(member: Member): string {
+  return member.user_id ?? GROUP_MARK + (member.group ?? "");
 }
 
 export const BASES = "/v1/knowledge_bases";
@@ -93,8 +103,15 @@ export function documentPath(baseId: string, name: string): string {
   return `${BASES}/${baseId}/documents/${encodeURIComponent(name)}`;
 }
 
-export function memberPath(baseId: string, userId: string): string {
-  return `${BASES}/${baseId}/members/${encodeURIComponent(userId)}`;
+/** The address of a member, who is named as by `memberName`; a group is looked up among those that the user sees. */
+export async function memberPath(baseId: string, name: string, members: readonly Member[]): Promise<string> {
+  const place = `${BASES}/${baseId}/members`;
+  if (!name.startsWith(GROUP_MARK)) return `${place}/${encodeURIComponent(name)}`;
+  const known = members.find((each) => each.group_id !== null && memberName(each) === name)?.group_id;
+  const seen = known ? [] : await all<{ id: string; name: string }>("user", "/v1/groups");
+  const wanted = name.slice(GROUP_MARK.length);
+  const found = known ?? seen.find((each) => each.name === wanted || each.id === wanted)?.id ?? wanted;
+  return `${place}/groups/${encodeURIComponent(found)}`;
 }
 
 export function readPassages(baseId: string, name: string, after: string): Promise<Page<Passage>> {

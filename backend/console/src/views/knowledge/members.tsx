@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { all, call } from "../../api/client";
-import { BASES, memberPath, type Grade, type Member, type ReadableBase } from "../../api/knowledge";
+import { BASES, memberName, memberPath, type Grade, type Member, type ReadableBase } from "../../api/knowledge";
 import type { Role } from "../../api/types";
 import { Button } from "../../components/button";
 import { Field, Pick } from "../../components/field";
@@ -23,10 +23,10 @@ export function MembersTab({ base }: { base: ReadableBase }): JSX.Element {
   const isOwner = base.role === "owner";
 
   async function change(member: string, role: Role | null, grade?: Grade): Promise<void> {
-    const path = memberPath(base.id, member);
     const isFirst = loaded.state === "ready" && !loaded.value.some((each) => each.role === "restricted_analyst");
     if (role === "restricted_analyst" && isFirst && !grade) return setAsking(member);
     try {
+      const path = await memberPath(base.id, member, loaded.state === "ready" ? loaded.value : []);
       if (grade) await call("user", "PATCH", `${BASES}/${base.id}`, { body: { restricted_grade: grade } });
       if (role) await call("user", "PUT", path, { body: { role } });
       else await call("user", "DELETE", path);
@@ -60,18 +60,18 @@ function MemberTable({ members, isOwner, onChange }: MemberTableProps): JSX.Elem
     <Table<Member>
       caption={words.tabs.members}
       rows={members}
-      keyOf={(each) => each.user_id}
+      keyOf={(each) => each.group_id ?? memberName(each)}
       columns={[
-        { head: words.member, cell: (each) => <span class="name" dir="auto">{shownText(each.user_id)}</span> },
+        { head: words.member, cell: (each) => <span class="name" dir="auto">{shownText(memberName(each))}</span> },
         {
           head: words.role,
           cell: (each) => isOwner
-            ? <Pick<Role> quiet label={words.roleOf(shownText(each.user_id))} value={each.role} options={options} onPick={(role) => void onChange(each.user_id, role)} />
+            ? <Pick<Role> quiet label={words.roleOf(shownText(memberName(each)))} value={each.role} options={options} onPick={(role) => void onChange(memberName(each), role)} />
             : words.roles[each.role],
         },
         { head: words.may, cell: (each) => <span class="hint">{words.roleHints[each.role]}</span> },
         ...(isOwner
-          ? [{ head: words.heads.acts, cell: (each: Member) => <Button kind="quiet" icon="bin" label={words.removeMember(shownText(each.user_id))} onClick={() => void onChange(each.user_id, null)} /> }]
+          ? [{ head: words.heads.acts, cell: (each: Member) => <Button kind="quiet" icon="bin" label={words.removeMember(shownText(memberName(each)))} onClick={() => void onChange(memberName(each), null)} /> }]
           : []),
       ]}
     />
@@ -90,7 +90,7 @@ function AddMember({ onAdd }: { onAdd: (member: string, role: Role) => Promise<v
         void onAdd(user.trim(), role).then(() => setUser(""));
       }}
     >
-      <Field label={words.member} hint={words.roleHints[role]}>
+      <Field label={words.newMember} hint={words.roleHints[role]}>
         {(ids) => <input {...ids} type="text" autocomplete="off" spellcheck={false} value={user} onInput={(event) => setUser(event.currentTarget.value)} />}
       </Field>
       <div class="actions">
