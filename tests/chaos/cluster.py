@@ -22,7 +22,7 @@ TOKEN = "service-token-of-the-chaos-run"
 REPLICAS = ("backend_1", "backend_2")
 TURN_SECONDS = 30
 MODEL_IDLE_SECONDS = 6
-START_SECONDS = 60
+START_SECONDS = 180
 RETENTION_SECONDS = 86_400
 """Events are kept beyond the run: the checks replay them."""
 
