@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from backend.extraction.domain.chunking import Note, Picture, Piece, cut_into_pieces
+from backend.extraction.domain.blocks import Note, Picture
+from backend.extraction.domain.chunking import Piece, cut_into_pieces
 from backend.extraction.domain.media_types import MARKDOWN
 from backend.extraction.formats.chosen import read_blocks
 from chat_shell.sealed.protected import ProtectedChunk, ProtectedText

@@ -5,73 +5,18 @@ A document is cut at headings first, then between paragraphs, then between sente
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, zip_longest
 from math import ceil
 from typing import NamedTuple
 
+from backend.extraction.domain.blocks import Heading, Paragraph
+from backend.extraction.domain.broken_words import join_broken_words
 from backend.extraction.domain.media_types import MARKDOWN, TEXT
 from backend.search.domain.chunks import Chunk
 from shared.models.values import Place, Value
 from shared.tokens import ASCII_CHARACTERS_PER_TOKEN, OTHER_CHARACTERS_PER_TOKEN
-
-
-class Heading(Value):
-    """A heading of a document; level 1 is the outermost."""
-
-    level: int
-    text: str
-    place: Place | None = None
-
-
-class Paragraph(Value):
-    """Running text, a list, a table or code, as one block of a document; `row` is its row in a sheet."""
-
-    text: str
-    place: Place | None = None
-    row: int | None = None
-
-
-class Note(Value):
-    """What a reader of the file sees and its text does not hold, or what was left out of it; no text itself."""
-
-    text: str
-
-
-class Picture(Value):
-    """A page without text, or a picture, whose text an engine may find; until then it is none.
-
-    `draw` makes a JPEG of it, or raises InvalidRequest. Notes call it by its name, such as `Page 3 of 7`; those without
-    a name are counted. The heading stands above its text, where it has any.
-    """
-
-    draw: Callable[[], bytes]
-    name: str = ""
-    heading: Heading | None = None
-    place: Place | None = None
-    text: str = ""
-
-
-TextBlock = Heading | Paragraph | Note
-"""What can be cut, or said, as it is."""
-
-Block = TextBlock | Picture
-"""A part of a document without its format; a document is read as blocks in reading order."""
-
-
-def put_at(place: Place, blocks: Iterable[Block]) -> Iterator[Block]:
-    """Say of blocks where they stand: on a page, on a slide."""
-    for block in blocks:
-        yield block if isinstance(block, Note) else block.model_copy(update={"place": place})
-
-
-def under(title: Heading, pictures: Iterable[Block]) -> Iterator[Block]:
-    """Put a heading above the text of pictures: it stands there only if they have any."""
-    for block in pictures:
-        name = f"{title.text}: {block.name}" if isinstance(block, Picture) and block.name else ""
-        yield block.model_copy(update={"heading": title, "name": name}) if isinstance(block, Picture) else block
-
 
 MIN_CHUNK_TOKENS = 200
 WISHED_CHUNK_TOKENS = 320
@@ -127,7 +72,7 @@ def cut_into_pieces(blocks: Sequence[Heading | Paragraph]) -> tuple[Piece, ...]:
     """
     return tuple(
         Piece(heading_path=path, text=_join(atoms), place=_join_places(atoms[0].block, atoms[-1].block))
-        for path, paragraphs in _sections([block for block in blocks if block.text.strip()])
+        for path, paragraphs in _sections([block for block in join_broken_words(blocks) if block.text.strip()])
         for atoms in _cut([atom for paragraph in paragraphs for atom in _atoms(paragraph)])
     )
 

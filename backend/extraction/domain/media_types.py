@@ -67,7 +67,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     HTML: Format(
         "HTML", "html:read_html", ("htm", "html", "xhtml"), ("application/xhtml+xml",), is_text=True, version=2
     ),
-    PDF: Format("PDF", "pdf.document:read_pdf", ("pdf",), is_heavy=True, version=2),
+    PDF: Format("PDF", "pdf.document:read_pdf", ("pdf",), is_heavy=True, version=3),
     DOCX: Format("DOCX", "docx.document:read_docx", ("docx",), is_heavy=True, version=3),
     PPTX: Format("PPTX", "pptx:read_pptx", ("pptx",), is_heavy=True, version=3),
     XLSX: Format("XLSX", "xlsx:read_xlsx", ("xlsx",), is_heavy=True, version=3),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from backend.extraction.domain.chunking import Block
+from backend.extraction.domain.blocks import Block
 from backend.extraction.domain.media_types import FORMATS, ZIP, ZIP_START, office_format
 from backend.extraction.formats.text import MALFORMED
 from shared.errors import InvalidRequest, PayloadTooLarge

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from backend.extraction.domain.chunking import Block, Paragraph
+from backend.extraction.domain.blocks import Block, Paragraph
 from backend.extraction.formats.office_xml import Package, Relationship, is_named, name_of, value
 from backend.extraction.formats.tables import table_rows
 from backend.extraction.formats.text import storable

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pkgutil import resolve_name
 
-from backend.extraction.domain.chunking import Block, Note
+from backend.extraction.domain.blocks import Block, Note
 from backend.extraction.domain.media_types import FORMATS, TEXT
 from backend.extraction.formats.text import decode_as
 

@@ -6,7 +6,8 @@ It runs in a child process, and for a small text in a thread.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from backend.extraction.domain.chunking import Heading, Note, Paragraph, Piece, TextBlock, cut_into_pieces
+from backend.extraction.domain.blocks import Heading, Note, Paragraph, TextBlock
+from backend.extraction.domain.chunking import Piece, cut_into_pieces
 from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.pictures.texts import PictureTexts
 from backend.search.domain.chunks import CHUNKS_AT_ONCE

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import BytesIO, StringIO, TextIOWrapper
 from itertools import islice
 
-from backend.extraction.domain.chunking import Block
+from backend.extraction.domain.blocks import Block
 from backend.extraction.formats.encodings import find_encoding
 from backend.extraction.formats.tables import CellBudget, table_rows
 from backend.extraction.formats.text import check_is_text

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pkgutil import resolve_name
 from typing import NamedTuple
 
-from backend.extraction.domain.chunking import Note
+from backend.extraction.domain.blocks import Note
 
 _MARKS: Mapping[bytes, str] = {
     codecs.BOM_UTF8: "utf-8-sig",

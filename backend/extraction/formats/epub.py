@@ -6,7 +6,7 @@ from io import BytesIO
 from urllib.parse import unquote
 from zipfile import ZipFile
 
-from backend.extraction.domain.chunking import Block, Note
+from backend.extraction.domain.blocks import Block, Note
 from backend.extraction.domain.media_types import EPUB
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.html import read_html

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph
 from backend.extraction.formats.tables import Cell, CellBudget, table_rows
 from backend.extraction.formats.text import decode, storable
 from shared.errors import InvalidRequest

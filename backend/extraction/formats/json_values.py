@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import cast
 
-from backend.extraction.domain.chunking import Block, Heading, Paragraph
+from backend.extraction.domain.blocks import Block, Heading, Paragraph
 from backend.extraction.formats.text import decode, storable
 from shared.errors import InvalidRequest
 from shared.models.values import JsonObject, JsonValue

@@ -7,7 +7,7 @@ from itertools import islice, zip_longest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from backend.extraction.domain.chunking import Block, Heading, Paragraph
+from backend.extraction.domain.blocks import Block, Heading, Paragraph
 from backend.extraction.formats.tables import table_rows
 from backend.extraction.formats.text import decode
 

@@ -8,7 +8,7 @@ from io import BytesIO
 from xml.etree.ElementTree import Element
 from zipfile import ZipFile
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph
 from backend.extraction.domain.media_types import ODP, ODS, ODT
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.office_xml import Package, first_child, is_named, name_of, parse_part, value

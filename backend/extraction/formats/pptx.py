@@ -16,7 +16,7 @@ from pptx.shapes.picture import Picture as PictureShape
 from pptx.slide import Slide
 from pptx.table import Table
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, put_at
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph, put_at
 from backend.extraction.domain.media_types import PPTX
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.charts import read_chart, read_diagram

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import ClassVar, NamedTuple
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph
 from backend.extraction.formats.tables import Cell, CellBudget, table_rows
 from backend.extraction.formats.text import storable
 from shared.errors import InvalidRequest

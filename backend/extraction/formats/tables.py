@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat, zip_longest
 
-from backend.extraction.domain.chunking import Paragraph
+from backend.extraction.domain.blocks import Paragraph
 from backend.extraction.formats.text import storable
 from shared.errors import PayloadTooLarge
 from shared.models.values import Place

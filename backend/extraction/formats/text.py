@@ -2,7 +2,7 @@
 
 import re
 
-from backend.extraction.domain.chunking import Block, Note, Paragraph
+from backend.extraction.domain.blocks import Block, Note, Paragraph
 from backend.extraction.formats.encodings import find_encoding
 from shared.errors import InvalidRequest
 

@@ -14,7 +14,7 @@ from openpyxl import load_workbook
 from openpyxl.utils.cell import coordinate_to_tuple, get_column_letter
 from openpyxl.utils.exceptions import InvalidFileException
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, Picture, put_at
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph, Picture, put_at
 from backend.extraction.domain.media_types import XLSX
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.charts import KINDS, read_drawing

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import PurePosixPath
 from zipfile import ZipFile, ZipInfo
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Picture, under
+from backend.extraction.domain.blocks import Block, Heading, Note, Picture, under
 from backend.extraction.domain.media_types import FORMATS, ZIP, media_type_of
 from backend.extraction.formats.archives import MAX_UNPACKED_BYTES, read_archive
 from backend.extraction.formats.text import decode, storable
@@ -84,11 +85,11 @@ def _below(block: Block, name: str, depth: int) -> Block:
     """Put a block of a file under the heading of its name."""
     match block:
         case Heading(level=level):
-            return block.model_copy(update={"level": level + depth})
+            return replace(block, level=level + depth)
         case Note(text=text):
             return Note(text=f"{name}: {text}")
         case Picture(name=page) if page:
-            return block.model_copy(update={"name": f"{name}: {page}"})
+            return replace(block, name=f"{name}: {page}")
         case _:
             return block
 

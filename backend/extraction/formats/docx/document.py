@@ -6,7 +6,7 @@ from itertools import chain
 from xml.etree.ElementTree import Element, ParseError
 from zipfile import ZipFile
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, Picture
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph, Picture
 from backend.extraction.domain.media_types import DOCX
 from backend.extraction.formats.archives import read_archive
 from backend.extraction.formats.charts import KINDS, read_drawing

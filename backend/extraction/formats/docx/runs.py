@@ -9,7 +9,7 @@ from functools import partial
 from typing import ClassVar
 from xml.etree.ElementTree import Element
 
-from backend.extraction.domain.chunking import Picture
+from backend.extraction.domain.blocks import Picture
 from backend.extraction.formats.docx.formulas import linear
 from backend.extraction.formats.docx.numbering import Numbering
 from backend.extraction.formats.docx.styles import Styles

@@ -11,7 +11,7 @@ from email.parser import BytesParser
 from email.policy import default
 from io import BytesIO
 
-from backend.extraction.domain.chunking import Block, Heading, Paragraph
+from backend.extraction.domain.blocks import Block, Heading, Paragraph
 from backend.extraction.domain.media_types import EMAIL, FORMATS, HTML, RTF, TEXT, media_type_of
 from backend.extraction.formats.encodings import is_encoded_as, resolve_encoding
 from backend.extraction.formats.text import MALFORMED, decode, storable

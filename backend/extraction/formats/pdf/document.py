@@ -1,8 +1,8 @@
 """PDF, page by page; its text has lines but no headings."""
 
 import re
-from collections.abc import Iterator
-from ctypes import byref, c_double, c_ushort
+from collections.abc import Iterator, Sequence
+from ctypes import PYFUNCTYPE, addressof, c_double, c_int, c_ushort, c_void_p
 from functools import partial
 from itertools import chain
 from statistics import median
@@ -10,8 +10,8 @@ from typing import Any
 
 from pypdfium2 import PdfDocument, PdfiumError
 
-from backend.extraction.domain.chunking import Block, Note, Picture, put_at
-from backend.extraction.formats.pdf.annotations import Annotations, Handle, raw
+from backend.extraction.domain.blocks import Block, Note, Picture, put_at
+from backend.extraction.formats.pdf.annotations import Annotations, Handle, address_of, raw
 from backend.extraction.formats.pdf.drawing import draw_page, has_content, pictures_on
 from backend.extraction.formats.pdf.layout import RIGHT_TO_LEFT, LinePart, join_segments
 from backend.extraction.formats.text import paragraphs_of, storable
@@ -29,6 +29,8 @@ _MIN_WIDE_SHARE = 0.6
 _SAMPLED = 8
 _MIN_HEIGHT = 0.1
 
+_find_box = PYFUNCTYPE(c_int, c_void_p, c_int, c_void_p)(address_of(raw.FPDFText_GetLooseCharBox))
+_find_origin = PYFUNCTYPE(c_int, c_void_p, c_int, c_void_p, c_void_p)(address_of(raw.FPDFText_GetCharOrigin))
 _LINE = re.compile("[^\\s\ufffe](?:[^\r\n\ufffe]*[^\\s\ufffe])?\ufffe?")
 _WORD = re.compile("[^\\s\ufffe]+\ufffe?")
 _BROKEN_WORD = "\ufffe"
@@ -111,10 +113,9 @@ class _Characters:
         written = raw.FPDFText_GetText(text_page, 0, self._count, buffer)
         self._text = bytes(buffer)[: 2 * written - 2].decode("utf-16-le", "replace")
         self._is_aligned = len(self._text) == self._count
-        self._x = c_double()
-        self._origin = byref(self._x), byref(c_double())
+        self._address = address_of(text_page)
+        self._x, self._y = c_double(), c_double()
         self._box = raw.FS_RECTF()
-        self._box_pointer = byref(self._box)
         self._is_right_to_left = RIGHT_TO_LEFT.search(self._text) is not None
         if self._is_right_to_left:
             text = _TURNED_LIGATURE.sub(self._turn_ligature, self._text)
@@ -137,37 +138,37 @@ class _Characters:
         for place, ((start, end), line) in enumerate(zip(spans, lines, strict=True)):
             is_loose = line.width > usual * len(line.text)
             if is_loose or (line.width > wide and (place % _SAMPLED == 0 or not is_sparse)):
-                parts = list(self._cut([word.span() for word in _WORD.finditer(self._text, start, end)]))
+                parts = self._cut(line, start, end)
                 is_sparse = is_sparse and (is_loose or len(parts) == 1)
                 found += parts
             else:
                 found.append(line)
         return found
 
-    def _cut(self, words: list[tuple[int, int]]) -> Iterator[LinePart]:
-        start, end = place, _ = words[0]
-        height = max(_MIN_HEIGHT, self._segment(start, end).height)
-        x = self._x_of(start)
-        for next_place, next_end in words[1:]:
-            passed, place = next_place - place, next_place
-            x_before, x = x, self._x_of(place)
-            if abs(x - x_before) > (_MIN_GAP + passed * _MIN_CHARACTER_WIDTH) * height:
-                before, after = self._segment(start, end), self._segment(place, next_end)
+    def _cut(self, line: LinePart, start: int, end: int) -> Sequence[LinePart]:
+        parts = list[LinePart]()
+        height = max(_MIN_HEIGHT, line.height)
+        (word_start, word_end), *words = [word.span() for word in _WORD.finditer(self._text, start, end)]
+        x = self._x_of(word_start)
+        for next_start, next_end in words:
+            x_before, x = x, self._x_of(next_start)
+            if abs(x - x_before) > (_MIN_GAP + (next_start - word_start) * _MIN_CHARACTER_WIDTH) * height:
+                before, after = self._segment(start, word_end), self._segment(next_start, next_end)
                 if max(after.left - before.right, before.left - after.right) > _MIN_GAP * height:
-                    yield before
-                    start = place
-            end = next_end
-        yield self._segment(start, end)
+                    parts.append(before)
+                    start = next_start
+            word_start, word_end = next_start, next_end
+        return [*parts, self._segment(start, end)] if parts else [line]
 
     def _segment(self, start: int, end: int) -> LinePart:
         """Return a part of a line; white space at its ends has no place in the text."""
         text = self._text[start:end]
         if self._text[end - 1] == _BROKEN_WORD:
             text, end = text[:-1] + "-", end - 1
-        box = self._box
-        raw.FPDFText_GetLooseCharBox(self._page, self._index(start), self._box_pointer)
+        box, address = self._box, addressof(self._box)
+        _find_box(self._address, self._index(start), address)
         left, bottom, right, top = box.left, box.bottom, box.right, box.top
-        raw.FPDFText_GetLooseCharBox(self._page, self._index(end - 1), self._box_pointer)
+        _find_box(self._address, self._index(end - 1), address)
         return LinePart(text, min(left, box.left), bottom, max(right, box.right), top)
 
     def _turn_ligature(self, turned: re.Match[str]) -> str:
@@ -175,7 +176,7 @@ class _Characters:
         return turned[0][::-1] if is_one_glyph else turned[0]
 
     def _x_of(self, place: int) -> float:
-        raw.FPDFText_GetCharOrigin(self._page, self._index(place), *self._origin)
+        _find_origin(self._address, self._index(place), addressof(self._x), addressof(self._y))
         return self._x.value
 
     def _index(self, place: int) -> int:

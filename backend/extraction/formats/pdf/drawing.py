@@ -1,15 +1,15 @@
 """Pages of a PDF, and the pictures on them, as pictures of their own for an engine that reads such."""
 
 from collections.abc import Iterator
-from ctypes import byref, c_float, c_ubyte, c_uint
+from ctypes import PYFUNCTYPE, byref, c_float, c_int, c_ubyte, c_uint, c_void_p
 from functools import partial
 from math import sqrt
 
 from PIL import Image
 from pypdfium2 import PdfDocument
 
-from backend.extraction.domain.chunking import Picture
-from backend.extraction.formats.pdf.annotations import Handle, raw
+from backend.extraction.domain.blocks import Picture
+from backend.extraction.formats.pdf.annotations import Handle, address_of, raw
 from backend.extraction.formats.pictures.files import MAX_PIXELS, as_jpeg
 from shared.errors import InvalidRequest
 
@@ -23,6 +23,8 @@ _MIN_WIDTH_PIXELS, _MIN_HEIGHT_PIXELS = 100, 20
 _MAX_OBJECTS = 10_000
 _CANNOT = "it cannot be drawn."
 _WHITE = 0xFFFFFFFF
+_object_on = PYFUNCTYPE(c_void_p, c_void_p, c_int)(address_of(raw.FPDFPage_GetObject))
+_type_of = PYFUNCTYPE(c_int, c_void_p)(address_of(raw.FPDFPageObj_GetType))
 
 
 def has_content(page: Handle) -> bool:
@@ -48,10 +50,12 @@ def draw_page(page: Handle) -> bytes:
 
 def pictures_on(page: Handle, document: PdfDocument) -> Iterator[Picture]:
     """Yield the pictures that are large enough to have text on them."""
-    for place in range(min(raw.FPDFPage_CountObjects(page), _MAX_OBJECTS)):
-        shown = raw.FPDFPage_GetObject(page, place)
-        if raw.FPDFPageObj_GetType(shown) == raw.FPDF_PAGEOBJ_IMAGE and _could_hold_text(shown):
-            yield Picture(draw=partial(_draw_picture, shown, page, document))
+    address, count = address_of(page), min(raw.FPDFPage_CountObjects(page), _MAX_OBJECTS)
+    for place in range(count):
+        if _type_of(_object_on(address, place)) == raw.FPDF_PAGEOBJ_IMAGE:
+            shown = raw.FPDFPage_GetObject(page, place)
+            if _could_hold_text(shown):
+                yield Picture(draw=partial(_draw_picture, shown, page, document))
 
 
 def _could_hold_text(picture: Handle) -> bool:

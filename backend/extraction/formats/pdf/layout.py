@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from backend.extraction.domain.broken_words import BROKEN
+
 
 class LinePart(NamedTuple):
     """A part of a line without a wide gap in it, and where it stands on the page; y grows upwards."""
@@ -40,10 +42,10 @@ _BESIDE = 0.5
 
 _CJK_RANGES = "\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60"
 _CJK = re.compile(rf"[{_CJK_RANGES}]")
-_BEGINS_SMALL = re.compile("[a-z\u00df-\u00ff]")
-_ENDS_IN_HYPHEN = re.compile("[a-z\u00df-\u00ff][-\u00ad\u2010]")
-_ENDS_IN_RANGE = re.compile("[0-9][-\u2013]")
+_HYPHENS = "-\u00ad\u2010"
+_DASHES = "-\u2013"
 _PARTED_WORD = re.compile("(?<=[a-z\u00df-\u00ff])[-\u00ad\u2010]\n\n(?=[a-z\u00df-\u00ff])")
+_SOFT_HYPHEN = "\u00ad"
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 _FIRST_WORD = re.compile(rf"[{_CJK_RANGES}]|[^\s{_CJK_RANGES}]+")
 
@@ -53,7 +55,8 @@ def join_segments(segments: Sequence[LinePart]) -> str:
     rows = list(_rows(segments))
     if _could_have_columns(rows):
         rows = [row for band in _bands(rows) for row in _in_reading_order(band)]
-    return _PARTED_WORD.sub("", "\n\n".join(map(_join_block, _blocks(rows))))
+    text = "\n\n".join(map(_join_block, _blocks(rows)))
+    return _PARTED_WORD.sub(f"-{BROKEN}", text) if any(f"{hyphen}\n\n" in text for hyphen in _HYPHENS) else text
 
 
 def _rows(segments: Sequence[LinePart]) -> Iterator[Row]:
@@ -144,7 +147,9 @@ def _step(above: Row, row: Row) -> float:
 
 
 def _is_parted(above: Row, row: Row, widest: float) -> bool:
-    smaller, larger = sorted((above[0].height, row[0].height))
+    smaller, larger = above[0].height, row[0].height
+    if smaller > larger:
+        smaller, larger = larger, smaller
     step = _step(above, row)
     return larger > _OTHER_SIZE * smaller or step > max(widest, _OTHER_SIZE * larger) or step < -larger
 
@@ -157,9 +162,10 @@ def _join_block(rows: Sequence[Row]) -> str:
     for place, (above, row) in enumerate(pairwise(rows), 1):
         is_prose = len(above) == len(row) == 1
         before, text = texts[place - 1], texts[place]
-        if is_prose and _ENDS_IN_HYPHEN.match(before[-2:]) and _BEGINS_SMALL.match(text):
+        if is_prose and before[-1] in _HYPHENS and _goes_on(before, text):
             parts[-1] = parts[-1][:-1]
-        elif is_prose and _ENDS_IN_RANGE.fullmatch(before[-2:]) and text[0].isdecimal():
+            parts += [] if before[-1] == _SOFT_HYPHEN else ["-", BROKEN]
+        elif is_prose and before[-1] in _DASHES and before[-2:-1].isdecimal() and text[0].isdecimal():
             pass
         elif is_prose and ends[place - 1] + _first_word_width(row[0]) > end:
             parts += [] if _CJK.match(before[-1]) and _CJK.match(text) else [" "]
@@ -167,6 +173,10 @@ def _join_block(rows: Sequence[Row]) -> str:
             parts.append("\n")
         parts.append(text)
     return "".join(parts)
+
+
+def _goes_on(before: str, text: str) -> bool:
+    return before[-2:-1].isalpha() and text[0].isalnum()
 
 
 def _lines_ends(rows: Sequence[Row], *, is_turned: bool) -> list[float]:

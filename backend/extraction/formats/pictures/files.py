@@ -7,7 +7,7 @@ from math import sqrt
 
 from PIL import Image, ImageOps
 
-from backend.extraction.domain.chunking import Picture
+from backend.extraction.domain.blocks import Picture
 from backend.extraction.formats.text import MALFORMED
 from shared.errors import InvalidRequest, PayloadTooLarge
 from shared.models.values import Place
@@ -43,8 +43,8 @@ def read_picture(body: bytes) -> Iterator[Picture]:
             for number in range(1, count + 1):
                 opened.seek(number - 1)
                 _check_size(opened)
-                named = {"name": f"Page {number} of {count}", "place": Place(page=number)} if count > 1 else {}
-                yield Picture.model_validate({"draw": partial(_draw, opened), **named})
+                name, place = (f"Page {number} of {count}", Place(page=number)) if count > 1 else ("", None)
+                yield Picture(draw=partial(_draw, opened), name=name, place=place)
     except _MALFORMED as error:
         raise InvalidRequest("The picture cannot be read; it may be damaged.", param="body") from error
 

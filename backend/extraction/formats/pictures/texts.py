@@ -1,10 +1,11 @@
 """The pictures among the blocks of a document: the text that an engine finds in each takes its place."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 from time import process_time
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Picture, TextBlock
+from backend.extraction.domain.blocks import Block, Heading, Note, Picture, TextBlock
 from backend.extraction.domain.pictures import PictureAnswer
 from backend.extraction.formats.text import paragraphs_of, storable
 from shared.errors import InvalidRequest
@@ -77,4 +78,4 @@ class PictureTexts:
             self._heading = picture.heading
             yield picture.heading
         for block in paragraphs:
-            yield block.model_copy(update={"place": picture.place})
+            yield replace(block, place=picture.place)

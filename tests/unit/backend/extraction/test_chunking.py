@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.extraction.domain.chunking import (
-    MAX_CHUNK_TOKENS,
-    MIN_CHUNK_TOKENS,
-    Heading,
-    Paragraph,
-    Piece,
-    cut_into_pieces,
-)
+from backend.extraction.domain.blocks import Heading, Paragraph
+from backend.extraction.domain.chunking import MAX_CHUNK_TOKENS, MIN_CHUNK_TOKENS, Piece, cut_into_pieces
 from shared.tokens import estimate_tokens
 
 SENTENCE = "The river rises in spring and falls in autumn, as it has done for ages. "

@@ -10,10 +10,12 @@ from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DecodedStreamObject, NameObject
 from reportlab.pdfgen.canvas import Canvas
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph, Picture, cut_into_pieces
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph, Picture
+from backend.extraction.domain.chunking import cut_into_pieces
 from backend.extraction.domain.media_types import DOCX, HTML, MARKDOWN, PDF, TEXT
 from backend.extraction.formats.archives import MAX_UNPACKED_BYTES
 from backend.extraction.formats.chosen import read_blocks
+from backend.extraction.formats.cutting import ContentLimits, cut_file
 from backend.extraction.formats.docx.document import read_docx
 from backend.extraction.formats.frames import ANSWER
 from backend.extraction.formats.pdf.document import read_pdf
@@ -196,11 +198,9 @@ async def test_a_passage_of_a_pdf_knows_its_pages() -> None:
 
 async def test_words_that_a_line_parts_are_joined_and_pages_without_text_noted() -> None:
     body = pdf_of(("keep all ship-", "ments cool on the X-", "Ray"), (), ("End.",))
-    assert [block.text.strip() for block in read_pdf(body) if block.text.strip()] == [
-        "keep all shipments cool on the X- Ray",
-        "Page 2 of 3 has no text.",
-        "End.",
-    ]
+    cut = cut_file(body, PDF, ContentLimits())
+    assert [text for batch in cut.batches for _, text, *_ in batch] == ["keep all shipments cool on the X-Ray\n\nEnd."]
+    assert cut.notes == ("Page 2 of 3 has no text.",)
 
 
 async def test_a_page_that_is_damaged_costs_itself_alone() -> None:

@@ -5,7 +5,7 @@ from io import BytesIO
 
 import pytest
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph
 from backend.extraction.formats.docx.document import read_docx
 from backend.extraction.formats.pictures.texts import PictureTexts
 from shared.errors import InvalidRequest

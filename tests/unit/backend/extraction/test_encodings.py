@@ -4,7 +4,8 @@ from email.message import EmailMessage
 
 import pytest
 
-from backend.extraction.domain.chunking import Note, Paragraph, readable_text
+from backend.extraction.domain.blocks import Note, Paragraph
+from backend.extraction.domain.chunking import readable_text
 from backend.extraction.domain.media_types import CSV, EMAIL, HTML, JSON, MARKDOWN, TEXT, charset_of
 from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.cutting import ContentLimits, cut_file

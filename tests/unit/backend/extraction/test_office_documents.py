@@ -11,7 +11,7 @@ from pptx import Presentation
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 
-from backend.extraction.domain.chunking import Block, Heading, Note
+from backend.extraction.domain.blocks import Block, Heading, Note
 from backend.extraction.domain.media_types import EPUB, ODP, ODS, ODT, PPTX, XLSX, ZIP, media_type_of
 from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.number_formats import show_number

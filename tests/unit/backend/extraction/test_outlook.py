@@ -1,12 +1,13 @@
 """Messages that Outlook has saved."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from struct import pack
 from typing import Any
 
 import pytest
 
-from backend.extraction.domain.chunking import Block, Heading, Note, Paragraph
+from backend.extraction.domain.blocks import Block, Heading, Note, Paragraph
 from backend.extraction.domain.media_types import OUTLOOK, media_type_of
 from backend.extraction.formats.chosen import read_blocks
 from shared.errors import InvalidRequest
@@ -55,7 +56,7 @@ def test_a_message_is_read_as_an_e_mail_with_what_is_attached() -> None:
         Paragraph(text=f"{head}\nDate: 2021-01-01T00:00:00+00:00"),
         Paragraph(text="Voll.\n"),
         Heading(level=2, text="Attachment: Prüfung.pdf"),
-        *(block.model_copy(update={"text": "Tested."}) for block in read(body)[4:5]),
+        *(replace(block, text="Tested.") for block in read(body)[4:5]),
         Heading(level=2, text="Inside"),
         Paragraph(text="Subject: Inside"),
         Paragraph(text="Inner text.\n"),

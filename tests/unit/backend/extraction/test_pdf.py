@@ -6,7 +6,7 @@ from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.pdfmetrics import registerFont  # pyright: ignore[reportUnknownVariableType]
 from reportlab.pdfgen.canvas import Canvas
 
-from backend.extraction.domain.chunking import Block, Note
+from backend.extraction.domain.blocks import Block, Note
 from backend.extraction.formats.pdf.document import read_pdf
 
 LINE = 14.0

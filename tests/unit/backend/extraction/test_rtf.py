@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.extraction.domain.chunking import Heading, Note
+from backend.extraction.domain.blocks import Heading, Note
 from backend.extraction.domain.media_types import RTF
 from backend.extraction.formats.chosen import read_blocks
 

@@ -11,7 +11,8 @@ import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 from pptx.util import Inches
 
-from backend.extraction.domain.chunking import Block, Heading, Paragraph, cut_into_pieces
+from backend.extraction.domain.blocks import Block, Heading, Paragraph
+from backend.extraction.domain.chunking import cut_into_pieces
 from backend.extraction.domain.media_types import CSV, EMAIL, JSON, JSON_LINES, PPTX, RTF, XLSX
 from backend.extraction.formats.chosen import read_blocks
 from backend.extraction.formats.json_values import RECORD_CHARACTERS
@@ -22,7 +23,9 @@ from tests.unit.backend.extraction.made_files import encrypted_office, sheet_of,
 def read(body: bytes | str, media_type: str) -> list[Block]:
     """Return the blocks that have text, wherever they stand."""
     blocks = [block for block in placed(body, media_type) if block.text.strip()]
-    return [block.model_copy(update=dict.fromkeys({"place", "row"} & block.model_fields_set)) for block in blocks]
+    return [
+        Heading(block.level, block.text) if isinstance(block, Heading) else type(block)(block.text) for block in blocks
+    ]
 
 
 def placed(body: bytes | str, media_type: str) -> list[Heading | Paragraph]:
