@@ -44,7 +44,7 @@ def _joined(parts: Sequence[str], known: set[str]) -> Iterator[str]:
     for part, following in pairwise(parts):
         last_word = part[max(part.rfind(" "), part.rfind("\n")) + 1 :]
         ends, begins = _ENDS.search(last_word), _BEGINS.match(following)
-        if ends is None or begins is None or _has_hyphen(*ends.groups(), begins[0], known):
+        if ends is None or begins is None or _has_hyphen(ends, begins[0], known):
             yield part
         else:
             yield part[:-1]
@@ -53,7 +53,8 @@ def _joined(parts: Sequence[str], known: set[str]) -> Iterator[str]:
     yield parts[-1]
 
 
-def _has_hyphen(before: str, start: str, end: str, known: set[str]) -> bool:
+def _has_hyphen(ends: re.Match[str], end: str, known: set[str]) -> bool:
+    before, start = ends[1], ends[2]
     if end in _SHARES_ITS_END:
         return True
     if _is_any(f"{start}{end}", known):
