@@ -29,7 +29,7 @@ def join_broken_words(blocks: Sequence[Heading | Paragraph]) -> Sequence[Heading
     known = {word for block in blocks for word in _whole_words(block.text)}
     joined = list(blocks)
     for place in broken:
-        joined[place] = replace(blocks[place], text="".join(_joined(blocks[place].text.split(BROKEN), known)))
+        joined[place] = replace(blocks[place], text="".join(_join(blocks[place].text.split(BROKEN), known)))
     return joined
 
 
@@ -40,7 +40,7 @@ def _whole_words(text: str) -> Iterator[str]:
         yield from words[min(place, 1) : len(words) - (place < len(parts) - 1)]
 
 
-def _joined(parts: Sequence[str], known: set[str]) -> Iterator[str]:
+def _join(parts: Sequence[str], known: set[str]) -> Iterator[str]:
     for part, following in pairwise(parts):
         last_word = part[max(part.rfind(" "), part.rfind("\n")) + 1 :]
         ends, begins = _ENDS.search(last_word), _BEGINS.match(following)

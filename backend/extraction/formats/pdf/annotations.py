@@ -16,7 +16,7 @@ Handle = Any
 """What the library gives for a page, the text of a page or an annotation."""
 
 
-def address_of(what: Handle) -> int:
+def pointer_to(what: Handle) -> int:
     """Return where a handle or function of the library lies: called with addresses, it takes half the time."""
     return cast(what, c_void_p).value or 0
 

@@ -11,7 +11,7 @@ from typing import Any
 from pypdfium2 import PdfDocument, PdfiumError
 
 from backend.extraction.domain.blocks import Block, Note, Picture, put_at
-from backend.extraction.formats.pdf.annotations import Annotations, Handle, address_of, raw
+from backend.extraction.formats.pdf.annotations import Annotations, Handle, pointer_to, raw
 from backend.extraction.formats.pdf.drawing import draw_page, has_content, pictures_on
 from backend.extraction.formats.pdf.layout import RIGHT_TO_LEFT, LinePart, join_segments
 from backend.extraction.formats.text import paragraphs_of, storable
@@ -29,8 +29,8 @@ _MIN_WIDE_SHARE = 0.6
 _SAMPLED = 8
 _MIN_HEIGHT = 0.1
 
-_find_box = PYFUNCTYPE(c_int, c_void_p, c_int, c_void_p)(address_of(raw.FPDFText_GetLooseCharBox))
-_find_origin = PYFUNCTYPE(c_int, c_void_p, c_int, c_void_p, c_void_p)(address_of(raw.FPDFText_GetCharOrigin))
+_find_box = PYFUNCTYPE(c_int, c_void_p, c_int, c_void_p)(pointer_to(raw.FPDFText_GetLooseCharBox))
+_find_origin = PYFUNCTYPE(c_int, c_void_p, c_int, c_void_p, c_void_p)(pointer_to(raw.FPDFText_GetCharOrigin))
 _LINE = re.compile("[^\\s\ufffe](?:[^\r\n\ufffe]*[^\\s\ufffe])?\ufffe?")
 _WORD = re.compile("[^\\s\ufffe]+\ufffe?")
 _BROKEN_WORD = "\ufffe"
@@ -113,7 +113,7 @@ class _Characters:
         written = raw.FPDFText_GetText(text_page, 0, self._count, buffer)
         self._text = bytes(buffer)[: 2 * written - 2].decode("utf-16-le", "replace")
         self._is_aligned = len(self._text) == self._count
-        self._address = address_of(text_page)
+        self._address = pointer_to(text_page)
         self._x, self._y = c_double(), c_double()
         self._box = raw.FS_RECTF()
         self._is_right_to_left = RIGHT_TO_LEFT.search(self._text) is not None

@@ -9,7 +9,7 @@ from PIL import Image
 from pypdfium2 import PdfDocument
 
 from backend.extraction.domain.blocks import Picture
-from backend.extraction.formats.pdf.annotations import Handle, address_of, raw
+from backend.extraction.formats.pdf.annotations import Handle, pointer_to, raw
 from backend.extraction.formats.pictures.files import MAX_PIXELS, as_jpeg
 from shared.errors import InvalidRequest
 
@@ -23,8 +23,8 @@ _MIN_WIDTH_PIXELS, _MIN_HEIGHT_PIXELS = 100, 20
 _MAX_OBJECTS = 10_000
 _CANNOT = "it cannot be drawn."
 _WHITE = 0xFFFFFFFF
-_object_on = PYFUNCTYPE(c_void_p, c_void_p, c_int)(address_of(raw.FPDFPage_GetObject))
-_type_of = PYFUNCTYPE(c_int, c_void_p)(address_of(raw.FPDFPageObj_GetType))
+_object_on = PYFUNCTYPE(c_void_p, c_void_p, c_int)(pointer_to(raw.FPDFPage_GetObject))
+_type_of = PYFUNCTYPE(c_int, c_void_p)(pointer_to(raw.FPDFPageObj_GetType))
 
 
 def has_content(page: Handle) -> bool:
@@ -50,7 +50,7 @@ def draw_page(page: Handle) -> bytes:
 
 def pictures_on(page: Handle, document: PdfDocument) -> Iterator[Picture]:
     """Yield the pictures that are large enough to have text on them."""
-    address, count = address_of(page), min(raw.FPDFPage_CountObjects(page), _MAX_OBJECTS)
+    address, count = pointer_to(page), min(raw.FPDFPage_CountObjects(page), _MAX_OBJECTS)
     for place in range(count):
         if _type_of(_object_on(address, place)) == raw.FPDF_PAGEOBJ_IMAGE:
             shown = raw.FPDFPage_GetObject(page, place)
