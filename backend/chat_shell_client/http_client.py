@@ -33,6 +33,7 @@ from shared.models.served_tools import NO_TOOLS, OfferedTools
 from shared.models.single_tools import SingleToolCall, SingleToolResult, call_to_body
 from shared.models.values import JsonObject
 from shared.server_sent_events import EventDecoder
+from shared.tcp_keepalive import make_asking_socket
 from shared.tracing import request_tracing
 
 DEADLINE_GRACE_SECONDS = 5.0
@@ -64,7 +65,7 @@ class HttpChatShell:
         self._max_message_bytes = max_message_bytes
         self._session = aiohttp.ClientSession(
             headers={"authorization": f"Bearer {service_token}"},
-            connector=aiohttp.TCPConnector(limit=0, ssl=tls),
+            connector=aiohttp.TCPConnector(limit=0, ssl=tls, socket_factory=make_asking_socket),
             cookie_jar=aiohttp.DummyCookieJar(),
             middlewares=request_tracing(),
         )

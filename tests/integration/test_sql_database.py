@@ -251,6 +251,19 @@ async def test_a_time_that_runs_out_is_unavailable(postgres_url: str) -> None:
         await database.ping()
 
 
+async def test_the_locks_of_a_process_that_stands_still_are_freed_before_others_give_up(postgres_url: str) -> None:
+    """Whoever takes its turns over waits for them: no longer than for its lease, about."""
+    names = ("idle_in_transaction_session_timeout", "lock_timeout")
+    async with migrated(postgres_url) as database:
+        limits = [
+            await database.read(
+                lambda connection, name=name: str(connection.exec_driver_sql(f"SHOW {name}").scalar_one())
+            )
+            for name in names
+        ]
+    assert limits == ["10s", "10s"]
+
+
 async def test_a_server_that_is_away_is_unavailable() -> None:
     database = open_database(f"postgresql+asyncpg://nobody@127.0.0.1:{free_port()}/none")
     with pytest.raises(Unavailable) as caught:

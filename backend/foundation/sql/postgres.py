@@ -1,7 +1,6 @@
 """PostgreSQL: a pool of asyncpg connections."""
 
 import asyncio
-import socket
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -26,6 +25,7 @@ from backend.foundation.sql.statements import (
     join_changes,
     write_probe,
 )
+from shared.tcp_keepalive import keep_asking
 
 _PING_TIMEOUT_SECONDS = 2.0
 _TLS_OPTIONS = ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl")
@@ -42,7 +42,8 @@ _STATEMENTS_KEPT = 500
 """Prepared statements a connection; all statements of the product fit."""
 
 _NAME = {"application_name": "ballast"}
-_LIMITS = {"statement_timeout": "30s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
+# A process that stands still in a transaction must not keep its locks for longer than its lease, about: others wait.
+_LIMITS = {"statement_timeout": "30s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "10s"}
 # An address behind which nobody is left must not hold a session of the server for hours.
 _SERVER_KEEPALIVE = {"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3"}
 _OWN_SESSIONS = {
@@ -61,7 +62,6 @@ _LENT_SESSIONS = {
 }
 """What poolers take: none passes limits on, and each statement is prepared in the transaction that runs it."""
 _SET_LIMITS = f"SELECT {', '.join(f'set_config({name!r}, {limit!r}, true)' for name, limit in _LIMITS.items())}"
-_KEEPALIVE = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 _DRIVER_ERRORS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
@@ -278,13 +278,8 @@ async def _fetch_lent(connection: Any, text: str, values: Sequence[object]) -> S
 def _keep_alive(connection: Any, _record: object) -> None:
     """Have the system look whether the other end of an idle connection is still there."""
     transport = connection.driver_connection._transport  # noqa: SLF001 -- the driver has no option for it
-    plain = transport.get_extra_info("socket")
-    if plain is None or plain.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE:
-        if hasattr(socket, name):
-            plain.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    if (plain := transport.get_extra_info("socket")) is not None:
+        keep_asking(plain)
 
 
 def _refuse_broken(connection: Any, record: Any, _fairy: object) -> None:

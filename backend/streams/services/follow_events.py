@@ -33,7 +33,7 @@ OUTAGE_FACTOR = 4
 That is a little more than the 10 s for which a writer tries.
 """
 
-UNKNOWN_FACTOR = 2.5
+UNKNOWN_FACTOR = 2
 """How many times as long a reader who hears nothing waits for a database that cannot tell of the turn's end."""
 
 RIGHTS_LOOK_SECONDS = 3.0

@@ -24,6 +24,7 @@ from shared.errors import ModelError, ModelProtocolViolated, ModelStalled, Model
 from shared.models.execution import count_seconds_left
 from shared.retries import retry_after_seconds
 from shared.server_sent_events import EventDecoder
+from shared.tcp_keepalive import make_asking_socket
 from shared.tracing import request_tracing
 
 MAX_REFUSALS = 4
@@ -289,7 +290,7 @@ def open_session() -> aiohttp.ClientSession:
     The number of connections is not limited here: the number of turns is, when they are admitted.
     """
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0),
+        connector=aiohttp.TCPConnector(limit=0, socket_factory=make_asking_socket),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS),
         trust_env=False,
