@@ -19,10 +19,8 @@ log = get_logger("backend")
 MEMORY_ARENAS = 1
 """After ingest of 40,000 chunks and long searches, more arenas kept 24 MB that nobody used."""
 
-USAGE = """\
-usage: python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>]
-       python -m backend move-tenant <tenant> --to <cell> [--routes <file> | --drop | --back]
-"""
+COMMANDS = "serve|check|migrate|reindex|reread|downgrade <revision>|move-tenant <tenant> --to <cell>"
+USAGE = f"usage: python -m backend [{COMMANDS}]\n"
 
 
 def main(arguments: Sequence[str]) -> int:

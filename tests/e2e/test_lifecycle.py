@@ -191,7 +191,7 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     (
         "backend migrat",
         BACKEND_NEEDS,
-        "usage: python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>]",
+        "usage: python -m backend [serve|check|migrate|reindex|reread|downgrade <revision>|move-tenant <tenant> --to <",
     ),
     ("backend", {**BACKEND_NEEDS, "BACKEND_PORT": "{taken}"}, "BACKEND_PORT: cannot listen on 127.0.0.1:{taken}"),
     ("backend", {**BACKEND_NEEDS, "BACKEND_HOST": "{foreign}"}, "BACKEND_HOST: cannot listen on {foreign}:"),
