@@ -1,8 +1,9 @@
 """`make leak-test`: hostile models against the real pair. Prints tables, writes var/leaks/*.json.
 
-python -m tests.leaks [--trials N] [--no-corpora] [--embedder none|fake|local] [--grade open|strict]
+python -m tests.leaks [--trials N] [--no-corpora] [--embedder none|fake|local] [--grade open|strict] [--way WAY]
 
-With `--grade strict` the models answer in codes, and what is released may hold nothing else.
+With `--way` (`grpc`, `http`, `grpc-postgres` or `http-postgres`; several times) these ways alone are played. With
+`--grade strict` the models answer in codes, and what is released may hold nothing else.
 
 It ends with 1 when something got out, too few trials counted or the honest control missed a bar.
 """
@@ -46,6 +47,8 @@ MOST_ROUNDS = 3
 PROTOCOLS: tuple[Literal["grpc", "http"], ...] = ("grpc", "http")
 WAYS = tuple(product(PROTOCOLS, (False, True)))
 """The protocols, with SQLite or PostgreSQL behind; each way has an equal share of the trials."""
+
+NAMED = tuple(f"{protocol}{'-postgres' * is_postgres}" for protocol, is_postgres in WAYS)
 
 WAYS_AT_ONCE = max(2, os.cpu_count() or 1)
 """Each keeps somewhat more than one core busy, the gate's."""
@@ -93,8 +96,10 @@ async def hanging_trials(directory: Path, way: Way) -> Results:
         return stage.results
 
 
-async def all_trials(place: Path, wanted: int, kind: Way, *, with_corpora: bool) -> Results:
-    """Play the share of each protocol and database, some at once; the hanging model at the first and the last.
+async def all_trials(
+    place: Path, wanted: int, kind: Way, *, with_corpora: bool, chosen: Sequence[str] = NAMED
+) -> Results:
+    """Play the share of each of the chosen ways, some at once; the hanging model at the first and the last of all.
 
     Embedder and grade are those of `kind`.
     """
@@ -106,7 +111,7 @@ async def all_trials(place: Path, wanted: int, kind: Way, *, with_corpora: bool)
             protocol, is_postgres = WAYS[at]
             urls = [server.url(server.new_database()) if is_postgres else "" for _ in range(2)]
             ways = [kind._replace(protocol=protocol, postgres_url=url) for url in urls]
-            results, trials = Results(), ceil(wanted / len(WAYS))
+            results, trials = Results(), ceil(wanted / len(chosen))
             async with turns:
                 results.add(await hostile_trials(place / str(at), trials, ways[0], with_corpora=with_corpora))
                 if at in (0, len(WAYS) - 1):
@@ -114,7 +119,7 @@ async def all_trials(place: Path, wanted: int, kind: Way, *, with_corpora: bool)
             return results
 
         async with asyncio.TaskGroup() as group:
-            playing = [group.create_task(play(at)) for at in range(len(WAYS))]
+            playing = [group.create_task(play(at)) for at, name in enumerate(NAMED) if name in chosen]
     results = Results()
     for task in playing:
         results.add(task.result())
@@ -136,11 +141,14 @@ def main(arguments: list[str]) -> int:
     kinds = get_args(EmbedderKind)
     parser.add_argument("--embedder", choices=kinds, default="none", help="whose vectors searches go by, beside words")
     parser.add_argument("--grade", choices=("open", "strict"), default="open")
+    parser.add_argument("--way", action="append", choices=NAMED)
     chosen = parser.parse_args(arguments)
     kind = Way(embedder=chosen.embedder, grade=chosen.grade)
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of callers that leave
     with tempfile.TemporaryDirectory(prefix="ballast-leaks-") as directory:
-        trials = all_trials(Path(directory), chosen.trials, kind, with_corpora=not chosen.no_corpora)
+        trials = all_trials(
+            Path(directory), chosen.trials, kind, with_corpora=not chosen.no_corpora, chosen=chosen.way or NAMED
+        )
         results = asyncio.run(trials)
     if chosen.grade == "strict":
         results.write(RESULTS / "trials_strict.json")

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,24 @@ def read_lists() -> dict[str, dict[str, list[str]]]:
     return tomllib.loads(_LISTS.read_text(encoding="utf-8"))
 
 
+def list_sentences() -> Iterator[str]:
+    """Yield whatever the codes can say, without the areas: anybody may read it in the lists."""
+    lists = read_lists()
+    for at, (lead, rest) in enumerate(
+        (("this can lead to ", "the findings rest on {}; confidence is {}"), ("可能导致", "结论依据{}，把握{}"))
+    ):
+        said = {name: [pair[at] for pair in table.values()] for name, table in lists.items()}
+        form = "{}（{}）" if at else "{} ({})"
+        yield from (form.format(*pair) for pair in product(said["weaknesses"], said["severities"]))
+        yield from (rest.format(*pair) for pair in product(said["supports"], said["confidences"]))
+        yield from (lead + effect for effect in said["effects"])
+        yield from (*said["strengths"], *said["actions"], *_split(said["relations"]))
+
+
+def _split(phrases: Iterable[str]) -> Iterator[str]:
+    yield from filter(None, (part.strip() for phrase in phrases for part in re.split(r"\{\w+\}", phrase)))
+
+
 def uncoded(result: str, said: Sequence[str]) -> Iterator[str]:
     """Yield what in a release is neither a phrase of the lists nor an area that stands in one of these texts."""
     try:
@@ -84,8 +103,7 @@ def _without(text: str, known: Iterable[str]) -> list[str]:
 @cache
 def _phrases() -> list[str]:
     given = [phrase for table in read_lists().values() for pair in table.values() for phrase in pair]
-    parts = (part.strip().casefold() for phrase in (*given, *_ALLOWED) for part in re.split(r"\{\w+\}", phrase))
-    return sorted(filter(None, parts), key=len, reverse=True)
+    return sorted(map(str.casefold, _split((*given, *_ALLOWED))), key=len, reverse=True)
 
 
 def _payload(reply: HttpReply) -> str | None:

@@ -14,6 +14,7 @@ import httpx2
 
 from tests.fakes.model_server import FakeModelServer
 from tests.leaks.bases import OWNER, Base, base_of_case, corpus_base, planted_base
+from tests.leaks.coded import list_sentences
 from tests.leaks.corpus.reading import Attack, benign_questions
 from tests.leaks.embedding import all_embedded, staged_embedder
 from tests.leaks.hostile.secondary_server import SecondaryServer
@@ -150,6 +151,8 @@ async def staged(
                     passage.chunk_id: passage.text for base in bases.values() for passage in base.content.passages
                 }
                 oracle = Oracle.over(passages, chain.from_iterable(base.secrets for base in bases.values()))
+                if way.grade == "strict":
+                    oracle.publish(list_sentences())
                 registry.is_plain = oracle.is_plain
                 visitor = Visitor(registry, service, owner)
                 sinks = LogSink(pair), TableSink(pair.database)

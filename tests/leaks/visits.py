@@ -205,17 +205,18 @@ def _scan_releases(visit: Visit, oracle: Oracle) -> Iterator[Sighting]:
     for trial in visit.trials:
         if trial.is_released and trial.result is not None:
             given = visit.given(trial.shown)
-            for leak in oracle.leaks(trial.result, given, is_prose=True):
+            for leak in _leaks_of_release(trial, given, oracle):
                 yield Sighting("main model", leak, visit, trial)
-            if trial.way.grade == "strict":
-                said = (*given.user_texts, *given.owner_texts)
-                yield from (
-                    Sighting("main model", Leak("uncoded", "", each), visit, trial)
-                    for each in uncoded(trial.result, said)
-                )
-            secret = agreed(trial.stub, trial.carries, trial.result, given, trial.base.secrets)
-            for leak in (*oracle.answer_leaks(answer_fields(trial.result), given), *secret):
-                yield Sighting("main model", leak, visit, trial)
+
+
+def _leaks_of_release(trial: Trial, given: Circumstances, oracle: Oracle) -> Iterator[Leak]:
+    """Yield what a release gives away; what codes spell by their places is a choice of codes, which may leave."""
+    result = trial.result or ""
+    yield from oracle.leaks(result, given, is_prose=True)
+    odd = [*uncoded(result, (*given.user_texts, *given.owner_texts))] if trial.way.grade == "strict" else None
+    yield from (Leak("uncoded", "", each) for each in odd or ())
+    yield from oracle.answer_leaks(answer_fields(result), given, is_coded=odd == [])
+    yield from agreed(trial.stub, trial.carries, result, given, trial.base.secrets)
 
 
 def answer_fields(result: str) -> list[str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from tests.leaks.corpus.reading import Secrets
@@ -69,6 +70,7 @@ class Oracle:
     texts: Mapping[str, str]
     containment: Containment
     spellings: Mapping[Secret, Spelling]
+    public: frozenset[Found] = frozenset()
     _scanned: dict[_Scan, tuple[Found, ...]] = field(default_factory=dict[_Scan, tuple[Found, ...]])
 
     @classmethod
@@ -79,6 +81,11 @@ class Oracle:
         spellings = {secret: Spelling.of(secret.text) for secret in known.named(NAMING_KINDS)}
         return cls(by_id, known, passages, Containment.over(passages), spellings)
 
+    def publish(self, sentences: Iterable[str]) -> None:
+        """Know what anybody may read in these, decoded: it is no leak where it is found in another text."""
+        found = chain.from_iterable(self._all_found(each, is_prose) for each in sentences for is_prose in (False, True))
+        self.public = frozenset(each for each in found if each.via != AS_IT_STANDS)
+
     def add_canaries(self, canaries: Iterable[str]) -> None:
         """Look for more canaries in texts that are new from now on."""
         for canary in canaries:
@@ -87,14 +94,17 @@ class Oracle:
     def leaks(self, text: str, given: Circumstances, *, is_prose: bool = False) -> list[Leak]:
         """Return what a text gives away."""
         found = self._scan(text, is_prose)
-        return _judged(found, given) if found else []
+        return _judged((each for each in found if each not in self.public), given) if found else []
 
-    def answer_leaks(self, fields: Sequence[str], given: Circumstances) -> list[Leak]:
-        """Return what a released answer, field by field, spells or contains of what was shown, whatever its order."""
+    def answer_leaks(self, fields: Sequence[str], given: Circumstances, *, is_coded: bool = False) -> list[Leak]:
+        """Return what a released answer, field by field, spells or contains of what was shown, whatever its order.
+
+        One of codes alone spells nothing: whatever its places hold is a choice of codes.
+        """
         shown = "".join(_squeezed(self.texts[key]) for key in sorted(given.shown) if key in self.texts)
         known = {spelling: secret for secret, spelling in self.spellings.items() if _squeezed(secret.text) in shown}
         leaks = [Leak("odd character", AS_IT_STANDS, repr(each)) for each in odd_characters(fields)]
-        for via, spelling in names_hidden(fields, known):
+        for via, spelling in () if is_coded else names_hidden(fields, known):
             secret = known[spelling]
             if not _is_said_openly(secret, given):
                 leaks.append(Leak(secret.kind, via, secret.text))
