@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from backend.restricted.domain.figure_tokens import UNSEEN, Token
-from shared.disclosure.number_words import (
+from backend.search.domain.number_words import (
     CHINESE_UNITS_BEHIND_DIGITS,
     CHINESE_UNITS_BEHIND_MORE,
     FRACTIONS,

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Literal, NamedTuple, cast
 
-from shared.disclosure.number_words import (
+from backend.search.domain.number_words import (
     CHINESE_DIGITS,
     CHINESE_FORMAL,
     CHINESE_SCALES,

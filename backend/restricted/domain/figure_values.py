@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from backend.restricted.domain.figure_rows import NUMERIC, FigurePart, Row
-from shared.disclosure.number_words import (
+from backend.search.domain.number_words import (
     CHINESE_DIGITS,
     CHINESE_SCALES,
     CHINESE_TENS,

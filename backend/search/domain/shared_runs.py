@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from backend.search.domain.number_words import is_of_a_figure
 from backend.search.domain.tokenizing import tokenize
-from shared.disclosure.number_words import is_of_a_figure
 from shared.plain_text.normal_form import is_cjk, split_by_script, words
 from shared.plain_text.reading import as_read
 from shared.plain_text.runs import RunIndex, runs_of

@@ -4,6 +4,7 @@ The outgoing scan reads figures by them, and the comparison of passages takes al
 words are in lower case and without accents.
 """
 
+import re
 from types import MappingProxyType
 
 _ONES_IN_ORDER = """
@@ -41,89 +42,30 @@ MONTHS = MappingProxyType(
     }
 )  # fmt: skip
 
-# Each line is one unit: first the name under which it is compared, then the other ways to write it.
+# Between bars is one unit: first the name under which it is compared, then the other ways to write it.
 _UNITS = """
-% percent pct percentage 百分点 个百分点 個百分點
-‰ permille
-$ usd us$ dollar dollars 美元 美金
-€ eur euro euros 欧元 歐元
-£ gbp pound pounds 英镑 英鎊
-¥ cny rmb yuan renminbi 元 圆 圓 块钱 塊錢 人民币 人民幣
-₩ 韩元 韓元
-₹ rupee rupees
-yen jpy 日元 日圆 日圓
-franc chf francs 法郎
-hkd 港元 港币 港幣
-cent cents penny pence 分钱 毛钱
-second seconds sec secs 秒 秒钟 秒鐘
-millisecond milliseconds ms 毫秒
-minute minutes min mins 分钟 分鐘
+% percent pct percentage 百分点 个百分点 個百分點 | ‰ permille | $ usd us$ dollar dollars 美元 美金
+€ eur euro euros 欧元 歐元 | £ gbp pound pounds 英镑 英鎊
+¥ cny rmb yuan renminbi 元 圆 圓 块钱 塊錢 人民币 人民幣 | ₩ 韩元 韓元 | ₹ rupee rupees | yen jpy 日元 日圆 日圓
+franc chf francs 法郎 | hkd 港元 港币 港幣 | cent cents penny pence 分钱 毛钱 | second seconds sec secs 秒 秒钟 秒鐘
+millisecond milliseconds ms 毫秒 | minute minutes min mins 分钟 分鐘
 hour hours hr hrs 小时 小時 个小时 個小時 钟头 鐘頭 个钟头 個鐘頭
-day days 天 日 工作日 个工作日 個工作日 自然日 个自然日 個自然日
-night nights
-week weeks 周 週 星期 个星期 個星期 礼拜 禮拜 个礼拜 個禮拜
-fortnight fortnights
-month months 月 个月 個月 月份
-quarter quarters 季度 个季度 個季度
-year years yr yrs annum 年 年度 岁 歲
-decade decades 年代
-century centuries 世纪 世紀 个世纪 個世紀
-o'clock oclock am pm a.m p.m 点钟 點鐘
-kilometre km kilometres kilometer kilometers 公里
-metre metres meter meters 米
-centimetre cm centimetres centimeter centimeters 厘米
-millimetre mm millimetres millimeter millimeters
-mile miles 英里
-foot feet 英尺
-inch inches 英寸
-yard yards
-kilogram kg kilo kilos kilograms 公斤
-gram grams 克
-milligram mg milligrams
-ton tons tonne tonnes 吨 噸
-lb lbs 磅
-ounce ounces oz
-斤
-litre litres liter liters 升
-millilitre ml millilitres milliliter milliliters
-gallon gallons
-barrel barrels
-hectare hectares ha 公顷 公頃
-acre acres
-亩 畝
-sqm 平方米
-平方公里
-立方米
-byte bytes 字节 字節
-bit bits
-kb
-mb
-gb
-tb
-pb
-watt watts 瓦
-kw
-mw
-gw
-kwh 度电
-mwh
-volt volts 伏
-amp amps
-hz 赫兹 赫茲
-khz
-mhz
-ghz
-degree degrees ° ℃ 摄氏度 攝氏度
-rpm
-mph
-kmh kph
-dpi
-fps
-bp bps 基点
+day days 天 日 工作日 个工作日 個工作日 自然日 个自然日 個自然日 | night nights
+week weeks 周 週 星期 个星期 個星期 礼拜 禮拜 个礼拜 個禮拜 | fortnight fortnights | month months 月 个月 個月 月份
+quarter quarters 季度 个季度 個季度 | year years yr yrs annum 年 年度 岁 歲 | decade decades 年代
+century centuries 世纪 世紀 个世纪 個世紀 | o'clock oclock am pm a.m p.m 点钟 點鐘
+kilometre km kilometres kilometer kilometers 公里 | metre metres meter meters 米
+centimetre cm centimetres centimeter centimeters 厘米 | millimetre mm millimetres millimeter millimeters
+mile miles 英里 | foot feet 英尺 | inch inches 英寸 | yard yards | kilogram kg kilo kilos kilograms 公斤
+gram grams 克 | milligram mg milligrams | ton tons tonne tonnes 吨 噸 | lb lbs 磅 | ounce ounces oz | 斤
+litre litres liter liters 升 | millilitre ml millilitres milliliter milliliters | gallon gallons | barrel barrels
+hectare hectares ha 公顷 公頃 | acre acres | 亩 畝 | sqm 平方米 | 平方公里 | 立方米 | byte bytes 字节 字節
+bit bits | kb | mb | gb | tb | pb | watt watts 瓦 | kw | mw | gw | kwh 度电 | mwh | volt volts 伏 | amp amps
+hz 赫兹 赫茲 | khz | mhz | ghz | degree degrees ° ℃ 摄氏度 攝氏度 | rpm | mph | kmh kph | dpi | fps | bp bps 基点
 倍 fold
 """
 UNITS = MappingProxyType(
-    {alias: line.split()[0] for line in _UNITS.strip().splitlines() for alias in line.split()}
+    {alias: unit.split()[0] for unit in re.split(r"[|\n]", _UNITS.strip()) for alias in unit.split()}
     | {"per cent": "%", "per cents": "%"}
 )
 LETTER_UNITS = MappingProxyType(
