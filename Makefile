@@ -31,7 +31,7 @@ CLIENTS_BEFORE ?= 2026-11-16
 CONSOLE_PACKAGES = cd backend/console && { cmp -s package-lock.json node_modules/.installed-lock || \
 	{ npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.installed-lock; }; } && cd ../..
 
-.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents leak-test test-milvus test-upgrade rehearsal images test-clients lock-clients chaos docs release-check setup setup-run setup-ocr protos fmt lock lint types layers house \
+.PHONY: help run test test-all test-console test-guides test-failed test-thorough check verify bench bench-compare bench-search bench-cache test-cache-judges profile eval-retrieval eval-documents presence-test leak-test test-milvus test-upgrade rehearsal images test-clients lock-clients chaos docs release-check setup setup-run setup-ocr protos fmt lock lint types layers house \
 	protos-check manifests console console-check console-budgets screenshots
 
 help: ## this list
@@ -109,6 +109,9 @@ eval-documents: setup ## measure how many words of documents are found, beside o
 	@$(BIN)/python -m tests.bench.eval_documents $(DOCUMENTS)
 	@$(BIN)/python -m tests.bench.eval_documents --encodings
 	@$(BIN)/python -m tests.bench.eval_documents --scans
+
+presence-test: setup ## ask two bases that differ in names, rare words and figures 396 questions in each way; writes nothing
+	@$(BIN)/python -m tests.leaks.presence
 
 leak-test: setup ## let hostile models try to get restricted text out; prints tables, writes var/leaks/*.json
 	@$(BIN)/python -m tests.leaks.gate

@@ -5,6 +5,7 @@ from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.limits.services.turn_rates import TurnRates
 from backend.streams.services.follow_events import FollowEvents
 from backend.streams.services.reader_rights import RightsOfReaders
+from backend.turns.domain.quiet_pace import QuietPace
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.context_sources import ContextSources
@@ -82,5 +83,5 @@ def turn_services(
         unstored=UnstoredTurns(ports.events, ports.signals, ports.clock, policy.secret),
         on_disconnect=policy.on_disconnect,
         strict_requests=policy.strict_requests,
-        quiet_seconds=policy.quiet_seconds,
+        pace=QuietPace(policy.quiet_seconds) if policy.quiet_seconds else None,
     )

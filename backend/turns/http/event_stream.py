@@ -12,6 +12,7 @@ from backend.foundation.http.middleware import SEND_ON, to_known_error
 from backend.foundation.services.supervision import result_or_error
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.openai_api.domain.response_object import ResponseBody
+from backend.turns.domain.quiet_pace import QuietPace
 from backend.turns.http.quiet_send import QuietSend
 from shared.errors import BallastError
 from shared.models.values import JsonObject
@@ -58,11 +59,11 @@ class EventStream(Response):
 
     Where the events of the response `body` break off with an error, a last frame tells it: whatever happens, `[DONE]`
     comes last. `release` is awaited when the stream has ended, and told whether that is because the client has left.
-    `quiet_seconds` is how long the stream of a restricted turn takes at least, 0 for all others.
+    `pace` is that of the stream of a restricted turn; all others have none.
     """
 
     media_type = "text/event-stream"
-    quiet_seconds = 0.0
+    pace: QuietPace | None = None
 
     def __init__(
         self,
@@ -90,8 +91,8 @@ class EventStream(Response):
         try:
             with suppress(TimeoutError):
                 async with reading, asyncio.TaskGroup() as group:
-                    if self.quiet_seconds:
-                        send = QuietSend(send, self.quiet_seconds)
+                    if self.pace is not None:
+                        send = QuietSend(send, self.pace)
                         group.create_task(send.run())
                     leaving = group.create_task(_end_when_left(reading, receive))
                     with self._beating(group, send):

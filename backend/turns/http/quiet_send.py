@@ -1,9 +1,11 @@
 """Streams whose sizes and times do not depend on what is said in them."""
 
 import asyncio
-from math import ceil, log2
+from math import ceil
 
 from starlette.types import Message, Send
+
+from backend.turns.domain.quiet_pace import QuietPace
 
 STEP_SECONDS, STEP_BYTES = 0.1, 4096
 _HELD_STEPS = 5
@@ -13,13 +15,12 @@ _END = b"\n\n"
 class QuietSend:
     """Sends a body of server-sent events in steps of one size, filled up with comments that stand between events.
 
-    It ends `shortest_seconds` after it has begun, or a power of two times as late. The last piece leaves right before
-    the end, since a client that has read it leaves.
+    Its pace says how long it takes. The last piece leaves right before the end, since a client that has read it leaves.
     """
 
-    def __init__(self, send: Send, shortest_seconds: float) -> None:
+    def __init__(self, send: Send, pace: QuietPace) -> None:
         self._send = send
-        self._shortest = max(1, round(shortest_seconds / STEP_SECONDS))
+        self._pace = pace
         self._waiting = bytearray()
         self._newest = b""
         self._newest_at = self._steps = 0
@@ -45,7 +46,7 @@ class QuietSend:
             await self._step(begun)
         last = _steps_of(self._newest)
         least = self._steps + _steps_of(self._waiting) + last
-        end = self._shortest * 2 ** max(0, ceil(log2(least / self._shortest)))
+        end = self._pace.round_up(least, max(1, round(self._pace.shortest_seconds / STEP_SECONDS)))
         while self._steps < end - last:
             await self._step(begun)
         self._let_go()

@@ -200,7 +200,7 @@ class TurnEndpoint:
     ) -> EventStream:
         stream = EventStream(batches, api_format, response.body, release)
         if response.is_restricted:
-            stream.quiet_seconds = self.services.quiet_seconds
+            stream.pace = self.services.pace
         return stream
 
     async def _release(self, running: RunningTurn, ends_with_client: bool, has_left: bool) -> None:

@@ -12,6 +12,7 @@ from backend.openai_api.domain.turn_request import TurnRequest
 from backend.streams.services.follow_events import FollowEvents
 from backend.streams.services.reader_rights import RightsOfReaders
 from backend.turns.domain.queued_request import AcknowledgedTurn
+from backend.turns.domain.quiet_pace import QuietPace
 from backend.turns.services.cited_documents import CitedDocuments
 from backend.turns.services.compact_input import CompactInput
 from backend.turns.services.count_input import CountInput
@@ -29,7 +30,7 @@ from backend.turns.services.unstored_turns import UnstoredTurns
 class TurnServices:
     """What the routes of responses and models call; the application enters and leaves the registry.
 
-    `quiet_seconds` is how long the stream of a restricted turn takes at least; 0 sends it as any other.
+    `pace` is that of the streams of restricted turns; without one they are sent as any other.
     """
 
     start_one: StartTurn
@@ -48,7 +49,7 @@ class TurnServices:
     unstored: UnstoredTurns
     on_disconnect: DisconnectPolicy
     strict_requests: bool = False
-    quiet_seconds: float = 0.0
+    pace: QuietPace | None = None
 
     async def start(
         self, caller: Caller, request: TurnRequest, request_id: str, claim: KeyClaim | None = None

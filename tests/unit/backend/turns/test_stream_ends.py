@@ -9,6 +9,7 @@ import pytest
 
 from backend.openai_api.domain.response_events import LoggedEvent
 from backend.streams.memory.event_log import MemoryEventLog
+from backend.turns.domain.quiet_pace import QuietPace
 from backend.turns.http.event_stream import (
     DONE,
     HEARTBEAT,
@@ -67,7 +68,7 @@ async def sent_by(
         sent.append(message.get("body", b""))
 
     stream = EventStream(batches, api_format, body, release)
-    stream.quiet_seconds = quiet_seconds
+    stream.pace = QuietPace(quiet_seconds) if quiet_seconds else None
     await stream({"type": "http", "method": "POST"}, receive, send)
     return sent
 
@@ -96,7 +97,7 @@ async def test_a_long_quiet_stream_ends_a_power_of_two_times_as_late(size: int) 
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message["body"])
 
-    quiet = QuietSend(send, STEP_SECONDS)
+    quiet = QuietSend(send, QuietPace(STEP_SECONDS))
     async with asyncio.TaskGroup() as group:
         group.create_task(quiet.run())
         await quiet({"type": "http.response.body", "body": b"x" * size, "more_body": False})
