@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import groupby
+from itertools import filterfalse, groupby
 
 from shared.disclosure.word_lists import ranks
 
@@ -21,6 +21,9 @@ _SPREAD = 50.0
 
 _UNKNOWN_COST = 18.0
 """Of a character that is no word by itself: more than that of the rarest word."""
+
+_UNLIKELY_COST, _SHORTEST_UNLIKELY = 7.7, 17
+"""The mean cost of a character that no honest sentence of so many characters reaches: of 2,000 the dearest has 7.42."""
 
 FUNCTION_RANK = 60
 """Words that are more frequent than this join others and say nothing by themselves."""
@@ -85,6 +88,17 @@ def rows(words: Iterable[str], rank: int = FUNCTION_RANK) -> Iterator[str]:
 def han_rank(word: str) -> int:
     """Return the rank of a word; `UNRANKED_HAN` for a word that is not everyday."""
     return ranks("chinese_everyday").get(word, UNRANKED_HAN)
+
+
+def is_unlikely(words: Iterable[str]) -> bool:
+    """Whether words in a row are so rare for their length that no sentence has them: rows of characters, riddles."""
+    found = [*filter(str.isalpha, filterfalse(str.isascii, words))]
+    length = len("".join(found))
+    return length >= _SHORTEST_UNLIKELY and sum(map(_cost_of, found)) > _UNLIKELY_COST * length
+
+
+def _cost_of(word: str) -> float:
+    return _cost(word) or _UNKNOWN_COST
 
 
 def _cost(word: str) -> float | None:

@@ -42,8 +42,8 @@ RETOLD, LONGER = 0.85, 4.0
 at most so many times their number; the user's words are left out, and Chinese is compared by single characters."""
 
 WHOLE, SHORTEST_WHOLE = 0.9, {True: 7, False: 10}
-"""A sentence of an answer is one of a source in another order if each has such a share of the other's words, or Chinese
-characters, those counted that join others and that the user has said, too; so many different ones of the source's."""
+"""A stretch of a sentence of an answer is one of a source in another order if each has such a share of the other's
+words, or Chinese characters, those counted that join others and that the user has said, too; so many different ones."""
 
 STATED, STATED_WEIGHT = 0.8, 1.7
 """A sentence of an answer states one of a source, or an item of its lists, if it has such a share of its weight,
@@ -250,10 +250,13 @@ def _find_stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozens
 def _find_reordered(
     said: Sequence[Piece], contents: Iterable[str], known: Combinations, own: OwnWords
 ) -> Iterator[frozenset[str]]:
-    """Yield the sentences of the source that a sentence is in another order, unless all its content is the user's."""
-    if not all(map(own.holds_content, contents)):
-        words = frozenset(all_of(said))
-        yield from (whole for whole in known.wholes if len(words & whole) >= WHOLE * max(len(words), len(whole)))
+    """Yield the sentences of the source that a stretch is in another order, unless all its content is the user's."""
+    words, is_own = [*all_of(said)], all(map(own.holds_content, contents))
+    for whole in () if is_own else known.wholes:
+        places = [place for place, word in enumerate(words) if word in whole]
+        stretch = frozenset(words[places[0] : places[-1] + 1] if places else ())
+        if len(stretch & whole) >= WHOLE * max(len(stretch), len(whole)):
+            yield whole
 
 
 def _is_long(whole: frozenset[str]) -> bool:

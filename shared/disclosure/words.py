@@ -113,11 +113,10 @@ def find_withheld(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords)
 
 
 def _code_at(of: Sequence[Piece], place: int, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
-    word = of[place].text
-    if own.holds(word):
-        return None
-    code = None if _is_comparison(of, place, protected) else _english_code(word, own, protected)
-    return GateCode.FIGURES if code is None and _is_measured(of, place, protected) else code
+    if _is_measured(of, place, protected, own):
+        return GateCode.FIGURES
+    is_free = own.holds(of[place].text) or _is_comparison(of, place, protected)
+    return None if is_free else _english_code(of[place].text, own, protected)
 
 
 def _english_code(word: str, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
@@ -150,12 +149,16 @@ def _is_name(bare: str, protected: ProtectedWords) -> bool:
     return is_initials or stem in protected.singles or not protected.names.isdisjoint((bare, bare.removesuffix("s")))
 
 
-def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords) -> bool:
-    """Whether a word is a span of time and the words before it make a quantity of it.
+def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords, own: OwnWords) -> bool:
+    """Whether a word is a span of time and the words before it make a quantity of it, which is not the user's.
 
     A time that comes again is none where the source does not have that span.
     """
-    if not english.is_span(of[place].text) or not place:
+    if (
+        not english.is_span(of[place].text)
+        or not place
+        or all(own.holds(each.text) for each in of[place - 1 : place + 1])
+    ):
         return False
     before = [piece.text for piece in of[max(0, place - 2) : place]]
     again = english.find_recurring_stems(of[place].text, before[-1])
@@ -212,7 +215,12 @@ def find_repeated(of: Sequence[Piece]) -> Iterator[Finding]:
     again = (" ".join(clause) for clause, other in pairwise(clauses) if clause == other)
     lists = map(", ".join, _bare_lists(of, clauses))
     lone = filter(_is_no_language, chinese.rows(words, LONE_RANK))
-    yield from (Finding(GateCode.DECODERS, phrase) for phrase in chain(_find_doubled(words), lone, again, lists))
+    unlikely = (
+        "".join(part) for part in map(list, map(words_of, parts_of(of, SENTENCES))) if chinese.is_unlikely(part)
+    )
+    yield from (
+        Finding(GateCode.DECODERS, phrase) for phrase in chain(_find_doubled(words), lone, unlikely, again, lists)
+    )
 
 
 def _find_doubled(words: Iterable[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from shared.prompts.knowledge_base import CANNOT_ANSWER
 from tests.leaks.coded import uncoded
-from tests.leaks.spend import KEYWORDS, Spent, plant, spend, words_got
+from tests.leaks.spend import KEYWORDS, MOST_GUESSED, Spent, count_recovered, guess_facts, plant, spend, words_got
 
 pytestmark = pytest.mark.whole
 
@@ -30,3 +30,18 @@ def test_a_word_of_a_fact_is_noticed():
     (fact, *_) = plant("one")
     name = fact.split()[2]
     assert words_got(Spent([], [f"They told of {name}."], [], 1), [fact]) == {name.casefold()}
+
+
+async def test_codes_that_fit_give_a_reader_nothing_but_codes(tmp_path: Path):
+    facts = plant("one")
+    spent = await spend(tmp_path, facts, SEARCHES, is_honest=True)
+    assert CANNOT_ANSWER not in spent.results[:SEARCHES]
+    assert [*uncoded(spent.results[0], (*KEYWORDS, *spent.asked))] == []
+    assert words_got(spent, facts) == set()
+    assert count_recovered(guess_facts(spent, "guess"), facts) <= MOST_GUESSED
+
+
+def test_a_fact_that_is_told_is_counted():
+    facts = plant("one")
+    assert count_recovered(facts, facts) == len({*facts})
+    assert count_recovered(plant("other"), facts) <= MOST_GUESSED
