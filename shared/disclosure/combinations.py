@@ -5,14 +5,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, filterfalse, islice, pairwise, repeat
+from itertools import chain, combinations, filterfalse, islice, repeat
 from operator import itemgetter
 
 from shared.disclosure import chinese, english
 from shared.disclosure.alignment import Positions, group_by_key, positions_of
 from shared.disclosure.canonical import Kind, Piece, pieces, sentences_of
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, all_of, find_telling_stems, list_written, words_of
+from shared.disclosure.source import SourceReading, Term, all_of, list_written, words_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -34,16 +34,12 @@ wherever they stand in a field."""
 CONTAINED = ((0.6, 5), (0.8, 4))
 """An answer contains a sentence if it has such a share of its weight, and so many of its words of content."""
 
+WHOLE, SHORTEST_WHOLE = 0.9, {True: 7, False: 10}
+"""A sentence of an answer is one of a source in another order if each has such a share of the other's words, or Chinese
+characters, those counted that join others and that the user has said, too; so many different ones of the source's."""
+
 CHUNK_SHARE, CHUNK_WORDS = 0.5, 14
 """An answer contains a chunk if so much of the answer's weight, and so many of its words, are the chunk's."""
-
-RETOLD, LONGER = 0.85, 4.0
-"""A sentence of an answer retells one of a source if it has such a share of its words of content, in any order, among
-at most so many times their number; the user's words are left out, and Chinese is compared by single characters."""
-
-WHOLE, SHORTEST_WHOLE = 0.9, {True: 7, False: 10}
-"""A stretch of a sentence of an answer is one of a source in another order if each has such a share of the other's
-words, or Chinese characters, those counted that join others and that the user has said, too; so many different ones."""
 
 STATED, STATED_WEIGHT = 0.8, 1.7
 """A sentence of an answer states one of a source, or an item of its lists, if it has such a share of its weight,
@@ -61,7 +57,8 @@ MOST_RETOLD = 10
 """Sentences of a source that one of an answer is said to retell: more tell a rewrite nothing."""
 
 SHORTEST_RETOLD = {True: 4, False: 7}
-"""Different words, or Chinese characters, of the shortest sentence of a source that counts: in English, and not."""
+"""Different words of content, or Chinese characters of such, of the shortest sentence of a source that counts: in
+English, and not; the user's words are left out."""
 
 ALIKE = 0.7
 """Two items are alike if they share so much of the shorter one's words."""
@@ -73,14 +70,13 @@ Written = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
-    """The terms and passages of several chunks; `frequent` are terms of two words that say little by themselves.
+    """The terms and passages of several chunks.
 
     `holders` are their sentences and clauses by each word of content, `statements` their sentences, each with the
     weight that is too much of it, and `stating` these by each word of content; `wholes` are all words of sentences.
     """
 
     terms: tuple[tuple[Term, int], ...]
-    frequent: frozenset[frozenset[str]]
     sentences: tuple[Mapping[str, float], ...]
     chunks: tuple[frozenset[str], ...]
     holders: Mapping[str, Sequence[frozenset[str]]]
@@ -98,7 +94,6 @@ class Combinations:
         bags = frozenset(filter(None, (_bag_of(part, own) for part in shown.parts)))
         return cls(
             terms=tuple(_list_terms(both, own).items()),
-            frequent=frozenset(term.frequent for term in both.introduced if len(term.frequent) > 1),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain(*chunk.sentences)) for chunk in chunks),
             holders=_group_by_member(bags),
@@ -127,38 +122,12 @@ def _group_by_member(sets: Iterable[frozenset[str]]) -> Mapping[str, Sequence[fr
 
 
 def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
-    """Yield the terms of several words that stand in a text in any order; verbs that name things may stand between.
-
-    Of two words with such a verb between them, which says itself that they are a name, the others may be missing.
-    """
-    said_pieces = pieces(field)
-    written = tuple(list_written(said_pieces))
-    unnamed = tuple(word for word in written if word[0] not in _list_naming())
-    for said in {written: None, unnamed: None}:
-        yield from _terms_in(said, field, known, own)
-    for two, phrase in chain(_find_frequent_pairs(said_pieces, known), _find_called_pairs(written, known)):
-        if not all(map(own.holds_content, two)):
-            yield Finding(GateCode.IDENTIFIERS, phrase)
-
-
-def _find_frequent_pairs(said: Iterable[Piece], known: Combinations) -> Iterator[tuple[frozenset[str], str]]:
-    stems = [stem for stem in find_telling_stems(said) if stem not in _list_naming()]
-    return ((two, " ".join(sorted(two))) for two in map(frozenset, pairwise(stems)) if two in known.frequent)
-
-
-def _find_called_pairs(written: Sequence[Written], known: Combinations) -> Iterator[tuple[frozenset[str], str]]:
-    """Yield two words of a term with a verb between them by which things are named."""
-    for before, verb, behind in zip(written, written[1:], written[2:], strict=False):
-        two = frozenset((before[0], behind[0]))
-        if verb[0] in _list_naming() and len(two) > 1 and any(two.issubset(term.content) for term, _ in known.terms):
-            yield two, f"{before[1]} {verb[1]} {behind[1]}"
-
-
-def _terms_in(said: Sequence[Written], field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
+    """Yield the terms of several words that stand in a text in any order."""
+    said = tuple(list_written(pieces(field)))
     places = positions_of(map(itemgetter(0), said))
     for term, slack in known.terms:
         present = {word: places[word] for word in term.content if word in places}
-        if present and (term.stands_in(field) or _is_told(present, len(term.content), slack, own)):
+        if present and _is_told(present, len(term.content), slack, own):
             yield Finding(GateCode.IDENTIFIERS, _phrase(said, present))
 
 
@@ -196,16 +165,16 @@ def containment_findings(answer: str, known: Combinations, own: OwnWords) -> Ite
         yield Finding(GateCode.CONTAINMENT, " ".join(said[word] for word in sorted(shared)))
 
 
+def _is_mostly(shared: Collection[str], weights: Mapping[str, float]) -> bool:
+    is_long = len(shared) >= CHUNK_WORDS
+    return is_long and sum(map(weights.__getitem__, shared)) >= CHUNK_SHARE * sum(weights.values())
+
+
 def _holds_most(shared: Collection[str], sentence: Mapping[str, float]) -> bool:
     if len(shared) < CONTAINED[-1][1]:
         return False
     weight, whole = sum(map(sentence.__getitem__, shared)), sum(sentence.values())
     return any(len(shared) >= words and weight >= least * whole for least, words in CONTAINED)
-
-
-def _is_mostly(shared: Collection[str], weights: Mapping[str, float]) -> bool:
-    is_long = len(shared) >= CHUNK_WORDS
-    return is_long and sum(map(weights.__getitem__, shared)) >= CHUNK_SHARE * sum(weights.values())
 
 
 def find_retellings(fields: Iterable[Sequence[Piece]], known: Combinations, own: OwnWords) -> Iterator[Finding]:
@@ -222,9 +191,8 @@ def _find_retold(
 ) -> Iterator[frozenset[str]]:
     bag = _bag_of(written, own)
     shared = Counter(chain(*(known.holders.get(atom, ()) for atom in bag)))
-    retold = (source for source, count in shared.items() if _is_retold(source, count, len(bag)))
     taken = _find_taken([*filter(bag.__contains__, chain(*map(_atoms, written)))], shared)
-    return chain(retold, taken, _find_stated(part, known), _find_reordered(part, written, known, own))
+    return chain(taken, _find_stated(part, known), _find_reordered(part, written, known, own))
 
 
 def _find_taken(said: Sequence[str], shared: Mapping[frozenset[str], int]) -> Iterator[frozenset[str]]:
@@ -250,13 +218,10 @@ def _find_stated(said: Iterable[Piece], known: Combinations) -> Iterator[frozens
 def _find_reordered(
     said: Sequence[Piece], contents: Iterable[str], known: Combinations, own: OwnWords
 ) -> Iterator[frozenset[str]]:
-    """Yield the sentences of the source that a stretch is in another order, unless all its content is the user's."""
-    words, is_own = [*all_of(said)], all(map(own.holds_content, contents))
-    for whole in () if is_own else known.wholes:
-        places = [place for place, word in enumerate(words) if word in whole]
-        stretch = frozenset(words[places[0] : places[-1] + 1] if places else ())
-        if len(stretch & whole) >= WHOLE * max(len(stretch), len(whole)):
-            yield whole
+    """Yield the sentences of the source that a sentence is in another order, unless all its content is the user's."""
+    if not all(map(own.holds_content, contents)):
+        words = frozenset(all_of(said))
+        yield from (whole for whole in known.wholes if len(words & whole) >= WHOLE * max(len(words), len(whole)))
 
 
 def _is_long(whole: frozenset[str]) -> bool:
@@ -278,10 +243,6 @@ def _without_withheld(sentence: Mapping[str, float]) -> Mapping[str, float]:
 
 def _is_figure(content: str) -> bool:
     return any(map(str.isdigit, content)) or english.is_quantity(content) or chinese.is_withheld_han(content)
-
-
-def _is_retold(source: frozenset[str], shared: int, said: int) -> bool:
-    return shared >= RETOLD * len(source) and said <= LONGER * len(source)
 
 
 def _bag_of(contents: Iterable[str], own: OwnWords) -> frozenset[str]:
@@ -318,10 +279,3 @@ def _are_together(found: Sequence[tuple[int, str]], needed: int, window: int) ->
         len({word for other, word in found[start : start + window] if other < place + window}) >= needed
         for start, (place, _) in enumerate(found)
     )
-
-
-@lru_cache(maxsize=1)
-def _list_naming() -> frozenset[str]:
-    """Return stems and words by which a thing is named: they keep no two words of a term apart."""
-    english_verbs = map(english.stem_of, ("call", "name", "term", "label", "title", "dub", "known"))
-    return frozenset((*english_verbs, "称为", "称作", "叫做", "名为", "名叫"))

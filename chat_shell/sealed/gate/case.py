@@ -32,7 +32,7 @@ class GateCase:
     words: ProtectedWords
     combinations: Combinations
     hidden: HiddenTerms
-    passages: Passages
+    passages: tuple[Passages, ...]
     outlines: tuple[Outline, ...]
     support: Support
     subjects: frozenset[str]

@@ -4,12 +4,10 @@ A word of content shared in a row scores two and a place that only one of the te
 below are short of the other bounds, and only the one that is meant decides.
 """
 
-import random
-
 import pytest
 
-from shared.disclosure.folding import fold, letters_only
-from shared.disclosure.passages import RUN_LETTERS, index_passages, shares_passage, shares_run
+from shared.disclosure.folding import fold
+from shared.disclosure.passages import index_passages, shares_passage, shares_run
 
 _RELEASE = "until the auditor has signed the release form"
 _CHUNK = (
@@ -41,15 +39,6 @@ def test_ten_characters_in_a_row_are_too_many(count: int, is_caught: bool, start
     run = _HAN[start : start + count]
     assert _shared_run(f"据说{run}云云", _HAN) == is_caught
     assert _taken(f"据说{run[::-1]}云云", _HAN) == is_caught
-
-
-@pytest.mark.parametrize("start", [0, 5, 17, 18, 30])
-@pytest.mark.parametrize(("count", "is_caught"), [(35, False), (36, True)])
-def test_thirty_six_letters_in_a_row_are_too_many_however_they_are_spaced(start: int, count: int, is_caught: bool):
-    run = letters_only(_LETTERS)[start : start + count]
-    spaced = " ".join(run[at : at + 12] for at in range(0, count, 12))
-    assert _taken(f"xx {run} xx", _LETTERS) == is_caught
-    assert _taken(f"xx {spaced} xx", _LETTERS) == is_caught
 
 
 @pytest.mark.parametrize(
@@ -120,26 +109,3 @@ def test_six_characters_of_the_users_take_themselves_out(count: int, is_caught: 
     assert _shared_run(f"据说{_HAN[:10]}云云", _HAN, user_words) == is_caught
     assert _taken(f"据说{_HAN[:10]}云云", _HAN, user_words) == is_caught
     assert _taken(f"据说{_HAN[1:9]}云云", _HAN, user_words) == is_caught
-
-
-@pytest.mark.parametrize(("count", "is_caught"), [(35, True), (40, False)])
-def test_letters_of_the_users_are_theirs_however_they_are_spaced(count: int, is_caught: bool):
-    letters = letters_only(_LETTERS)
-    assert _taken(f"xx {letters[:40]} xx", _LETTERS, f"ok {letters[:count]}") == is_caught
-
-
-_MANY_LETTERS = "".join(random.Random(4).choices("abcdefghijklmnop", k=200))
-
-
-def test_a_run_of_letters_is_found_wherever_it_begins():
-    known = index_passages(["first text", _MANY_LETTERS], "")
-    for start in range(len(_MANY_LETTERS) - RUN_LETTERS + 1):
-        run = _MANY_LETTERS[start : start + RUN_LETTERS]
-        assert shares_run(f"{'q' * 40} {run[:7]} {run[7:]} {'z' * 40}", known)
-        assert not shares_run(f"{'q' * 40}{run[:-1]}", known)
-
-
-def test_no_run_of_letters_goes_from_one_chunk_into_the_next():
-    half = RUN_LETTERS // 2
-    known = index_passages([_MANY_LETTERS[:half], _MANY_LETTERS[half:RUN_LETTERS]], "")
-    assert not shares_run(_MANY_LETTERS[:RUN_LETTERS], known)

@@ -78,8 +78,6 @@ def test_a_chinese_name_is_held_in_single_characters(said: str, over: str, is_he
         ("Crooked rules stand in the way of an orchard.", "The Crooked Orchard ceiling is high.", True),
         ("Rules stand in the way of an orchard.", "The Crooked Orchard ceiling is high.", False),
         ("The marvel matters.", "The limit of Marvel-57 is high.", True),
-        ("Part day matters.", "Part day means an absence of some hours.", True),
-        ("The day that is called part matters.", "Part day means an absence of some hours.", True),
         ("The day is long, and in part it is dark.", "Part day means an absence of some hours.", False),
         ("Gs has to agree.", "The limit is lifted by Grace Stone alone.", True),
         ("It has to agree.", "The limit is lifted by Ian Thomas alone.", False),
