@@ -1,9 +1,10 @@
-"""Other ways to read a reply: initials, last letters, every other letter, anagrams, lengths, and by sound.
+"""Other ways to read a reply: initials, last letters, every other letter, capitals, anagrams, lengths, and by sound.
 
 A word of the source that is found in one of them was put there. How long it has to be depends on how many letters a
 reading has: of six letters in a row chance makes one in millions, of five only where few letters are read.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, filterfalse, pairwise, repeat
@@ -39,6 +40,7 @@ SOUNDS, LONGEST, HOMOPHONES = 3, 12, 8
 all items begin with; letters of the longest word sought; terms of one sound."""
 
 _LEAST = (OF_MANY, AT_A_START, OF_FEW)
+_CAPITALS = re.compile("[A-Z]")
 _PLACES = (0, 1, -1)
 _STEPS = (2, 3, 4)
 _FIRST_LETTERS, _SLOPES = range(5), range(3)
@@ -127,7 +129,7 @@ def _list_words(of: Iterable[Piece]) -> list[str]:
 def _is_in_letters(parts: Sequence[Sequence[str]], fields: Sequence[str], hidden: HiddenTerms) -> bool:
     by_word, letters = _by_word(parts), [*map(letters_only, map(str.lower, fields))]
     many = chain(map("".join, by_word), _strides("".join(letters)))
-    readings = {OF_FEW: _few_letters(parts), AT_A_START: _slopes(letters), OF_MANY: many}
+    readings = {OF_FEW: _few_letters(parts, fields), AT_A_START: _slopes(letters), OF_MANY: many}
     starts = (text[:end] for text in chain(*by_word) for end in range(OF_FEW, LONGEST + 1))
     return (
         any(_holds_part(text, hidden, least) for least, texts in readings.items() for text in texts)
@@ -141,9 +143,10 @@ def _by_word(parts: Sequence[Sequence[str]]) -> list[list[str]]:
     return [["".join(word[at : at + 1 or None] for word in part) for part in parts] for at in _PLACES]
 
 
-def _few_letters(parts: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the letters at the ends of sentences, and what is spelled."""
+def _few_letters(parts: Sequence[Sequence[str]], fields: Iterable[str]) -> Iterator[str]:
+    """Yield the letters at the ends of sentences, the capitals as they were sent, and what is spelled."""
     yield from _ends([(part[0], part[-1]) for part in parts])
+    yield "".join(_CAPITALS.findall(" ".join(fields))).lower()
     yield "".join(word for word in chain(*parts) if len(word) == 1)
 
 

@@ -1,4 +1,4 @@
-"""A term of the source does not leave in another reading: initials, last and n-th letters, sound."""
+"""A term of the source does not leave in another reading: initials, last and n-th letters, capitals, sound."""
 
 import pytest
 
@@ -20,9 +20,10 @@ def _hidden(said: str, over: str = _OVER, asked: str = "Where are we weak?", **l
         "Worries grow. Everyone waits. Reviews slip. Nobody asks. Even owners drift. Rules fade.",
         "Rules fade. Even owners drift. Nobody asks. Reviews slip. Everyone waits. Worries grow.",
         "Teams are slow. They care. It is so for ever. Some guess often. It is late. They go under.",
+        "teams Wait, ownErs dRift, Nobody asks, rEviews slip, oR wait",
     ],
 )
-def test_a_name_is_found_in_first_and_last_letters(said: str):
+def test_a_name_is_found_in_first_and_last_letters_and_capitals(said: str):
     assert _hidden(said)
     assert not _hidden(said, _OTHER)
     assert not _hidden(said, asked="Who is Werner?")
