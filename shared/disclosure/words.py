@@ -113,7 +113,8 @@ def find_withheld(of: Sequence[Piece], own: OwnWords, protected: ProtectedWords)
 
 
 def _code_at(of: Sequence[Piece], place: int, own: OwnWords, protected: ProtectedWords) -> GateCode | None:
-    if _is_measured(of, place, protected, own):
+    is_own = all(own.holds(each.text) for each in of[max(0, place - 1) : place + 1])
+    if not is_own and _is_measured(of, place, protected):
         return GateCode.FIGURES
     is_free = own.holds(of[place].text) or _is_comparison(of, place, protected)
     return None if is_free else _english_code(of[place].text, own, protected)
@@ -149,16 +150,12 @@ def _is_name(bare: str, protected: ProtectedWords) -> bool:
     return is_initials or stem in protected.singles or not protected.names.isdisjoint((bare, bare.removesuffix("s")))
 
 
-def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords, own: OwnWords) -> bool:
-    """Whether a word is a span of time and the words before it make a quantity of it, which is not the user's.
+def _is_measured(of: Sequence[Piece], place: int, protected: ProtectedWords) -> bool:
+    """Whether a word is a span of time and the words before it make a quantity of it.
 
     A time that comes again is none where the source does not have that span.
     """
-    if (
-        not english.is_span(of[place].text)
-        or not place
-        or all(own.holds(each.text) for each in of[place - 1 : place + 1])
-    ):
+    if not english.is_span(of[place].text) or not place:
         return False
     before = [piece.text for piece in of[max(0, place - 2) : place]]
     again = english.find_recurring_stems(of[place].text, before[-1])

@@ -59,6 +59,14 @@ def read_stored(connection: Connection) -> Stored:
     )
 
 
+async def stored_in(url: str) -> Stored:
+    database = open_database(url, pool_wait_seconds=POOL_WAIT_SECONDS)
+    try:
+        return await database.read(read_stored)
+    finally:
+        await database.close()
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 async def test_a_killed_process_leaves_no_answer_without_its_facts(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -80,11 +88,7 @@ async def test_a_killed_process_leaves_no_answer_without_its_facts(
         other.kill()
         heard.append(await hear_rest(other))
     told = {line for lines in heard for line in lines}
-    database = open_database(url, pool_wait_seconds=POOL_WAIT_SECONDS)
-    try:
-        stored = await database.read(read_stored)
-    finally:
-        await database.close()
+    stored = await stored_in(url)
     assert told <= stored.released.keys()
     for search, is_released in stored.released.items():
         kept = (stored.facts[search], stored.records[search], stored.receipts[search])
@@ -104,26 +108,22 @@ async def test_a_killed_process_leaves_no_answer_without_its_facts(
         reader_first = last // ANSWERS_EACH * ANSWERS_EACH
         for number in range(reader_first, reader_first + ANSWERS_EACH):
             await tell_answer(stores, "back", number)
-    database = open_database(url, pool_wait_seconds=POOL_WAIT_SECONDS)
-    try:
-        stored = await database.read(read_stored)
-    finally:
-        await database.close()
+    stored = await stored_in(url)
     assert stored.readers[f"reader_{last // ANSWERS_EACH}"] == MOST_FACTS
     assert max(stored.readers.values()) == MOST_FACTS
 
 
-async def hear(process: asyncio.subprocess.Process, count: int) -> list[str]:
+async def hear(teller: asyncio.subprocess.Process, count: int) -> list[str]:
     """Return so many of the answers that a process says are stored."""
-    assert process.stdout is not None
-    lines = [(await process.stdout.readline()).decode().strip() for _ in range(count)]
+    assert teller.stdout is not None
+    lines = [(await teller.stdout.readline()).decode().strip() for _ in range(count)]
     assert all(lines), "the process ended by itself"
     return lines
 
 
-async def hear_rest(process: asyncio.subprocess.Process) -> list[str]:
+async def hear_rest(teller: asyncio.subprocess.Process) -> list[str]:
     """Return what a killed process has said, but for a line that it has not finished."""
-    assert process.stdout is not None
-    lines = (await process.stdout.read()).decode().split("\n")[:-1]
-    await process.wait()
+    assert teller.stdout is not None
+    lines = (await teller.stdout.read()).decode().split("\n")[:-1]
+    await teller.wait()
     return lines

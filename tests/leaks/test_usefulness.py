@@ -45,3 +45,12 @@ def test_the_command_writes_sheets_and_scores_them(
     judged.write_text("\n".join(f"{n} A {a} B {b}" for n, (a, b) in enumerate(marks, start=1)), encoding="utf-8")
     assert main(["score", str(key), str(judged)]) == code
     assert f"strict over open: {of_strict / 5:.2f}" in capsys.readouterr().out
+
+
+def test_an_honest_analyst_answers_24_questions_in_both_grades(tmp_path: Path) -> None:
+    answers, sheet, key = (tmp_path / name for name in ("answers", "sheet.md", "key"))
+    assert main(["answers", str(answers)]) == 0
+    read = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    assert len({answer["question"] for answer in read}) == 24
+    assert all(answer["open"].count("\n") and answer["strict"].count("\n") for answer in read)
+    assert main(["sheets", str(answers), str(sheet), str(key)]) == 0

@@ -1,9 +1,11 @@
 """`python -m tests.leaks.usefulness`: how useful codes are beside prose, by judges who do not know which is which.
 
+    python -m tests.leaks.usefulness answers ANSWERS
     python -m tests.leaks.usefulness sheets ANSWERS SHEETS KEY [--seed TEXT]
     python -m tests.leaks.usefulness score KEY JUDGED…
 
 ANSWERS holds a JSON object a line: `{"question", "open", "strict"}`, each answer as the main model was shown it.
+`answers` writes those of an honest analyst to 24 questions, as the gate lets them out.
 `sheets` writes one Markdown sheet with the two answers of each question as A and B, in an order drawn for each, and the
 key of the orders, which judges must not see. A judge writes a line `N A x B y` for each question, with marks of 0 (of
 no use) to 5 (as good as a consultant's note). `score` prints the sum of marks of `strict` over that of `open`, with the
@@ -19,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
+
+from tests.leaks.honest_answers import write_answers
 
 BAR = 0.80
 HIGHEST_MARK = 5
@@ -78,6 +82,7 @@ def main(arguments: Sequence[str]) -> int:
     """Write a sheet, or read what judges have made of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("answers").add_argument("answers", type=Path)
     sheets = commands.add_parser("sheets")
     for name in ("answers", "sheets", "key"):
         sheets.add_argument(name, type=Path)
@@ -86,6 +91,10 @@ def main(arguments: Sequence[str]) -> int:
     score.add_argument("key", type=Path)
     score.add_argument("judged", type=Path, nargs="+")
     given = parser.parse_args(arguments)
+    if given.command == "answers":
+        lines = (json.dumps(answer, ensure_ascii=False) for answer in write_answers())
+        given.answers.write_text("\n".join(lines), encoding="utf-8")
+        return 0
     if given.command == "sheets":
         lines = given.answers.read_text(encoding="utf-8").splitlines()
         seed = given.seed if given.seed is not None else str(random.SystemRandom().random())
