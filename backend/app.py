@@ -17,7 +17,6 @@ from backend.agents.services.agent_files import AgentFiles
 from backend.agents.wiring import build_agents
 from backend.chat_shell_client.chosen import connect_chat_shell
 from backend.chat_shell_client.ports.chat_shell import ChatShell
-from backend.console.http.routes import console_routers
 from backend.conversations.domain.leases import LeaseTerms
 from backend.conversations.wiring import ConversationPackage, build_conversations, open_turn_labels
 from backend.embeddings.ports import Embedder
@@ -32,7 +31,6 @@ from backend.foundation.services.idempotency import OncePerKey
 from backend.foundation.services.parts import Part
 from backend.foundation.services.readiness import Readiness
 from backend.foundation.services.supervision import Supervisor, result_or_error
-from backend.foundation.sql.chosen import trace_database
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.idempotency import SqlClaimStore
 from backend.foundation.telemetry.background import LoggingFailureObserver
@@ -42,7 +40,7 @@ from backend.groups.wiring import build_groups
 from backend.identity.domain import RateLimits
 from backend.identity.ports import NoteGroups
 from backend.identity.services import Authenticate, KeyAdministration
-from backend.identity.wiring import build_identity
+from backend.identity.wiring import build_identity, read_tokens
 from backend.knowledge.services.package import KnowledgePackage
 from backend.knowledge.sql.editions import SearchInDatabase
 from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
@@ -50,19 +48,20 @@ from backend.limits.ports.rates import RateStore
 from backend.limits.services.turn_rates import DefaultLimits, TurnRates
 from backend.limits.telemetry.rates import CountingRateObserver
 from backend.mcp.wiring import build_lookups
-from backend.migrations.migrate import UnknownSchema, migrate, migrate_back, position_of
 from backend.openai_api.domain.client_left import DisconnectPolicy
 from backend.prompt.ports.agent_use import AgentUse
 from backend.prompt.services.read_prompts import ReadPrompts
-from backend.reaching import naming_setting, open_event_store, open_reader, reach_database, reach_engine
+from backend.reaching import naming_setting, open_event_store, open_reader, reach_engine
 from backend.restricted.domain.restricted_budget import RestrictedLimits
 from backend.restricted.sql.ledger import forget_results_of
 from backend.restricted.wiring import RestrictedTerms, build_outgoing_check, build_restricted, open_meaning_scale
 from backend.retention.sql.withholding import withhold_answers
 from backend.retention.wiring import build_retention, list_owned_alone
-from backend.routes import BEFORE_BODIES, METRICS_OF_ADMINISTRATORS, OPEN_METRICS, OPERATOR_ROUTERS, ROUTERS
+from backend.routes import BEFORE_BODIES, OPERATOR_ROUTERS, public_routers
+from backend.schema import open_migrated
 from backend.search.wiring import build_search
-from backend.settings import ContextPolicy, DatabaseSettings, Settings
+from backend.settings import ContextPolicy, Settings
+from backend.sign_in.wiring import build_sign_in
 from backend.turns.domain.image_addresses import ImageAddresses
 from backend.turns.dynamic_blocks.entry_points import load_installed_blocks
 from backend.turns.services.context_sources import ContextSources
@@ -79,8 +78,7 @@ from backend.use_cases import Backend
 from backend.vector_stores.wiring import VectorStorePackage, build_vector_stores
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
-from shared.environment import WrongSetting, cause_of, redact_address
-from shared.errors import Unavailable
+from shared.environment import WrongSetting, cause_of
 from shared.http_server.server import HttpServer, build_server, while_serving
 from shared.http_server.tls_listener import tls_listener
 from shared.ids import name_cell
@@ -98,27 +96,6 @@ MAX_KNOWLEDGE_CALLS = 10
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-async def migrate_database(settings: DatabaseSettings) -> None:
-    """Bring the database to the newest schema, and print what was done to which database.
-
-    Raises:
-        WrongSetting: its address cannot be used.
-    """
-    async with reach_database(settings) as database, _told_schemas(database, settings):
-        await _migrate(database)
-
-
-async def downgrade_database(settings: DatabaseSettings, revision: str) -> None:
-    """Take the database's schema back to an earlier revision, and print so; no replica may run meanwhile.
-
-    Raises:
-        WrongSetting: its address cannot be used, or there is no such way back.
-    """
-    async with reach_database(settings) as database, _told_schemas(database, settings):
-        with naming_setting("downgrade"):
-            await migrate_back(database, revision)
-
-
 async def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; then refuse new turns, finish the running ones and return.
 
@@ -128,14 +105,14 @@ async def serve(settings: Settings) -> None:
     stop = _stop_event()
     name_cell(settings.cell)
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(_migrated_database(settings))
+        database = await stack.enter_async_context(open_migrated(settings))
         with naming_setting("BACKEND_TLS_*"):
             certificates = Certificates(settings.certificate_files, LoggingCertificates())
         backend = await _build(settings, database, certificates, stack)
         await _ensure_admin_key(settings, backend, stop)
         options = _http_options(settings, backend)
-        metrics = OPEN_METRICS if settings.admin_port is None else METRICS_OF_ADMINISTRATORS
-        routers = (*ROUTERS, *metrics, *console_routers(is_on=settings.console))
+        has_operators, signs_in = settings.admin_port is not None, settings.sign_in is not None
+        routers = public_routers(beside_operators=has_operators, page=settings.console, signs_in=signs_in)
         app = create_app(routers, backend.services, options)
         server = http_server(app, allows=options.allows, tls=tls_listener(certificates))
         stack.enter_context(LoopMeter())
@@ -242,7 +219,7 @@ async def _build(settings: Settings, database: Database, certificates: Certifica
         conversations=conversations,
         prompts=_prompts(conversations, agents.presets),
         files=files,
-        parts=(identity, groups.part, meaning.part, knowledge.part, vector_stores.part, restricted, lookups),
+        parts=(*identity, groups.part, meaning.part, knowledge.part, vector_stores.part, restricted, lookups),
         turns=(turns := turn_services(ports, prepare, agents.models, knowledge.store, admission, rates)),
         agents=agents,
         recovery=Recovery(ports, RecoverTurn(ports, secret), turns.registry, admission),
@@ -262,10 +239,14 @@ def _prompts(conversations: ConversationPackage, agents: AgentUse) -> ReadPrompt
 
 def _identity(
     settings: Settings, database: Database, clock: Clock, redis: RedisClient | None, note_groups: NoteGroups
-) -> tuple[Authenticate, KeyAdministration, Part]:
-    trust = settings.token_trust
+) -> tuple[Authenticate, KeyAdministration, tuple[Part, ...]]:
+    trust, terms = settings.token_trust, settings.sign_in
     proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
-    return build_identity(database, clock, redis, trust, proxy, note_groups)
+    authenticate, keys, part, store = build_identity(database, clock, redis, trust, proxy, note_groups)
+    if terms is not None:
+        tokens = read_tokens(terms.trust, terms.client_id, proxy, clock, note_groups)
+        return authenticate, keys, (part, build_sign_in(store, keys, tokens, terms, proxy, clock))
+    return authenticate, keys, (part,)
 
 
 def _knowledge(
@@ -355,36 +336,6 @@ async def _take_admin_key(settings: Settings, keys: KeyAdministration) -> None:
         await keys.set_admin_key(settings.admin_key.get_secret_value())
     elif (made := await keys.first_admin_key()) is not None:
         print(f"BACKEND_ADMIN_KEY={made}", flush=True)  # noqa: T201 -- promised: printed once, never logged
-
-
-@asynccontextmanager
-async def _migrated_database(settings: Settings) -> AsyncGenerator[Database]:
-    async with reach_database(settings) as database:
-        await _migrate(database)
-        yield trace_database(database)
-
-
-async def _migrate(database: Database) -> None:
-    try:
-        await migrate(database)
-    except UnknownSchema as error:
-        raise WrongSetting(f"BACKEND_DATABASE_URL: {error}") from None
-    except Unavailable as error:
-        away = f"the database went away while its schema was checked ({cause_of(error)})"
-        raise WrongSetting(f"BACKEND_DATABASE_URL: {away}") from None
-
-
-@asynccontextmanager
-async def _told_schemas(database: Database, settings: DatabaseSettings) -> AsyncGenerator[None]:
-    """Print which database it is, and which schema it had before and has after what is done inside."""
-    try:
-        before = (await database.read(position_of)).revision
-        yield
-        after = (await database.read(position_of)).revision
-    except Unavailable as error:
-        raise WrongSetting(f"BACKEND_DATABASE_URL: the database went away ({cause_of(error)})") from None
-    told = f"had schema {before or 'none'}, has schema {after or 'none'}"
-    print(f"{redact_address(settings.database_url)}: {told}", flush=True)  # noqa: T201 -- the command's answer
 
 
 def _listen(settings: Settings, port: int, setting: str) -> socket.socket:

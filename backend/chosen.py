@@ -15,12 +15,13 @@ Raises:
 
 def choose_command(arguments: Sequence[str], environ: Mapping[str, str]) -> Command | None:
     """Return the command that the arguments of the process name; None where they name none."""
-    from backend.app import downgrade_database, migrate_database, serve
+    from backend.app import serve
     from backend.cells.domain import MoveOrder
     from backend.check import check_parts
     from backend.move_tenant import move_tenant
     from backend.reindex import reindex_database
     from backend.reread import reread_documents
+    from backend.schema import downgrade_database, migrate_database
     from backend.settings import DatabaseSettings, ReadingSettings, Settings
 
     match list(arguments):

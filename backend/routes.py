@@ -1,12 +1,14 @@
 """All routers of the backend's HTTP application."""
 
 from backend.agents.http import routes as agents
+from backend.console.http.routes import console_routers
 from backend.conversations.http import routes as conversations
 from backend.conversations.http import routes_members as members
 from backend.embeddings.http import routes as embeddings
 from backend.embeddings.http import routes_moderations as moderations
 from backend.files.http import routes as files
 from backend.foundation.http import routes_health as health
+from backend.foundation.http.json_body import Routers
 from backend.groups.http import routes as groups
 from backend.identity.http import routes_api_keys as api_keys
 from backend.identity.http import routes_metrics as shown_metrics
@@ -18,6 +20,7 @@ from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
 from backend.restricted.http import routes_receipts as receipts
 from backend.retention.http import routes as users
+from backend.sign_in.http import routes as sign_in
 from backend.turns.http import responses_socket as socket
 from backend.turns.http import routes as responses
 from backend.turns.http import routes_chat as chat
@@ -43,3 +46,10 @@ METRICS_OF_ADMINISTRATORS = (shown_metrics.router_beside_operators,)
 
 BEFORE_BODIES = (RefusedEarly, PacedFollowing)
 """What sees a request before anything of its body is read."""
+
+
+def public_routers(*, beside_operators: bool, page: bool, signs_in: bool) -> Routers:
+    """Return what the public port has: the API, metrics as the operator's port leaves them, the page, signing in."""
+    metrics = METRICS_OF_ADMINISTRATORS if beside_operators else OPEN_METRICS
+    sign_in_routers = (sign_in.router,) if signs_in else ()
+    return (*ROUTERS, *metrics, *console_routers(is_on=page, signs_in=signs_in), *sign_in_routers)

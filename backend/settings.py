@@ -22,7 +22,8 @@ from backend.embeddings.domain import (
 from backend.extraction.domain.pictures import OcrEngine, OcrOptions, PictureTime
 from backend.files.domain import MAX_FILES_OF_USER
 from backend.foundation.domain.origins import ANY_ORIGIN, check_origin
-from backend.identity.domain import MAX_RATE, TOKEN_FORM, ClaimNames, TokenTrust
+from backend.identity.domain import MAX_RATE, TOKEN_FORM
+from backend.identity_settings import IdentitySettings, split_list
 from backend.openai_api.domain.client_left import OnDisconnect
 from backend.retention.domain import RetentionTerms
 from backend.turns.domain.image_addresses import ImageAddresses
@@ -31,7 +32,7 @@ from shared.environment import HeaderSecret, LongHeaderSecret, LongSecret, Servi
 from shared.ids import CELL_PATTERN
 from shared.message_size import LONGEST_MESSAGE_BYTES, MOST_HELD_BYTES
 from shared.models.safe_summary import RestrictedGrade
-from shared.outgoing import LOOPBACK_HOSTS, OutgoingProxy, ProxyAddress
+from shared.outgoing import OutgoingProxy, ProxyAddress
 
 DEFAULT_DATABASE_URL = "sqlite+aiosqlite:///var/ballast.db"
 MAX_SYSTEM_PROMPT_CHARACTERS = 100_000
@@ -102,10 +103,6 @@ def _split_budgets(value: object) -> object:
     return dict(budgets)
 
 
-def _split_list(value: object) -> object:
-    return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
-
-
 def _one_meaning(origins: tuple[str, ...]) -> tuple[str, ...]:
     """Check each origin; `*` makes others pointless, and beside them it is likely a mistake."""
     for origin in origins:
@@ -115,33 +112,13 @@ def _one_meaning(origins: tuple[str, ...]) -> tuple[str, ...]:
     return origins
 
 
-TOKEN_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Algorithms with a public key: with a shared secret, whoever can check tokens could also make them."""
-
-
-def _check_algorithms(algorithms: tuple[str, ...]) -> tuple[str, ...]:
-    if not algorithms or not set(algorithms) <= set(TOKEN_ALGORITHMS):
-        raise ValueError(f"must list some of {', '.join(TOKEN_ALGORITHMS)}, separated by commas")
-    return algorithms
-
-
-def _unforgeable_address(value: str) -> str:
-    """Check the address of the keys that tokens are checked with: who can change them on their way can be anybody."""
-    if value and urlsplit(web_address(value)).scheme != "https" and not _is_loopback(value):
-        raise ValueError("must be an https address; plain http may lead to this machine only")
-    return value
-
-
-def _is_loopback(address: str) -> bool:
-    return urlsplit(address).hostname in LOOPBACK_HOSTS
-
-
 _WHOLES: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("jwt_",): ("jwt_issuer", "jwt_audience", "jwt_jwks_url"),
+    ("jwt_", "sign_in_"): ("jwt_issuer", "jwt_audience", "jwt_jwks_url"),
     ("embedding_base_", "embedding_model", "embedding_api_", "embedding_query_", "embedding_passage_"): (
         "embedding_base_url",
         "embedding_model",
     ),
+    ("sign_in_",): ("sign_in_client_id", "sign_in_url"),
     ("moderation_",): ("moderation_base_url", "moderation_model"),
     ("rerank_model", "rerank_api_"): ("rerank_base_url",),
 }
@@ -206,7 +183,7 @@ class ReadingSettings(DatabaseSettings):
         return ProviderAddress(name, base_url, key, self.proxy.for_address(base_url))
 
 
-class Settings(ReadingSettings):
+class Settings(ReadingSettings, IdentitySettings):
     """All that an operator can set."""
 
     key_turns_per_minute: Rate = Field(None, alias="BACKEND_KEY_TURNS_PER_MINUTE")
@@ -247,7 +224,7 @@ class Settings(ReadingSettings):
     restricted_meaning: bool = Field(False, alias="BACKEND_RESTRICTED_MEANING")
     restricted_grade: RestrictedGrade = Field(RestrictedGrade.OPEN, alias="BACKEND_RESTRICTED_GRADE")
     restricted_stream_seconds: float = Field(3.2, alias="BACKEND_RESTRICTED_STREAM_SECONDS", ge=0, le=60)
-    cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_one_meaning)] = Field(
+    cors_origins: Annotated[tuple[str, ...], BeforeValidator(split_list), AfterValidator(_one_meaning)] = Field(
         (), alias="BACKEND_CORS_ORIGINS"
     )
     strict_requests: bool = Field(False, alias="BACKEND_STRICT_REQUESTS")
@@ -275,43 +252,10 @@ class Settings(ReadingSettings):
     moderation_api_key: HeaderSecret | None = Field(None, alias="BACKEND_MODERATION_API_KEY")
     moderation_model: str = Field("", alias="BACKEND_MODERATION_MODEL", max_length=256)
     moderation_timeout_seconds: float = Field(10, alias="BACKEND_MODERATION_TIMEOUT_SECONDS", gt=0, le=120)
-    jwt_issuer: str = Field("", alias="BACKEND_JWT_ISSUER")
-    jwt_audience: Annotated[tuple[str, ...], BeforeValidator(_split_list)] = Field((), alias="BACKEND_JWT_AUDIENCE")
-    jwt_jwks_url: Annotated[str, AfterValidator(_unforgeable_address)] = Field("", alias="BACKEND_JWT_JWKS_URL")
-    jwt_algorithms: Annotated[tuple[str, ...], BeforeValidator(_split_list), AfterValidator(_check_algorithms)] = Field(
-        ("RS256", "ES256"), alias="BACKEND_JWT_ALGORITHMS"
-    )
-    jwt_user_claim: str = Field("sub", alias="BACKEND_JWT_USER_CLAIM")
-    jwt_tenant_claim: str = Field("", alias="BACKEND_JWT_TENANT_CLAIM")
-    jwt_roles_claim: str = Field("", alias="BACKEND_JWT_ROLES_CLAIM")
-    jwt_groups_claim: str = Field("", alias="BACKEND_JWT_GROUPS_CLAIM")
-    jwt_admin_role: str = Field("", alias="BACKEND_JWT_ADMIN_ROLE")
-    jwt_service_role: str = Field("", alias="BACKEND_JWT_SERVICE_ROLE")
     tls_cert_file: Path | None = Field(None, alias="BACKEND_TLS_CERT_FILE")
     tls_key_file: Path | None = Field(None, alias="BACKEND_TLS_KEY_FILE")
     tls_ca_file: Path | None = Field(None, alias="BACKEND_TLS_CA_FILE")
     service_token: LongHeaderSecret = Field(alias="SERVICE_TOKEN")
-
-    @property
-    def token_trust(self) -> TokenTrust | None:
-        """Whose tokens name callers; None where no issuer is set."""
-        if not self.jwt_issuer:
-            return None
-        claims = ClaimNames(
-            user=self.jwt_user_claim,
-            tenant=self.jwt_tenant_claim,
-            roles=self.jwt_roles_claim,
-            groups=self.jwt_groups_claim,
-            admin_role=self.jwt_admin_role,
-            service_role=self.jwt_service_role,
-        )
-        return TokenTrust(
-            issuer=self.jwt_issuer,
-            audiences=self.jwt_audience,
-            key_set_url=self.jwt_jwks_url,
-            algorithms=self.jwt_algorithms,
-            claims=claims,
-        )
 
     @property
     def certificate_files(self) -> CertificateFiles:
@@ -336,12 +280,6 @@ class Settings(ReadingSettings):
             for name in needed:
                 if given and not getattr(self, name):
                     raise ValueError(f"{fields[name].alias}: must be set where {given[0]} is")
-        return self
-
-    @model_validator(mode="after")
-    def _roles_have_a_claim(self) -> Self:
-        if (self.jwt_admin_role or self.jwt_service_role) and not self.jwt_roles_claim:
-            raise ValueError("BACKEND_JWT_ROLES_CLAIM: must name the claim in which a token lists its roles")
         return self
 
     @model_validator(mode="after")

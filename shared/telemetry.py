@@ -45,6 +45,9 @@ class LogEvent(StrEnum):
     CERTIFICATES_UNUSABLE = "Certificates unusable"
     TLS_REFUSED = "TLS connection refused"
     CALL_REFUSED = "Call refused"
+    SIGNED_IN = "Signed in"
+    SIGN_IN_REFUSED = "Sign-in refused"
+    SESSIONS_ENDED = "Sessions ended"
 
 
 MAX_CAUSES = 8

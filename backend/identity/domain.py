@@ -80,18 +80,26 @@ class Caller(Value):
 
 
 class KeyOrigin(StrEnum):
-    """Where a key comes from: an administrator, the setting BACKEND_ADMIN_KEY, or a first run without that setting."""
+    """Where a key comes from: an administrator, the setting BACKEND_ADMIN_KEY, a first run, or signing in."""
 
     ISSUED = "issued"
     SETTING = "setting"
     GENERATED = "generated"
+    SESSION = "session"
+
+
+class ProviderSession(Value):
+    """The session at an identity provider in which somebody signed in: its subject, and its id where that has one."""
+
+    subject: str
+    session_id: str | None = None
 
 
 class ApiKey(Value):
     """An API key as stored; of the secret only the hash is stored.
 
     `origin` is None where the first release stored it. `last_used_at` is up to two minutes behind. `replaced_by` is the
-    id of the key that a rotation has put in its place.
+    id of the key that a rotation has put in its place. A key that a browser keeps in a cookie has a `session`.
     """
 
     id: str
@@ -105,6 +113,7 @@ class ApiKey(Value):
     origin: KeyOrigin | None = None
     replaced_by: str | None = None
     limits: RateLimits = NO_LIMITS
+    session: ProviderSession | None = None
 
     def has_expired(self, now: datetime) -> bool:
         """Whether the key is refused because of its age."""

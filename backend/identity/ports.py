@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from backend.identity.domain import ApiKey, Caller
+from backend.identity.domain import ApiKey, Caller, ProviderSession
 
 
 class ApiKeyStore(Protocol):
@@ -53,6 +53,31 @@ class ApiKeyStore(Protocol):
         A key that it has replaced may be replaced again.
         """
         ...
+
+    async def end_sessions(self, ended: ProviderSession) -> int:
+        """Delete the keys of a session, or of all sessions of its subject where it has no id; return how many."""
+        ...
+
+    async def delete_expired_sessions(self, before: datetime) -> None:
+        """Delete the keys of sessions that had expired before an instant."""
+        ...
+
+
+ClaimsOfToken = Callable[[str], Awaitable[Mapping[str, object]]]
+"""Returns what a token of the operator's identity provider says.
+
+Raises:
+    Unauthenticated: the token is not valid; the message tells nothing that stands in it.
+    Unavailable: the keys that would tell are not known, because the provider is away.
+"""
+
+
+class TokenReading(NamedTuple):
+    """What reads the tokens for one client of the identity provider, and fetches what the provider publishes."""
+
+    claims: ClaimsOfToken
+    caller_of: Callable[[Mapping[str, object]], Awaitable[Caller]]
+    fetch: Callable[[str], Awaitable[bytes]]
 
 
 NoteGroups = Callable[[Caller, frozenset[str], int], Awaitable[None]]

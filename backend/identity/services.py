@@ -332,7 +332,7 @@ class KeyAdministration:
         await self._known.change()
 
     async def forget_known(self) -> None:
-        """Have all processes read keys again, because some were deleted with the person whose they were."""
+        """Have all processes read keys again, because some were deleted or replaced elsewhere."""
         await self._known.change()
 
     async def set_admin_key(self, secret: str) -> None:
@@ -353,6 +353,8 @@ class KeyAdministration:
     def _check_rotatable(self, key: ApiKey, now: datetime) -> None:
         if key.origin is KeyOrigin.SETTING:
             raise Conflict("This is the key of BACKEND_ADMIN_KEY: change the setting.", param="key_id")
+        if key.session is not None:
+            raise Conflict("This is the session of a browser: its user signs in again.", param="key_id")
         if key.replaced_by is not None:
             raise Conflict(f"The API key has been replaced by '{key.replaced_by}': rotate that one.", param="key_id")
         if key.has_expired(now):

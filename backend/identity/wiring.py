@@ -1,13 +1,14 @@
 """The services of identity, built over the database and the operator's identity provider."""
 
 from functools import partial
+from typing import NamedTuple
 
 from backend.foundation.redis.commands import RedisClient
 from backend.foundation.services.parts import Loop, Part
 from backend.foundation.services.supervision import Step
 from backend.foundation.sql.database import Database
 from backend.identity.domain import TokenTrust
-from backend.identity.ports import NoteGroups
+from backend.identity.ports import ApiKeyStore, NoteGroups, TokenReading
 from backend.identity.services import (
     REFRESH_TOKEN_KEYS_SECONDS,
     WRITE_USES_SECONDS,
@@ -33,6 +34,29 @@ def identity_part(
     return Part((authenticate, administration), (uses, *refreshing, *following))
 
 
+class IdentityPackage(NamedTuple):
+    """The use cases of who calls, and what other packages build theirs of."""
+
+    authenticate: Authenticate
+    keys: KeyAdministration
+    part: Part
+    store: ApiKeyStore
+
+
+def read_tokens(
+    trust: TokenTrust, client_id: str, proxy: str | None, clock: Clock, note_groups: NoteGroups
+) -> TokenReading:
+    """Build what reads tokens that are meant for this client."""
+    from backend.identity.tokens.verifier import JwtVerifier, ProviderKeys, fetch_over_http
+
+    async def fetch(address: str) -> bytes:
+        return await fetch_over_http(address, proxy)()
+
+    keys = ProviderKeys(fetch_over_http(trust.key_set_url, proxy), clock)
+    verifier = JwtVerifier(keys, trust.model_copy(update={"audiences": (client_id,)}), note_groups)
+    return TokenReading(verifier.claims, verifier.caller_of, fetch)
+
+
 def build_identity(
     database: Database,
     clock: Clock,
@@ -40,7 +64,7 @@ def build_identity(
     trust: TokenTrust | None = None,
     proxy: str | None = None,
     note_groups: NoteGroups | None = None,
-) -> tuple[Authenticate, KeyAdministration, Part]:
+) -> IdentityPackage:
     """Build the use cases of API keys, and of tokens where their issuer is trusted; `proxy` is the way to its keys.
 
     `note_groups` is told which groups tokens name. Processes that share keys tell each
@@ -61,4 +85,5 @@ def build_identity(
         follow = partial(changes.follow, known.forget)
     authenticate = Authenticate(store, clock, known, caller_of_token)
     administration = KeyAdministration(store, clock, known)
-    return authenticate, administration, identity_part(authenticate, administration, refresh, follow)
+    part = identity_part(authenticate, administration, refresh, follow)
+    return IdentityPackage(authenticate, administration, part, store)

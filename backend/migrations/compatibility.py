@@ -50,6 +50,7 @@ FOR_A_RELEASE_BEFORE: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "backend/identity/domain.py": ("origin",),
         "backend/identity/ports.py": ("set_configured",),
         "backend/identity/sql/tables.py": ("origin",),
+        "backend/identity/sql/api_keys.py": ("session_subject",),
         # its requests, events and tickets, in which it refuses a field that it does not know
         "backend/chat_shell_client/http_client.py": ("hand_back_tokens",),
         "backend/chat_shell_client/replica_links.py": ("CALLS_ONLY",),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backend.identity.domain import ApiKey, KeyOrigin, KeyRole, RateLimits
+from backend.identity.domain import ApiKey, KeyOrigin, KeyRole, ProviderSession, RateLimits
 from backend.identity.ports import ApiKeyStore
 from tests.contract.store_cases import KINDS, T0, open_stores
 
@@ -137,3 +137,33 @@ async def test_a_use_is_written_unless_one_is_known_from_just_before(store: ApiK
         (key,) = await listed(store)
         assert key.last_used_at == T0 + timedelta(seconds=seen)
     await store.note_uses({}, {})
+
+
+def session_key(name: str, subject: str, session_id: str | None, **changes: Any) -> ApiKey:
+    session = ProviderSession(subject=subject, session_id=session_id)
+    return make_key(name, origin=KeyOrigin.SESSION, session=session, **changes)
+
+
+async def test_sessions_end_by_their_id_or_by_their_subject(store: ApiKeyStore) -> None:
+    keys = (session_key("a", "ann", "s-1"), session_key("b", "ann", "s-2"), session_key("c", "bob", None))
+    for key in (*keys, make_key("d")):
+        await store.add(key)
+    assert await store.find("key_a") == keys[0]
+    assert await store.end_sessions(ProviderSession(subject="ann", session_id="s-1")) == 1
+    assert [key.id for key in await listed(store)] == ["key_b", "key_c", "key_d"]
+    assert await store.end_sessions(ProviderSession(subject="", session_id="s-9")) == 0
+    assert await store.end_sessions(ProviderSession(subject="ann")) == 1
+    assert await store.end_sessions(ProviderSession(subject="bob")) == 1
+    assert [key.id for key in await listed(store)] == ["key_d"]
+
+
+async def test_of_expired_keys_only_those_of_sessions_are_deleted(store: ApiKeyStore) -> None:
+    ends = T0 + timedelta(hours=1)
+    for key in (
+        session_key("a", "ann", None, expires_at=ends),
+        session_key("b", "ann", None, expires_at=ends + timedelta(hours=1)),
+        make_key("c", expires_at=ends),
+    ):
+        await store.add(key)
+    await store.delete_expired_sessions(ends + timedelta(minutes=1))
+    assert [key.id for key in await listed(store)] == ["key_b", "key_c"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from backend.identity.domain import ApiKey, KeyOrigin, KeyRole
+from backend.identity.domain import ApiKey, KeyOrigin, KeyRole, ProviderSession
 from tests.fakes.store_state import StoreState
 
 
@@ -71,6 +71,26 @@ class FakeApiKeyStore:
             if key.replaced_by == key_id:
                 self._state.api_keys[key.id] = key.model_copy(update={"replaced_by": None})
         return self._state.api_keys.pop(key_id, None) is not None
+
+    async def end_sessions(self, ended: ProviderSession) -> int:
+        """Delete the keys of a session or of a subject."""
+        keys = self._state.api_keys
+        by_id = ended.session_id is not None
+        ids = [
+            key.id
+            for key in keys.values()
+            if key.session is not None
+            and (key.session.session_id == ended.session_id if by_id else key.session.subject == ended.subject)
+        ]
+        for key_id in ids:
+            del keys[key_id]
+        return len(ids)
+
+    async def delete_expired_sessions(self, before: datetime) -> None:
+        """Delete the keys of expired sessions."""
+        for key in tuple(self._state.api_keys.values()):
+            if key.session is not None and key.expires_at is not None and key.expires_at < before:
+                del self._state.api_keys[key.id]
 
 
 def _place(key: ApiKey) -> tuple[datetime, str]:

@@ -53,6 +53,8 @@ _SWEEP_AN_EMPTY_DATABASE = """
 import asyncio, os, sys
 from backend.foundation.sql.chosen import open_database
 from backend.extraction.formats.reader import LibraryDocumentReader
+from backend.groups.services import GroupNames
+from backend.groups.sql.store import SqlGroupStore
 from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
 from backend.search.wiring import build_search
 from backend.embeddings.services.question_vectors import NO_MEANING
@@ -65,7 +67,8 @@ async def sweep():
     await migrate(database)
     search = build_search(database, SystemClock(), NO_MEANING)
     reader = LibraryDocumentReader()
-    terms = KnowledgeTerms(RestrictedGrade.OPEN, is_only_replica=True)
+    names = GroupNames(SqlGroupStore(database))
+    terms = KnowledgeTerms(RestrictedGrade.OPEN, is_only_replica=True, groups=names)
     built = build_knowledge(database, SystemClock(), (), search, reader, terms)
     maintenance = built.store.maintenance
     await maintenance.sweep(is_only_replica=True)

@@ -12,6 +12,8 @@ from backend.embeddings.domain import TextKind
 from backend.embeddings.ports import MeaningPorts
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
+from backend.groups.services import GroupNames
+from backend.groups.sql.store import SqlGroupStore
 from backend.knowledge.ports.knowledge import KnowledgeStore
 from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
 from backend.search.sql.vectors import SqlChunkVectors
@@ -63,7 +65,12 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         reader = LibraryDocumentReader()
         search = build_search(database, FakeClock(), MeaningPorts(embedder, FakeQuestions(embedder), reranker))
         built = build_knowledge(
-            database, FakeClock(), (), search, reader, KnowledgeTerms(RestrictedGrade.OPEN, is_only_replica=False)
+            database,
+            FakeClock(),
+            (),
+            search,
+            reader,
+            KnowledgeTerms(RestrictedGrade.OPEN, False, GroupNames(SqlGroupStore(database))),
         )
         house = FakeHouse()
         app = house.app()

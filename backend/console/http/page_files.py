@@ -9,6 +9,8 @@ from pathlib import Path
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
+from backend.foundation.http.page_headers import SECURITY_HEADERS
+
 STATIC = Path(__file__).resolve().parents[1] / "static"
 PAGE = "index.html"
 MEDIA_TYPES: Mapping[str, str] = {
@@ -17,31 +19,6 @@ MEDIA_TYPES: Mapping[str, str] = {
     ".js": "text/javascript; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
 }
-_POLICY: Mapping[str, str] = {
-    "default-src": "'none'",
-    "script-src": "'self'",
-    "style-src": "'self'",
-    "img-src": "'self' data:",
-    "connect-src": "'self'",
-    "base-uri": "'none'",
-    "form-action": "'none'",
-    "frame-ancestors": "'none'",
-    "require-trusted-types-for": "'script'",
-    "trusted-types": "'none'",
-}
-SECURITY_HEADERS: Mapping[str, str] = {
-    "content-security-policy": "; ".join(f"{what} {allowed}" for what, allowed in _POLICY.items()),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-}
-"""Nothing from elsewhere, no script or style in the page itself, and no text that becomes HTML.
-
-Without a policy of trusted types the browser refuses `innerHTML` and what is like it, whoever calls it.
-"""
-
 ASK_EACH_TIME = "no-cache"
 KEPT_A_YEAR = "public, max-age=31536000, immutable"
 
@@ -76,13 +53,18 @@ class PageFile:
         return Response(body, headers=headers, media_type=MEDIA_TYPES[Path(self.name).suffix])
 
 
-def load_page(folder: Path = STATIC) -> dict[str, PageFile]:
-    """Read the files of the page by their names; the page itself names the others with their versions."""
+def load_page(folder: Path = STATIC, *, signs_in: bool = False) -> dict[str, PageFile]:
+    """Read the files of the page by their names; the page itself names the others with their versions.
+
+    `signs_in` is said in the page, which then offers to sign in.
+    """
     bodies = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in MEDIA_TYPES}
     files = {name: _page_file(name, body) for name, body in bodies.items() if name != PAGE}
     page = bodies[PAGE]
     for name, file in files.items():
         page = page.replace(f'"console/{name}"'.encode(), f'"console/{name}?v={file.version}"'.encode())
+    if signs_in:
+        page = page.replace(b'name="sign-in" content="off"', b'name="sign-in" content="on"')
     return {**files, PAGE: _page_file(PAGE, page)}
 
 

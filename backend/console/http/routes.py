@@ -9,9 +9,9 @@ from backend.foundation.http.json_body import new_router
 from shared.errors import NotFound
 
 
-def console_routers(*, is_on: bool) -> tuple[APIRouter, ...]:
-    """Return the routes of the page, none where the operator has switched it off."""
-    return (page_router(load_page()),) if is_on else ()
+def console_routers(*, is_on: bool, signs_in: bool) -> tuple[APIRouter, ...]:
+    """Return the routes of the page, none where the operator has switched it off; `signs_in` is offered in it."""
+    return (page_router(load_page(signs_in=signs_in)),) if is_on else ()
 
 
 def page_router(files: Mapping[str, PageFile]) -> APIRouter:

@@ -6,9 +6,10 @@ import { Dialog } from "./components/dialog";
 import { Icon } from "./components/icons";
 import { Pick } from "./components/field";
 import { Toasts } from "./components/notices";
-import { hasKey, keys } from "./state/keys";
+import { keys } from "./state/keys";
 import { chooseLanguage, chooseTheme, language, theme, type Language, type Theme } from "./state/preferences";
 import { addressOf, place } from "./state/router";
+import { hasAccess, holderOf, offersSignIn, session, signOut } from "./state/session";
 import { VIEWS, type View } from "./views/catalogue";
 import { KeysForm } from "./views/keys";
 import { spoken } from "./words";
@@ -27,6 +28,10 @@ const WORDS = {
     welcome: "Knowledge that answers, and keeps its text",
     lead: "Give a key to begin. It stays in this tab.",
     unknown: "There is no such view.",
+    signIn: "Sign in",
+    orKey: "Or give a key. It stays in this tab.",
+    signedInAs: (user: string) => `Signed in as ${user}.`,
+    signOut: "Sign out",
   },
   zh: {
     views: "视图",
@@ -41,6 +46,10 @@ const WORDS = {
     welcome: "能回答问题、又守住原文的知识库",
     lead: "请先提供一个密钥，它只保存在此标签页中。",
     unknown: "没有这个视图。",
+    signIn: "登录",
+    orKey: "或者提供一个密钥，它只保存在此标签页中。",
+    signedInAs: (user: string) => `已登录：${user}。`,
+    signOut: "退出登录",
   },
 };
 
@@ -49,8 +58,8 @@ export function App(): JSX.Element {
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [isKeysOpen, setKeysOpen] = useState(false);
   const view = VIEWS.find((each) => each.name === place.value.view);
-  if (!hasKey.value) return <Welcome />;
-  const who = Object.values(keys.value).join("\n");
+  if (!hasAccess.value) return <Welcome />;
+  const who = [holderOf("user"), ...Object.values(keys.value)].join("\n");
   return (
     <div class={`shell${isMenuOpen ? " menu-open" : ""}`}>
       <a class="skip" href="#main" onClick={(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>{words.skip}</a>
@@ -63,6 +72,7 @@ export function App(): JSX.Element {
         <ViewList chosen={view} onChoose={() => setMenuOpen(false)} />
         <div class="side-rest" key={who}>{view?.side && <view.side onChoose={() => setMenuOpen(false)} />}</div>
         <div class="side-foot">
+          {session.value && <p class="hint signed-in">{words.signedInAs(session.value.user_id)} <Button kind="quiet" onClick={() => void signOut()}>{words.signOut}</Button></p>}
           <Button kind="quiet" icon="key" onClick={() => setKeysOpen(true)}>{words.keys}</Button>
           <Preferences />
         </div>
@@ -119,7 +129,8 @@ function Welcome(): JSX.Element {
     <main class="welcome" id="main">
       <p class="brand">Ballast</p>
       <h1>{words.welcome}</h1>
-      <p class="lead">{words.lead}</p>
+      {offersSignIn && <p><a class="button primary" href="/sign-in"><span>{words.signIn}</span></a></p>}
+      <p class="lead">{offersSignIn ? words.orKey : words.lead}</p>
       <KeysForm onDone={() => undefined} />
       <Preferences />
       <Toasts />

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.foundation.http.errors import error_response, log_server_error
@@ -257,7 +257,24 @@ async def _owner(state: Mapping[str, str], headers: Headers, holder_of: HolderOf
     return state.get(KEY_ID) or await holder_of(read_key(headers))
 
 
+PAGE_HEADER = "x-ballast-page"
+"""Sent by the page alone: no form, link or script of another origin can make a browser send it with our cookie."""
+
+SESSION_COOKIES = ("__Host-ballast", "ballast")
+"""What keeps a session in a browser: the first one over https, the other one over plain http on one machine."""
+
+
 def read_key(headers: Headers) -> str | None:
-    """Return the bearer key or token, however the scheme before it is written; None where there is none."""
-    scheme, _, key = headers.get("authorization", "").partition(" ")
+    """Return the bearer key or token, however the scheme before it is written, or the key of the page's session."""
+    given = headers.get("authorization")
+    if given is None:
+        return read_session(headers) if PAGE_HEADER in headers else None
+    scheme, _, key = given.partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
+
+
+def read_session(headers: Headers) -> str | None:
+    """Return the key of a session; the host is a part of it, so that the cookie opens nothing at any other host."""
+    cookies = cookie_parser(headers.get("cookie", ""))
+    secret = next((cookies[name] for name in SESSION_COOKIES if name in cookies), None)
+    return f"{secret}@{headers.get('host', '').lower()}" if secret else None

@@ -71,6 +71,9 @@ class LongFormRoute(JsonRoute):
     bounds = LONG_FORM_BOUNDS
 
 
+Routers = tuple[APIRouter, ...]
+
+
 def new_router(tag: str, route_class: type[JsonRoute] = JsonRoute) -> APIRouter:
     """Make a router whose JSON bodies are read strictly; every router of the API is made here."""
     return APIRouter(route_class=route_class, tags=[tag])

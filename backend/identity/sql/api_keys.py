@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select, text, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, text, update
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.paging import follows_row, rows_in_order
 from backend.foundation.sql.schema import Instant
 from backend.foundation.sql.statements import Row, Statement
-from backend.identity.domain import ApiKey, KeyOrigin, KeyRole, RateLimits
+from backend.identity.domain import ApiKey, KeyOrigin, KeyRole, ProviderSession, RateLimits
 from backend.identity.sql.tables import api_key
 
 _HAS_ID = api_key.c.id == bindparam("where_id")
@@ -135,6 +135,19 @@ class SqlApiKeyStore:
 
         return await self._database.write(work)
 
+    async def end_sessions(self, ended: ProviderSession) -> int:
+        """Delete the keys of a session, or of all sessions of a subject where no session is named."""
+        column, wanted = api_key.c.session_id, ended.session_id
+        if wanted is None:
+            column, wanted = api_key.c.session_subject, ended.subject
+        statement = delete(api_key).where(column == wanted)
+        return await self._database.write(lambda connection: connection.execute(statement).rowcount)
+
+    async def delete_expired_sessions(self, before: datetime) -> None:
+        """Delete the keys of sessions that had expired before an instant."""
+        expired = and_(api_key.c.session_subject.is_not(None), api_key.c.expires_at < before)
+        await self._database.write(lambda connection: connection.execute(delete(api_key).where(expired)))
+
 
 def _keep_writers_out(connection: Connection) -> None:
     """Let one transaction at a time look and then write; on SQLite a writer is alone anyway."""
@@ -144,15 +157,25 @@ def _keep_writers_out(connection: Connection) -> None:
 
 def _to_row(key: ApiKey) -> dict[str, object]:
     origin = key.origin.value if key.origin is not None else None
-    return {**key.model_dump(exclude={"limits"}), **key.limits.model_dump(), "role": key.role.value, "origin": origin}
+    fields = {**key.model_dump(exclude={"limits", "session"}), **key.limits.model_dump(), "role": key.role.value}
+    if (session := key.session) is not None:
+        # An origin of its own would be one that the release before cannot read.
+        origin = KeyOrigin.ISSUED.value
+        fields |= {"session_subject": session.subject, "session_id": session.session_id}
+    return {**fields, "origin": origin}
 
 
 def _to_key(row: Row) -> ApiKey:
     limits = {name: row[name] for name in RateLimits.model_fields}
-    fields = {name: value for name, value in row.items() if name not in limits}
-    read = {"role": KeyRole(row["role"]), "origin": _origin(row["origin"]), "limits": limits}
+    subject, session_id = row["session_subject"], row["session_id"]
+    session = ProviderSession(subject=subject, session_id=session_id) if subject is not None else None
+    apart = {*limits, "session_subject", "session_id"}
+    fields = {name: value for name, value in row.items() if name not in apart}
+    read = {"role": KeyRole(row["role"]), "origin": _origin(row), "limits": limits, "session": session}
     return ApiKey.model_validate({**fields, **read})
 
 
-def _origin(text_of_it: str | None) -> KeyOrigin | None:
-    return KeyOrigin(text_of_it) if text_of_it is not None else None
+def _origin(row: Row) -> KeyOrigin | None:
+    if row["session_subject"] is not None:
+        return KeyOrigin.SESSION
+    return KeyOrigin(row["origin"]) if row["origin"] is not None else None

@@ -4,7 +4,8 @@ from sqlalchemy import Column, Integer, Table, Text
 
 from backend.foundation.sql.schema import Instant, metadata, require
 
-# Without `expires_at` a key does not expire. `origin` is NULL in rows of the first release.
+# Without `expires_at` a key does not expire. `origin` is NULL in rows of the first release. A key with a
+# `session_subject` is that of a browser in which this subject of the identity provider signed in.
 api_key = Table(
     "api_key",
     metadata,
@@ -21,4 +22,6 @@ api_key = Table(
     Column("turns_per_minute", Integer),
     Column("tokens_per_minute", Integer),
     Column("turns_at_once", Integer),
+    Column("session_subject", Text, index=True),
+    Column("session_id", Text, index=True),
 )

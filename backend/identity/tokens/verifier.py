@@ -199,14 +199,28 @@ class JwtVerifier:
 
     async def caller(self, token: str) -> Caller:
         """Return whom a token names; see `CallerOfToken`."""
-        claims, names = await self._claims_of(token), self._trust.claims
+        return await self.caller_of(await self.claims(token))
+
+    async def caller_of(self, claims: Mapping[str, object]) -> Caller:
+        """Return whom the claims of a valid token name, and note their groups.
+
+        Raises:
+            Unauthenticated: they name nobody.
+        """
+        names = self._trust.claims
         caller = caller_of_claims(claims, names)
         if self._note_groups is not None:
             groups = groups_in_claims(claims, names.groups, MOST_GROUPS)
             await self._note_groups(caller, groups, int(cast(float, claims["iat"])))
         return caller
 
-    async def _claims_of(self, token: str) -> Mapping[str, object]:
+    async def claims(self, token: str) -> Mapping[str, object]:
+        """Return what a valid token says.
+
+        Raises:
+            Unauthenticated: the token is not valid; the message tells nothing that stands in it.
+            Unavailable: the keys that would tell are not known, because the provider is away.
+        """
         kid, algorithm = self._read_header(token)
         key = await self._keys.find(kid, algorithm)
         try:

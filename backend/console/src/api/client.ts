@@ -1,6 +1,7 @@
 // The public API, called with one of the person's keys.
 import { isRecord } from "../state/stored";
-import { keys, type KeyName } from "../state/keys";
+import type { KeyName } from "../state/keys";
+import { authorization, credentials, readSession, session } from "../state/session";
 import { reached } from "../state/toasts";
 
 /** The API has refused, or cannot be reached (status 0). */
@@ -33,16 +34,16 @@ export interface Page<Item> {
 }
 
 export function send(as: KeyName, method: string, path: string, options: CallOptions = {}): Promise<Response> {
-  return sendWith(keys.value[as] ?? "", method, path, options);
+  return sendWith(authorization(as), credentials(as), method, path, options);
 }
 
 /** Return where a key is valid here. */
 export async function tryKey(key: string): Promise<void> {
-  await sendWith(key, "GET", "/v1/models", {});
+  await sendWith({ Authorization: `Bearer ${key}` }, "omit", "GET", "/v1/models", {});
 }
 
-async function sendWith(key: string, method: string, path: string, options: CallOptions): Promise<Response> {
-  const headers = new Headers({ Authorization: `Bearer ${key}` });
+async function sendWith(known: Record<string, string>, cookies: RequestCredentials, method: string, path: string, options: CallOptions): Promise<Response> {
+  const headers = new Headers(known);
   let body: BodyInit | null = null;
   if (options.bytes !== undefined) {
     body = options.bytes;
@@ -53,12 +54,13 @@ async function sendWith(key: string, method: string, path: string, options: Call
   }
   let answer: Response;
   try {
-    answer = await fetch(path, { method, headers, body, signal: options.signal ?? null, cache: "no-store", credentials: "omit" });
+    answer = await fetch(path, { method, headers, body, signal: options.signal ?? null, cache: "no-store", credentials: cookies });
   } catch (error) {
     if (options.signal?.aborted) throw error;
     throw new ApiError(0, "");
   }
   reached();
+  if (answer.status === 401 && session.value) void readSession();
   if (!answer.ok) throw await refusal(answer);
   return answer;
 }

@@ -1,5 +1,5 @@
 // Knowledge bases as the view of them needs them: descriptions, documents, passages, members, and uploads that tell how far they are.
-import { keys } from "../state/keys";
+import { authorization } from "../state/session";
 import type { Whereabouts } from "../components/place_text";
 import { ApiError, all, call, get, refusalOf, type Page } from "./client";
 import type { KnowledgeBase, Role } from "./types";
@@ -167,7 +167,7 @@ export function putDocument(baseId: string, name: string, file: Blob, onSent: (s
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("PUT", documentPath(baseId, name));
-    request.setRequestHeader("Authorization", `Bearer ${keys.value.user ?? ""}`);
+    for (const [name, value] of Object.entries(authorization("user"))) request.setRequestHeader(name, value);
     // The server tells a format by the ending of the name, which browsers do less well.
     request.setRequestHeader("Content-Type", "application/octet-stream");
     request.upload.onprogress = (event) => onSent(event.total ? event.loaded / event.total : 0);

@@ -1,5 +1,5 @@
 // The backend's metrics, as it shows them to Prometheus.
-import { keys } from "../state/keys";
+import { authorization, credentials } from "../state/session";
 
 export interface Metric {
   labels: Record<string, string>;
@@ -19,8 +19,8 @@ export class MetricsAway extends Error {
 
 /** Read the metrics of the backend process that answers; where operators have moved them, it shows them to administrators. */
 export async function readMetrics(): Promise<Metrics> {
-  const headers = { Authorization: `Bearer ${keys.value.admin ?? ""}` };
-  const answer = await fetch("/metrics", { headers, cache: "no-store", credentials: "omit" }).catch(() => null);
+  const options: RequestInit = { headers: authorization("admin"), cache: "no-store", credentials: credentials("admin") };
+  const answer = await fetch("/metrics", options).catch(() => null);
   if (!answer?.ok) throw new MetricsAway(answer?.status ?? 0);
   const found: Metrics = new Map();
   for (const line of (await answer.text()).split("\n")) {

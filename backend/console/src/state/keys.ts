@@ -1,5 +1,5 @@
 // The keys that the person has given to this tab. They live as long as the tab, and are sent to this server alone.
-import { computed, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import { isRecord, readStored, writeStored } from "./stored";
 
 /** Whose keys the page can hold: a user's, a restricted analyst's, an administrator's. */
@@ -13,7 +13,6 @@ const isKeys = (found: unknown): found is Keys =>
   isRecord(found) && Object.entries(found).every(([name, key]) => KEY_NAMES.includes(name as KeyName) && typeof key === "string");
 
 export const keys = signal<Keys>(readStored(sessionStorage, STORED, {}, isKeys));
-export const hasKey = computed(() => Boolean(keys.value.user));
 
 export function setKeys(given: Keys): void {
   const kept = Object.fromEntries(Object.entries(given).filter(([, key]) => key));

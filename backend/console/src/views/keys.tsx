@@ -5,6 +5,7 @@ import { Button } from "../components/button";
 import { Field } from "../components/field";
 import { errorText } from "../components/notices";
 import { ApiError, tryKey } from "../api/client";
+import { session } from "../state/session";
 import { KEY_NAMES, keys, setKeys, type KeyName, type Keys } from "../state/keys";
 import { spoken } from "../words";
 
@@ -62,7 +63,7 @@ export function KeysForm({ onDone }: { onDone: () => void }): JSX.Element {
 
   async function submit(event: Event): Promise<void> {
     event.preventDefault();
-    if (!given.user) {
+    if (!given.user && !session.value) {
       setFaults({ user: words.missing });
       return;
     }

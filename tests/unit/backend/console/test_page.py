@@ -14,7 +14,7 @@ OPTIONS = HttpOptions("service-token-of-the-tests")
 
 
 def client(*, is_on: bool = True) -> httpx2.AsyncClient:
-    app = create_app(console_routers(is_on=is_on), (), OPTIONS)
+    app = create_app(console_routers(is_on=is_on, signs_in=False), (), OPTIONS)
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://console")
 
 

@@ -12,6 +12,8 @@ from backend.embeddings.domain import TextKind
 from backend.embeddings.ports import MeaningPorts
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.foundation.http.services import install_services
+from backend.groups.services import GroupNames
+from backend.groups.sql.store import SqlGroupStore
 from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
 from backend.search.services.embedding_worker import LEASE, TEXTS_AT_ONCE
 from backend.search.sql.vectors import SqlChunkVectors
@@ -65,7 +67,12 @@ async def api(tmp_path: Path) -> AsyncIterator[ServedApi]:
         reader, house = LibraryDocumentReader(), FakeHouse()
         search = build_search(database, FakeClock(), meaning)
         built = build_knowledge(
-            database, FakeClock(), (), search, reader, KnowledgeTerms(RestrictedGrade.OPEN, is_only_replica=False)
+            database,
+            FakeClock(),
+            (),
+            search,
+            reader,
+            KnowledgeTerms(RestrictedGrade.OPEN, False, GroupNames(SqlGroupStore(database))),
         )
         app = house.app()
         install_services(app, house.options(), *house.services(), *built.part.services)

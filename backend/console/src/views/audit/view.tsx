@@ -10,7 +10,7 @@ import { useLoaded } from "../../components/loaded";
 import { Empty, Failure, Loading } from "../../components/notices";
 import { ViewPage } from "../../components/view_page";
 import { Plot } from "../../components/plot";
-import { keys } from "../../state/keys";
+import { has } from "../../state/session";
 import { numberText, spoken } from "../../words";
 import { csvOf, overTime } from "./figures";
 import { Filters, type Chosen } from "./filters";
@@ -25,7 +25,7 @@ export function AuditView(_: { parts: string[] }): JSX.Element {
   const words = spoken(AUDIT_WORDS);
   return (
     <ViewPage name="audit" words={words}>
-      {keys.value.admin ? <WithKey /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
+      {has("admin") ? <WithKey /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
     </ViewPage>
   );
 }

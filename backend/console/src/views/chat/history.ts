@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { call, get, type Page } from "../../api/client";
 import { textOf } from "../../api/turn";
 import type { Conversation, Item } from "../../api/types";
-import { keys } from "../../state/keys";
+import { holderOf } from "../../state/session";
 
 const PAGE = 30;
 const TITLE_LENGTH = 80;
@@ -20,12 +20,12 @@ export function titleOf(conversation: Conversation): string {
 
 /** Read the first page, or with `more` the one behind those that are known. */
 export async function loadHistory(more = false): Promise<void> {
-  const key = keys.value.user ?? "";
+  const key = holderOf("user");
   if (key !== ofKey) conversations.value = [];
   ofKey = key;
   const after = more ? conversations.value.at(-1)?.id : undefined;
   const page = await get<Page<Conversation>>("user", `/v1/conversations?limit=${PAGE}${after ? `&after=${after}` : ""}`);
-  if (key !== keys.value.user) return;
+  if (key !== holderOf("user")) return;
   const known = new Set(page.data.map((each) => each.id));
   conversations.value = more ? [...conversations.value, ...page.data] : [...page.data, ...conversations.value.filter((each) => !known.has(each.id))];
   if (more || conversations.value.length === page.data.length) hasMore.value = page.has_more;

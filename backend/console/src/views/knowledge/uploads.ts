@@ -2,7 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
 import { putDocument, TryLater, type StoredDocument } from "../../api/knowledge";
-import { keys } from "../../state/keys";
+import { holderOf } from "../../state/session";
 import { readStored, writeStored } from "../../state/stored";
 import type { GivenFile } from "./dropped";
 import { forget, keep, keptFiles, newId, tabName, type KeptFile } from "./kept_files";
@@ -133,7 +133,7 @@ export function clear(baseId: string, stop: boolean): void {
 export function followUploads(): void {
   let followed: string | null = null;
   effect(() => {
-    const key = keys.value.user ?? "";
+    const key = holderOf("user");
     if (key === followed) return;
     followed = key;
     if (readStored(sessionStorage, OF_KEY, null, isText) === key) return goOn();

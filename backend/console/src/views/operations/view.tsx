@@ -9,7 +9,7 @@ import { useLoaded } from "../../components/loaded";
 import { Empty, Failure, Loading } from "../../components/notices";
 import { ViewPage } from "../../components/view_page";
 import { Plot, type Series, type Tone } from "../../components/plot";
-import { keys } from "../../state/keys";
+import { has } from "../../state/session";
 import { numberText, spoken } from "../../words";
 import { byMinute, failure, sampleNow, samples, startSampling, STEP_SECONDS, sumBuckets, sumCounts, type Counts, type Sample } from "./samples";
 import { OPERATIONS_WORDS } from "./words";
@@ -23,7 +23,7 @@ export function OperationsView(_: { parts: string[] }): JSX.Element {
   const words = spoken(OPERATIONS_WORDS);
   return (
     <ViewPage name="operations" words={words}>
-      {keys.value.admin ? <WithKey /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
+      {has("admin") ? <WithKey /> : <Empty title={words.noKey}><p>{words.noKeyText}</p></Empty>}
     </ViewPage>
   );
 }

@@ -8,7 +8,7 @@ import { Markdown } from "../../components/markdown";
 import { MarkedPassage, sharedCount } from "../../components/marked_passage";
 import { shownText } from "../../components/shown_text";
 import { checkText, reasonText } from "../../reasons";
-import { keys } from "../../state/keys";
+import { has } from "../../state/session";
 import { spoken } from "../../words";
 import { SentToModel } from "./sent_to_model";
 import { DEMO_MODEL, PEOPLE_WORDS } from "./words";
@@ -57,7 +57,7 @@ export function AnalystSide({ turn, records, grade }: { turn: Turn; records: Aud
       {!hasEnded && <Step title={words.preScreen}><p class="hint">{words.waiting}</p></Step>}
       <p class="hint">{words.graded[grade]}</p>
       {records?.map((record) => <Judged key={record.id} record={record} grade={grade} />)}
-      {hasEnded && !keys.value.admin && <p class="hint">{words.noAudit}</p>}
+      {hasEnded && !has("admin") && <p class="hint">{words.noAudit}</p>}
       {hasEnded && !hasSearched && <p class="hint">{words.noSearch}</p>}
       <Step title={words.released}>
         {records?.length && records.every((each) => each.decision === "refuse") ? <p class="nothing">{words.nothing}</p> : null}

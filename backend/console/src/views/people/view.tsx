@@ -13,6 +13,7 @@ import { complain, Empty, Failure, Loading } from "../../components/notices";
 import { ViewPage } from "../../components/view_page";
 import { shownText } from "../../components/shown_text";
 import { keys } from "../../state/keys";
+import { has } from "../../state/session";
 import { language } from "../../state/preferences";
 import { spoken } from "../../words";
 import { chooseModel, chosenModel } from "../chat/choices";
@@ -80,7 +81,7 @@ function Asking({ bases, models, given }: Shared & { given: string[] }): JSX.Ele
     setRecords(null);
     setText(question);
     const [, restricted] = await Promise.all([askAs("user", asked, signal, setReader), askAs("restricted", asked, signal, setAnalyst)]);
-    if (signal.aborted || !keys.value.admin || !restricted.id) return;
+    if (signal.aborted || !has("admin") || !restricted.id) return;
     try {
       setRecords(await auditOf(restricted, baseId));
     } catch (error) {

@@ -1,0 +1,1 @@
+"""Sign-in of people to the page by an identity provider (OpenID Connect)."""
