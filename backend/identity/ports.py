@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from backend.identity.domain import ApiKey, Caller, ProviderSession
 
@@ -72,20 +72,10 @@ Raises:
 """
 
 
-class TokenReading(NamedTuple):
-    """What reads the tokens for one client of the identity provider, and fetches what the provider publishes."""
-
-    claims: ClaimsOfToken
-    caller_of: Callable[[Mapping[str, object]], Awaitable[Caller]]
-    fetch: Callable[[str], Awaitable[bytes]]
-
-
-NoteGroups = Callable[[Caller, frozenset[str], int], Awaitable[None]]
-"""Notes which groups a token names, and when it was issued (Unix seconds).
-
-Raises:
-    Unavailable: the database is away.
-"""
+TokenReading = tuple[
+    ClaimsOfToken, Callable[[Mapping[str, object]], Awaitable[Caller]], Callable[[str], Awaitable[bytes]]
+]
+"""For one client of the identity provider: what a token says, whom its claims name, and what is at an address."""
 
 CallerOfToken = Callable[[str], Awaitable[Caller]]
 """Returns whom a token of the operator's identity provider names.

@@ -54,7 +54,7 @@ def read_tokens(
 
     keys = ProviderKeys(fetch_over_http(trust.key_set_url, proxy), clock)
     verifier = JwtVerifier(keys, trust.model_copy(update={"audiences": (client_id,)}), note_groups)
-    return TokenReading(verifier.claims, verifier.caller_of, fetch)
+    return verifier.claims, verifier.caller_of, fetch
 
 
 def build_identity(

@@ -36,7 +36,7 @@ class OpenIdProvider:
         self._secret = secret.get_secret_value() if secret is not None else None
         self._proxy = proxy
         self._clock = clock
-        self._tokens = tokens
+        self._claims, self._caller_of, self._fetch = tokens
         self._document = f"{terms.issuer.rstrip('/')}/.well-known/openid-configuration"
         self._found: tuple[Endpoints, datetime] | None = None
 
@@ -46,7 +46,7 @@ class OpenIdProvider:
         if self._found is not None and now - self._found[1] < DISCOVERED_AGAIN:
             return self._found[0]
         try:
-            endpoints = Endpoints.read(orjson.loads(await self._tokens.fetch(self._document)), self._terms.issuer)
+            endpoints = Endpoints.read(orjson.loads(await self._fetch(self._document)), self._terms.issuer)
             _require_unforgeable(endpoints)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             if self._found is not None:
@@ -81,11 +81,11 @@ class OpenIdProvider:
 
     async def claims(self, token: str) -> Mapping[str, object]:
         """Return what a token for this client says."""
-        return await self._tokens.claims(token)
+        return await self._claims(token)
 
     async def caller_of(self, claims: Mapping[str, object]) -> Caller:
         """Return whom the claims name."""
-        return await self._tokens.caller_of(claims)
+        return await self._caller_of(claims)
 
     def _authenticate(
         self, form: Mapping[str, str], endpoints: Endpoints
