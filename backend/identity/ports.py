@@ -84,3 +84,10 @@ Raises:
     Unauthenticated: the token is not valid, or names nobody; the message tells nothing that stands in it.
     Unavailable: the keys that would tell are not known, because the provider is away.
 """
+
+NoteGroups = Callable[[Caller, frozenset[str], int], Awaitable[None]]
+"""Notes which groups a token names, and when it was issued (Unix seconds).
+
+Raises:
+    Unavailable: the database is away.
+"""
