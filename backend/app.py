@@ -4,7 +4,6 @@ import asyncio
 import hmac
 import random
 import secrets
-import signal
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -79,7 +78,7 @@ from backend.vector_stores.wiring import VectorStorePackage, build_vector_stores
 from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting, cause_of
-from shared.http_server.server import HttpServer, build_server, while_serving
+from shared.http_server.server import HttpServer, build_server, stop_event, while_serving
 from shared.http_server.tls_listener import tls_listener
 from shared.ids import name_cell
 from shared.listening import listen_as_set
@@ -93,8 +92,6 @@ log = structlog.get_logger("backend")
 MAX_KNOWLEDGE_CALLS = 10
 """Calls of knowledge tools a turn."""
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
 
 async def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; then refuse new turns, finish the running ones and return.
@@ -102,7 +99,7 @@ async def serve(settings: Settings) -> None:
     Raises:
         WrongSetting: an address cannot be used: our own, the database's or that of Redis.
     """
-    stop = _stop_event()
+    stop = stop_event()
     name_cell(settings.cell)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(open_migrated(settings))
@@ -340,11 +337,3 @@ async def _take_admin_key(settings: Settings, keys: KeyAdministration) -> None:
 
 def _listen(settings: Settings, port: int, setting: str) -> socket.socket:
     return listen_as_set(settings.host, port, host_setting="BACKEND_HOST", port_setting=setting)
-
-
-def _stop_event() -> asyncio.Event:
-    """Return an event that the stop signals set; handlers must stand before anything can be asked to stop."""
-    stop = asyncio.Event()
-    for number in STOP_SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import signal
 import socket
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -49,7 +48,7 @@ from shared.certificates import Certificates
 from shared.clock import Clock, SystemClock
 from shared.environment import WrongSetting
 from shared.http_server.connection import ConnectionRules
-from shared.http_server.server import HttpServer, build_server, while_serving
+from shared.http_server.server import HttpServer, build_server, stop_event, while_serving
 from shared.http_server.timing import ReadLimits
 from shared.http_server.tls_listener import tls_listener
 from shared.listening import listen_as_set
@@ -68,7 +67,6 @@ IDLE_CONNECTIONS = 16_384
 
 TOOL_TIMEOUT_SECONDS = 30.0
 TOOL_GRACE_SECONDS = 5.0
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 async def serve(settings: Settings, environ: Mapping[str, str]) -> None:
@@ -199,7 +197,7 @@ async def _serve_until_stopped(
     admission: Admission,
     served: ToolServerCatalogue,
 ) -> None:
-    stop = _stop_event()
+    stop = stop_event()
     grpc, server = _build_servers(settings, turns, certificates)
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(_listen(settings, settings.http_port, "CHAT_SHELL_HTTP_PORT"))
@@ -258,11 +256,3 @@ async def _serve_admin(settings: Settings, turns: TurnService) -> AsyncGenerator
 
 def _listen(settings: Settings, port: int, setting: str) -> socket.socket:
     return listen_as_set(settings.host, port, host_setting="CHAT_SHELL_HOST", port_setting=setting)
-
-
-def _stop_event() -> asyncio.Event:
-    """Return an event that the stop signals set; called before anything is served, so that no signal is missed."""
-    stop = asyncio.Event()
-    for number in STOP_SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop

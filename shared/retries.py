@@ -20,7 +20,7 @@ class RetryPolicy:
     """When a model call is sent again: only before its first fragment, and with the same bytes.
 
     The wait doubles and is spread over half to one and a half of itself, so that turns that failed
-    together do not come back together; `jitter` draws from [0, 1). A provider's own `retry_after` is obeyed
+    together do not come back together; `jitter` draws from [0, 1). A provider's own `retry-after` is obeyed
     up to the longest wait. `on_retry` is told of the model whose call is sent again.
     """
 

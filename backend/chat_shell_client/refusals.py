@@ -1,7 +1,5 @@
 """Translating errors that chat_shell reports to our own error classes."""
 
-from collections.abc import Iterator
-
 from shared.errors import (
     BallastError,
     ChatShellUnavailable,
@@ -11,6 +9,7 @@ from shared.errors import (
     Unauthenticated,
     Unavailable,
 )
+from shared.models.error_reports import find_error_class
 from shared.models.events import ErrorReport
 
 BROKEN_OFF = "The model runner broke off before the end of the turn."
@@ -24,15 +23,6 @@ TOO_LARGE = "The turn is too large for the model runner."
 TOO_LATE = "The turn took longer than it may."
 
 
-def _family(kind: type[BallastError]) -> Iterator[type[BallastError]]:
-    yield kind
-    for child in kind.__subclasses__():
-        yield from _family(child)
-
-
-KINDS = {kind.__name__: kind for kind in _family(BallastError)}
-
-
 class ReplicaDraining(ChatShellUnavailable):
     """A replica that shuts down refused a call of which nothing has run; `FailoverChatShell` makes it again."""
 
@@ -42,7 +32,7 @@ def error_of_report(report: ErrorReport) -> BallastError:
 
     A refused service token is not the user's fault, and a replica that is shutting down counts as unreachable.
     """
-    kind = KINDS.get(report.type, InternalError)
+    kind = find_error_class(report.type)
     if issubclass(kind, Unauthenticated | PermissionDenied):
         return InternalError(REFUSES_US)
     if issubclass(kind, Draining):

@@ -1,6 +1,7 @@
 """uvicorn on a socket that is bound beforehand, with signals left to the application."""
 
 import asyncio
+import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -24,6 +25,14 @@ class WebSockets(NamedTuple):
 
 
 NO_SOCKETS = WebSockets()
+
+
+def stop_event() -> asyncio.Event:
+    """Return an event that SIGTERM and SIGINT set; call it before anything can be asked to stop."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
 
 
 class HttpServer(uvicorn.Server):

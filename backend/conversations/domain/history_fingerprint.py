@@ -84,7 +84,7 @@ def extend_cooperatively(
 
 
 def extend_chain(chain: HistoryFingerprint | None, messages: Sequence[HistoryMessage]) -> HistoryFingerprint | None:
-    """Extend a chain at once; see `extended_cooperatively`."""
+    """Extend a chain at once; see `extend_cooperatively`."""
     return result_of(extend_cooperatively(chain, messages))
 
 

@@ -150,9 +150,9 @@ waiting_turn = Table(
     Index(None, "conversation_id", "place", unique=True),
 )
 
-# What a client had seen of a conversation at the end of a response: `digest` is the chain (domain/seen_chain.py), which
-# holds user and tenant. Of equal chains the highest `id` is the newest. `header` and `bases` are the turn's
-# `SettingsDigest`; rows of the release before have none.
+# What a client had seen of a conversation at the end of a response: `digest` is the fingerprint of the history
+# (domain/history_fingerprint.py) with user and tenant. Of equal ones the highest `id` is the newest. `header` and
+# `bases` are the turn's `SettingsDigest`; rows of the release before have none.
 seen_point = Table(
     "seen_point",
     metadata,

@@ -49,7 +49,7 @@ class DecodingRoom(NamedTuple):
 class BodyLimit:
     """Answers 413 to a body over the limit, and 503 or 429 to one for which there is no room now.
 
-    Bytes count until the answer begins; where a turn keeps what it was given, until the turn ends (`held_body`). Those
+    Bytes count until the answer begins; where a turn keeps what it was given (`find_held_body`), until it ends. Those
     of a long body count from when they are announced. Those of a small one count as they arrive, because an
     announcement costs its sender nothing. The rest of a refused body is not read; the server discards it as it comes.
     `decoding` bounds the bodies at work, which take more than their bytes. Nobody unpacks a body here, so one that says

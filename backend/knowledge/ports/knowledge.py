@@ -86,7 +86,7 @@ class KnowledgeStore(Protocol):
         the call is cancelled. What replaces a document keeps its attributes but for those that it brings itself.
 
         With a claim, the document is that of an attached file: it replaces none, gets the first free name that
-        `numbered_name` makes, and takes attributes and age from its place in the queue, which it leaves. With
+        `number_name` makes, and takes attributes and age from its place in the queue, which it leaves. With
         `instead_of`, it replaces that document alone, and none that was put under the name meanwhile.
 
         Raises:

@@ -257,7 +257,7 @@ _TOOLS = (
         name="list_knowledge_bases",
         title="List knowledge bases",
         description=(
-            "List the knowledge bases that the user may use, with his role in each. `restricted_analyst` means that"
+            "List the knowledge bases that the user may use, with their role in each. `restricted_analyst` means that"
             " access is restricted: such a knowledge base can be searched for summaries, but its documents cannot be"
             " listed or read. Hint and keywords serve for drafting queries."
         ),

@@ -69,7 +69,7 @@ class TurnRecord(StoredRecord):
     """All that makes a turn's requests together with the log.
 
     `response` and `conversation` are as the turn has stored them at its start. `texts` are those of the moved blocks,
-    by their digests. `ticket` is the signed one of the turn, which `ticketed` adds.
+    by their digests. `ticket` is the signed one of the turn, which `sign` adds.
     """
 
     response: StoredResponse
@@ -78,7 +78,7 @@ class TurnRecord(StoredRecord):
     ticket: str = ""
 
     def write(self) -> str:
-        """Write what `stored_record` reads; another process asks for the model's window itself."""
+        """Write what `read_record` reads; another process asks for the model's window itself."""
         return self.model_dump_json(include=_STORED, exclude=_STORED_APART, exclude_defaults=True)
 
     def write_parts(self) -> str | None:

@@ -86,7 +86,7 @@ _RELEASED = -1
 
 
 class StreamFilterBuffer:
-    """One streamed text: `add` to it, carry out its `pending_check`, then `take` what may be released."""
+    """One streamed text: `add` to it, do what `build_pending_check` returns, then `take` what may be released."""
 
     def __init__(self, own: OwnWords) -> None:
         self._own = own
@@ -120,7 +120,7 @@ class StreamFilterBuffer:
         return self._build_pending_check()
 
     def take(self, *, at_end: bool, is_word_over: bool = True) -> list[str]:
-        """Release the text that `pending_check` covered: for each of its characters what is shown in its place.
+        """Release the text that `build_pending_check` covered: for each of its characters what is shown in its place.
 
         If the last released word may continue, its beginning is remembered for the next check.
         """

@@ -55,7 +55,7 @@ class PrepareTurn:
         """Build the turn that begins there, and the rows to store before it runs.
 
         Raises:
-            BallastError: as `TurnDrafting.draft`, and `assembled`.
+            BallastError: as `TurnDrafting.draft`, and `assemble`.
         """
         draft = await self.drafting.draft(asked, start, request_id)
         return await run_in_thread_if_large(start.size, lambda: assemble(draft))

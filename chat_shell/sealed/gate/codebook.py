@@ -1,6 +1,5 @@
-"""The closed lists of the grade `strict`: the codes of findings, what they say, and how many bits an answer holds."""
+"""The closed lists of the grade `strict`: the codes of findings, and what they say."""
 
-import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,9 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import shared
-from chat_shell.sealed.codes import Confidence
 from shared.disclosure.languages import Language
-from shared.models.safe_summary import MAX_AREAS, MAX_FINDINGS
 
 Phrases = Mapping[str, tuple[str, str]]
 """By code, what it says in English and in Chinese."""
@@ -65,19 +62,6 @@ def extend_codebook(text: str) -> Codebook:
             raise WrongCodebook(f"[{name}] {min(known)}: the code is in the list already")
     lists = {name: {**phrases, **added.get(name, {})} for name, phrases in shipped.items()}
     return Codebook(lists, sha256(text.encode()).hexdigest()[:_VERSION_CHARACTERS])
-
-
-def count_findings(book: Codebook, areas: int = MAX_AREAS) -> int:
-    """Count the findings that can be told apart: weaknesses with severity and action, strengths, effects, relations."""
-    sizes = {name: len(phrases) for name, phrases in book.lists.items()}
-    weak = sizes["weaknesses"] * sizes["severities"] * sizes["actions"]
-    return areas * (weak + sizes["strengths"] + sizes["effects"] + sizes["relations"] * (areas - 1))
-
-
-def bits_of_answer(book: Codebook, areas: int = MAX_AREAS) -> float:
-    """Return how many bits an answer can hold: a set of findings, with its support and its confidence."""
-    sets = sum(math.comb(count_findings(book, areas), size) for size in range(MAX_FINDINGS + 1))
-    return math.log2(sets * len(book.lists["supports"]) * len(Confidence))
 
 
 def _read_lists(text: str) -> dict[str, Phrases]:

@@ -15,18 +15,17 @@ from hypothesis import strategies as st
 
 from backend.restricted.domain.figure_marks import OwnFigures, mark_figures
 from backend.restricted.domain.receipts import BITS_OF_FINDINGS
+from chat_shell.sealed.codes import Confidence
 from chat_shell.sealed.gate.codebook import (
     EXTENSIBLE,
     WrongCodebook,
-    bits_of_answer,
-    count_findings,
     extend_codebook,
     read_shipped,
 )
 from chat_shell.sealed.gate.typed import MAX_OWN_AREAS, TypedCase, choose_areas, describe_form, judge_codes
 from chat_shell.sealed.verdicts import Blocked, Refused, Released, Verdict
 from shared.disclosure.languages import Language
-from shared.models.safe_summary import MAX_AREAS, GateCode, PolicyRefusal, ReleasedSummary
+from shared.models.safe_summary import MAX_AREAS, MAX_FINDINGS, GateCode, PolicyRefusal, ReleasedSummary
 from tests.fakes.sealed_room import protected_chunk
 
 BOOK = read_shipped()
@@ -174,8 +173,12 @@ def test_the_capacity_of_an_answer_is_that_of_the_lists():
     sizes = {name: len(phrases) for name, phrases in BOOK.lists.items()}
     assert (sizes["weaknesses"], sizes["severities"], sizes["actions"]) == (40, 4, 60)
     assert round(math.log2(MAX_AREAS * 40 * 4 * 60), 1) == 17.8
-    assert round(math.log2(count_findings(BOOK)), 1) == 17.8
-    answer, pages = bits_of_answer(BOOK), ("restricted-knowledge.md", "how-the-gate-decides.md", "threat-model.md")
+    weak, relations = sizes["weaknesses"] * sizes["severities"] * sizes["actions"], sizes["relations"] * (MAX_AREAS - 1)
+    findings = MAX_AREAS * (weak + sizes["strengths"] + sizes["effects"] + relations)
+    assert round(math.log2(findings), 1) == 17.8
+    sets = sum(math.comb(findings, size) for size in range(MAX_FINDINGS + 1))
+    answer = math.log2(sets * sizes["supports"] * len(Confidence))
+    pages = ("restricted-knowledge.md", "how-the-gate-decides.md", "threat-model.md")
     assert round(60 * answer, -2) == 4_200
     assert round(answer) == BITS_OF_FINDINGS
     for page in pages:
