@@ -5,13 +5,13 @@ import shlex
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from cli.advice import ExitCode
 from cli.failures import CommandFailed
 from cli.running import with_our_packages
+from shared.outgoing import LOOPBACK_HOSTS
 
 FILE = Path("var", "demo", "env")
 TOLD_BY_DEMO = ("BACKEND_URL", "METRICS_URL", "USER_KEY", "RESTRICTED_KEY", "MODEL_URL")
@@ -41,19 +41,12 @@ def read_demo(folder: Path) -> dict[str, str]:
     try:
         kept = file.stat()
         words = shlex.split(file.read_text(encoding="utf-8"))
+        variables = dict(word.split("=", 1) for word in words if "=" in word)
+        is_here = urlsplit(variables.get("BALLAST_URL", "")).hostname in LOOPBACK_HOSTS
     except (OSError, ValueError):
         return {}
-    variables = dict(word.split("=", 1) for word in words if "=" in word)
     is_ours = kept.st_uid == os.getuid() and not kept.st_mode & 0o077
-    return variables if is_ours and _is_here(variables.get("BALLAST_URL", "")) else {}
-
-
-def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return variables if is_ours and is_here else {}
 
 
 def become_demo(environ: Mapping[str, str], folder: Path) -> None:

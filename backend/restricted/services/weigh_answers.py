@@ -60,10 +60,12 @@ class AnswerWeighing:
         """
         ticket = await self._access.verify(ticket_text)
         await find_charged(self._ledger, ticket, search_id)
+        if self._scale is None:
+            return WeighedAnswer(retold=(), facts=())
         said = list(dict.fromkeys(chain.from_iterable(map(split_sentences, texts))))
-        shown = await self._ledger.read_shown(search_id) if self._scale is not None else ()
+        shown = await self._ledger.read_shown(search_id)
         source = [(each.document_id, sentence) for each in shown for sentence in split_sentences(each.text)]
-        if self._scale is None or not said or not source:
+        if not said or not source:
             return WeighedAnswer(retold=(), facts=())
         pieces = [(sentence, piece) for sentence in said for piece in split_clauses(sentence)]
         excess = await self._scale.measure([piece for _, piece in pieces], [sentence for _, sentence in source])

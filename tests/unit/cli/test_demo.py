@@ -49,7 +49,17 @@ def test_a_file_that_others_can_read_is_passed_over(folder: Path) -> None:
     assert read_demo(folder) == {}
 
 
-@pytest.mark.parametrize("url", ["http://elsewhere.example", "http://127.0.0.1.elsewhere.example", "file:///", ""])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://elsewhere.example",
+        "http://127.0.0.1.elsewhere.example",
+        "http://127.0.0.2",
+        "http://[::1",
+        "file:///",
+        "",
+    ],
+)
 def test_a_file_that_leads_to_another_machine_is_passed_over(url: str, folder: Path) -> None:
     write_environment(folder / FILE, {**WRITTEN, "BALLAST_URL": url})
     assert read_demo(folder) == {}
