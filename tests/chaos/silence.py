@@ -1,6 +1,7 @@
 """Processes that stand still (SIGSTOP), one at a time and two at once, under many even streams.
 
-python -m tests.chaos.silence [--seconds 5,35,120] [--targets chat_shell_1,...] [--pairs] [--streams 40] [--forked]
+python -m tests.chaos.silence [--seconds 5,35,120] [--targets chat_shell_1,...] [--pairs] [--streams 40] [--calm 8]
+                              [--bound 15] [--forked] [--logs FOLDER]
 
 Each case freezes its targets for so long, lets them go on, and waits a little. Every turn ends or goes on within 15 s,
 and what does not need the frozen ones keeps its pace. At the end stand the checks of the chaos run.
@@ -35,7 +36,8 @@ STREAMS = 40
 BOUND_SECONDS = 15.0
 """Within this every turn ends or goes on, counted from the silence; a client looks elsewhere in between."""
 
-CALM_SECONDS, SETTLE_SECONDS = 8.0, 8.0
+CALM_SECONDS = 8.0
+"""Before the first case, and behind each."""
 
 
 @dataclass
@@ -57,6 +59,16 @@ class Case:
         return "+".join(self.targets)
 
 
+@dataclass(frozen=True)
+class Load:
+    """How many streams run, how long it is calm between the cases, and how long a turn may be silent."""
+
+    streams: int = STREAMS
+    calm_seconds: float = CALM_SECONDS
+    bound_seconds: float = BOUND_SECONDS
+    is_forked: bool = False
+
+
 def cases_of(targets: Sequence[str], seconds: Sequence[float], *, pairs: bool) -> Iterator[Case]:
     """Yield each target alone, and with `pairs` each two of them, for each length."""
     alone = [(target,) for target in targets]
@@ -64,30 +76,30 @@ def cases_of(targets: Sequence[str], seconds: Sequence[float], *, pairs: bool) -
         yield from (Case(chosen, length) for length in seconds)
 
 
-async def run_cases(directory: Path, cases: list[Case], streams: int, *, is_forked: bool) -> list[Violation]:
+async def run_cases(directory: Path, cases: list[Case], load: Load) -> list[Violation]:
     """Play all cases under one load, fill them in, and return what the checks of chaos find.
 
     A case of nothing that stands still comes first, to compare with.
     """
-    async with running_cluster(directory, with_disk=False, is_forked=is_forked) as (cluster, watch):
+    async with running_cluster(directory, with_disk=False, is_forked=load.is_forked) as (cluster, watch):
         world, courses = await new_world(cluster, int(time.time())), list[Course]()
         before: Resources = await measured(cluster)
-        async with steady_streams(world, streams, courses):
-            while len(courses) < streams or not all(one.turn.response_id for one in courses):  # noqa: ASYNC110
+        async with steady_streams(world, load.streams, courses):
+            while len(courses) < load.streams or not all(one.turn.response_id for one in courses):  # noqa: ASYNC110
                 await asyncio.sleep(LOOK_SECONDS)
-            calm = Case(("nothing",), CALM_SECONDS, time.monotonic())
-            await asyncio.sleep(CALM_SECONDS)
+            calm = Case(("nothing",), load.calm_seconds, time.monotonic())
+            await asyncio.sleep(load.calm_seconds)
             calm.ends = time.monotonic()
             for case in cases:
                 await play(cluster, case)
                 tell(f"{case.name} stood still for {case.seconds:g} s; {len(courses)} turns so far")
-                await asyncio.sleep(SETTLE_SECONDS)
+                await asyncio.sleep(load.calm_seconds)
             await watch.all_ready(END_SECONDS)
         evidence = await gathered(cluster, world, watch, before)
         homes = homes_of(cluster)
         cases.insert(0, calm)
         for case in cases:
-            judge(case, courses, homes)
+            judge(case, courses, homes, load.bound_seconds)
         return [one for one in violations(evidence) if one.check != "resources"]
 
 
@@ -122,14 +134,14 @@ def homes_of(cluster: Cluster) -> dict[str, set[str]]:
     return homes
 
 
-def judge(case: Case, courses: Iterable[Course], homes: dict[str, set[str]]) -> None:
+def judge(case: Case, courses: Iterable[Course], homes: dict[str, set[str]], bound_seconds: float) -> None:
     """Say how long the longest silence was, and how even the pace of those who need none of the frozen ones."""
     gaps: list[float] = []
-    until = case.ends + BOUND_SECONDS
+    until = case.ends + bound_seconds
     for course in courses:
         worst = max(course.silences_in(case.begins, until), default=0.0)
         case.worst_seconds = max(case.worst_seconds, worst)
-        if worst > BOUND_SECONDS:
+        if worst > bound_seconds:
             case.late.append(f"{course.turn.key} {course.turn.response_id} {worst:.1f} s")
         if worst and course.turn.is_ended:
             case.ended.update(event.status for reading in course.turn.readings if (event := reading.last_event))
@@ -162,13 +174,16 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--pairs", action="store_true", help="two at once, too")
     parser.add_argument("--streams", type=int, default=STREAMS)
+    parser.add_argument("--calm", type=float, default=CALM_SECONDS, help="seconds between the cases")
+    parser.add_argument("--bound", type=float, default=BOUND_SECONDS, help="seconds for which a turn may be silent")
     parser.add_argument("--forked", action="store_true", help="starts are forked, which takes less time")
     parser.add_argument("--logs", type=Path, default=None, help="where the services' logs are kept")
     chosen = parser.parse_args(arguments)
+    load = Load(chosen.streams, chosen.calm, chosen.bound, is_forked=chosen.forked)
     lengths = [float(one) for one in chosen.seconds.split(",")]
     cases = list(cases_of(chosen.targets.split(","), lengths, pairs=chosen.pairs))
     with tempfile.TemporaryDirectory(prefix="ballast-silence-") as directory:
-        found = asyncio.run(run_cases(Path(directory), cases, chosen.streams, is_forked=chosen.forked))
+        found = asyncio.run(run_cases(Path(directory), cases, load))
         if chosen.logs is not None:
             keep_logs(Path(directory), chosen.logs)
     sys.stdout.write(f"{rendered(cases, found)}\n")

@@ -1,4 +1,7 @@
-"""Two processes that stand still, one after the other, under even streams; docs/chaos.md tells what is checked."""
+"""A chat_shell that stands still under even streams; docs/chaos.md tells what is checked.
+
+How long a turn may be silent is not judged here, where the machine may be busy: `test_frozen.py` waits for ends.
+"""
 
 import subprocess
 import sys
@@ -9,8 +12,20 @@ from tests.servers.services import ROOT
 
 
 @pytest.mark.whole
-def test_turns_end_or_go_on_beside_processes_that_stand_still() -> None:
-    arguments = ["--seconds", "12", "--targets", "chat_shell_1,backend_1", "--streams", "6", "--forked"]
+def test_nothing_is_lost_or_doubled_beside_a_process_that_stands_still() -> None:
+    arguments = [
+        "--seconds",
+        "12",
+        "--targets",
+        "chat_shell_1",
+        "--streams",
+        "6",
+        "--calm",
+        "2",
+        "--bound",
+        "120",
+        "--forked",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "tests.chaos.silence", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
