@@ -55,8 +55,6 @@ from backend.foundation.sql.chosen import open_database
 from backend.extraction.formats.reader import LibraryDocumentReader
 from backend.groups.services import GroupNames
 from backend.groups.sql.store import SqlGroupStore
-from backend.groups.services import GroupNames
-from backend.groups.sql.store import SqlGroupStore
 from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
 from backend.search.wiring import build_search
 from backend.embeddings.services.question_vectors import NO_MEANING
