@@ -83,7 +83,8 @@ class FollowEvents:
             stream = cast(AsyncGenerator[EventBatch, None], self._events.read(response.id, after))
             async with aclosing(stream) as batches:
                 async for batch in batches:
-                    if report := await _find_break(rights, silence, None if batch else newest):
+                    may_break = not batch or _is_look_due(rights)  # else no delta takes this step
+                    if may_break and (report := await _find_break(rights, silence, None if batch else newest)):
                         yield break_off(response.body, report, newest)
                         return
                     if batch and batch[-1].sequence_number == newest + len(batch):
@@ -229,11 +230,15 @@ class _Silence:
 async def _find_break(rights: ReaderRights | None, silence: _Silence, newest: int | None) -> ErrorReport | None:
     """Return why a stream breaks off here; `newest` is the newest number where no event has come."""
     with suppress(TimeoutError):
-        if rights is not None and rights.is_look_due:
+        if rights is not None and _is_look_due(rights):
             async with asyncio.timeout(RIGHTS_LOOK_SECONDS):
                 if report := await rights.find_loss():
                     return report
     return EVENTS_LOST if newest is not None and await silence.is_unknown(newest) else None
+
+
+def _is_look_due(rights: ReaderRights | None) -> bool:
+    return rights is not None and rights.is_look_due
 
 
 async def _find_loss(rights: ReaderRights | None) -> ErrorReport | None:
