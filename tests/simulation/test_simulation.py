@@ -14,7 +14,7 @@ FOUND_BY = {
     "a lease renewed without its fence": (6, SHORT_SECONDS, "fence"),
     "an event numbered twice": (1, SHORT_SECONDS, "numbers"),
     "deleted queued response": (1, SHORT_SECONDS, "end of stream"),
-    "lost events": (5, SECONDS, "stored"),
+    "lost events": (10, SECONDS, "stored"),
     "frozen chat_shell": (28, SECONDS, "silence"),
     "lost second": (170, SECONDS, "ended"),
 }
