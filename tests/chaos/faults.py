@@ -85,16 +85,18 @@ class Faults:
         return undo
 
     async def _fail_over(self) -> Undo:
-        """Kill PostgreSQL with what it has acknowledged and not written for a second, as a standby would lack it."""
-        postgres = self._cluster.members["postgres"]
+        """Kill PostgreSQL with what it has acknowledged and not written for a second, as a standby would lack it.
+
+        What is lost begins where the first commit may stay unwritten, and a client may hear of one until it is back.
+        """
+        postgres, begins = self._cluster.members["postgres"], time.monotonic()
         await asyncio.to_thread(self._cluster.postgres.acknowledge_unwritten, is_on=True)
-        begins = time.monotonic()
         await asyncio.sleep(LOST_SECONDS)
         postgres.freeze()
         postgres.kill_family()
-        self.lost.append((begins, time.monotonic()))
 
         async def undo() -> None:
+            self.lost.append((begins, time.monotonic()))
             postgres.start()
             await asyncio.to_thread(
                 self._cluster.postgres.child.wait_until, self._cluster.postgres.is_ready, START_SECONDS
