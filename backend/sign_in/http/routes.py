@@ -155,7 +155,9 @@ def _refuse(error: BallastError) -> HTMLResponse:
     page = (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Ballast</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<h1>You are not signed in</h1><p>{text}</p>"
-        '<p><a href="/sign-in">Try again</a> · <a href="/">Back</a></p></html>'
+        '<meta name="color-scheme" content="light dark"><link rel="stylesheet" href="/console/console.css">'
+        '<main class="welcome"><p class="brand">Ballast</p><h1>You are not signed in</h1>'
+        f'<p class="lead">{text}</p><p><a class="button primary" href="/sign-in"><span>Try again</span></a></p>'
+        '<p><a href="/">Back to the page</a></p></main></html>'
     )
     return HTMLResponse(page, status, {**SECURITY_HEADERS, **NEVER_KEPT})
