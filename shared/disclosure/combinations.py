@@ -5,14 +5,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, combinations, filterfalse, islice, repeat
+from itertools import chain, combinations, filterfalse, islice, pairwise, repeat
 from operator import itemgetter
 
 from shared.disclosure import chinese, english
 from shared.disclosure.alignment import Positions, group_by_key, positions_of
 from shared.disclosure.canonical import Kind, Piece, pieces, sentences_of
 from shared.disclosure.own_words import OwnWords
-from shared.disclosure.source import SourceReading, Term, all_of, list_written, words_of
+from shared.disclosure.source import SourceReading, Term, all_of, find_telling_stems, list_written, words_of
 from shared.disclosure.words import Finding, rareness
 from shared.models.safe_summary import GateCode
 
@@ -70,13 +70,14 @@ Written = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
-    """The terms and passages of several chunks.
+    """The terms and passages of several chunks; `frequent` are terms of two words that say little by themselves.
 
     `holders` are their sentences and clauses by each word of content, `statements` their sentences, each with the
     weight that is too much of it, and `stating` these by each word of content; `wholes` are all words of sentences.
     """
 
     terms: tuple[tuple[Term, int], ...]
+    frequent: frozenset[frozenset[str]]
     sentences: tuple[Mapping[str, float], ...]
     chunks: tuple[frozenset[str], ...]
     holders: Mapping[str, Sequence[frozenset[str]]]
@@ -94,6 +95,7 @@ class Combinations:
         bags = frozenset(filter(None, (_bag_of(part, own) for part in shown.parts)))
         return cls(
             terms=tuple(_list_terms(both, own).items()),
+            frequent=frozenset(term.frequent for term in both.introduced if len(term.frequent) > 1),
             sentences=tuple(sentence for sentence in sentences if len(sentence) >= CONTAINED[-1][1]),
             chunks=tuple(frozenset(chain(*chunk.sentences)) for chunk in chunks),
             holders=_group_by_member(bags),
@@ -122,13 +124,17 @@ def _group_by_member(sets: Iterable[frozenset[str]]) -> Mapping[str, Sequence[fr
 
 
 def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Finding]:
-    """Yield the terms of several words that stand in a text in any order."""
-    said = tuple(list_written(pieces(field)))
+    """Yield the terms of several words that stand in a text in any order; of two frequent ones, side by side."""
+    written = pieces(field)
+    said = tuple(list_written(written))
     places = positions_of(map(itemgetter(0), said))
     for term, slack in known.terms:
         present = {word: places[word] for word in term.content if word in places}
         if present and _is_told(present, len(term.content), slack, own):
             yield Finding(GateCode.IDENTIFIERS, _phrase(said, present))
+    for two in map(frozenset, pairwise(find_telling_stems(written))):
+        if two in known.frequent and not all(map(own.holds_content, two)):
+            yield Finding(GateCode.IDENTIFIERS, " ".join(sorted(two)))
 
 
 def _phrase(said: Iterable[Written], present: Collection[str]) -> str:

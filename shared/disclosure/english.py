@@ -46,6 +46,7 @@ _NOUNS = tuple((cut, ending) for ending in ("ment", "ness", "al", "ation", "ion"
 """What names an act or a state instead of its verb or adjective cuts off and adds."""
 
 _FUNCTION_RANK = 150
+_JOINING_RANK = 60
 _LAYERS = 2
 """Endings and prefixes of a derivation, one after the other: audit, auditor, auditors."""
 
@@ -124,6 +125,11 @@ def find_recurring_stems(span: str, before: str) -> frozenset[str]:
 def is_function_word(word: str) -> bool:
     """Whether a word is among those that join others and say nothing by themselves."""
     return word in _LETTERS or ranks("english_everyday").get(word, UNRANKED) < _FUNCTION_RANK or is_contraction(word)
+
+
+def joins_only(word: str) -> bool:
+    """Whether a word is among the most frequent of those that join others: "part" and "day" are not."""
+    return word in _LETTERS or ranks("english_everyday").get(word, UNRANKED) < _JOINING_RANK or is_contraction(word)
 
 
 def stem_rank(of: str) -> int:

@@ -17,7 +17,7 @@ from shared.plain_text.reading import show_lines
 KEPT_CHUNKS = 2_048
 """Chunks that are remembered as read: those of some eighty searches."""
 
-_LONGEST_ROW = 4
+_LONGEST_ROW, _PAIR = 4, 2
 _PLANS = frozenset(("计划", "项目", "行动", "工程"))
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_/\\-]+|\.[a-z]{2,5}$")
@@ -38,9 +38,13 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a source introduces: stems and Chinese words of content in order, its Chinese, and its Latin letters."""
+    """What a source introduces: stems and Chinese words of content in order, its Chinese, and its Latin letters.
+
+    `frequent` are the stems of two words of which one is too frequent to be a word of content.
+    """
 
     content: tuple[str, ...]
+    frequent: frozenset[str]
     han: str
     letters: str
 
@@ -190,9 +194,18 @@ def _is_name(row: str) -> bool:
 def _terms(texts: Iterable[str]) -> Iterator[Term]:
     for text in dict.fromkeys(texts):
         content = tuple(dict.fromkeys(content_of(text)))
-        if content:
-            joined = "".join(piece.text for piece in pieces(text))
-            yield Term(content, han_only(joined), letters_only(joined))
+        found = [*pieces(text)]
+        frequent = frozenset(find_telling_stems(found)) if len(content) < len(found) == _PAIR else frozenset[str]()
+        if content or len(frequent) == _PAIR:
+            joined = "".join(piece.text for piece in found)
+            yield Term(content, frequent, han_only(joined), letters_only(joined))
+
+
+def find_telling_stems(of: Iterable[Piece]) -> Iterator[str]:
+    """Yield the stems of a text's English words but for those that only join others."""
+    return (
+        english.stem_of(piece.text) for piece in of if piece.kind is Kind.WORD and not english.joins_only(piece.text)
+    )
 
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[^\S\n]++(.{1,200})$|^(.{1,200})\n {0,3}(?:={3,}|-{3,})$", re.MULTILINE)

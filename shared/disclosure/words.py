@@ -333,7 +333,7 @@ def find_telling_terms(reading: SourceReading) -> list[Term]:
     """Return the terms of a source but single words that stay everyday though they are labels, or set off in a text."""
     labels = (term for term in reading.labels if not _is_plain(term, _LABEL_SHARE))
     introduced = (term for term in reading.introduced if not _is_plain(term, PLAIN_SHARE))
-    return [*labels, *introduced]
+    return [term for term in chain(labels, introduced) if term.content]
 
 
 def _is_plain(term: Term, share: Mapping[bool, float]) -> bool:

@@ -57,7 +57,8 @@ TURNS = {
 
 HOLD_NO_ANSWERS = {
     "/v1/api_keys", "/v1/api_keys/{key_id}/rotate", "/v1/conversations", "/v1/conversations/{conversation_id}",
-    "/v1/embeddings", "/v1/files", "/v1/knowledge_bases", "/v1/knowledge_bases/{base_id}/search", "/v1/moderations",
+    "/v1/embeddings", "/v1/files", "/v1/groups", "/v1/knowledge_bases", "/v1/knowledge_bases/{base_id}/search",
+    "/v1/moderations",
     "/v1/vector_stores", "/v1/vector_stores/{vector_store_id}", "/v1/vector_stores/{vector_store_id}/file_batches",
     "/v1/vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel",
     "/v1/vector_stores/{vector_store_id}/files", "/v1/vector_stores/{vector_store_id}/files/{file_id}",
