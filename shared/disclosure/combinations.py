@@ -132,9 +132,9 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
         present = {word: places[word] for word in term.content if word in places}
         if present and _is_told(present, len(term.content), slack, own):
             yield Finding(GateCode.IDENTIFIERS, _phrase(said, present))
-    for two in map(frozenset, pairwise(find_telling_stems(written))):
-        if two in known.frequent and not all(map(own.holds_content, two)):
-            yield Finding(GateCode.IDENTIFIERS, " ".join(sorted(two)))
+    pairs = filter(known.frequent.__contains__, map(frozenset, pairwise(find_telling_stems(written))))
+    foreign = (two for two in pairs if not all(map(own.holds_content, two)))
+    yield from (Finding(GateCode.IDENTIFIERS, " ".join(sorted(two))) for two in foreign)
 
 
 def _phrase(said: Iterable[Written], present: Collection[str]) -> str:
