@@ -132,9 +132,13 @@ def term_findings(field: str, known: Combinations, own: OwnWords) -> Iterator[Fi
         present = {word: places[word] for word in term.content if word in places}
         if present and _is_told(present, len(term.content), slack, own):
             yield Finding(GateCode.IDENTIFIERS, _phrase(said, present))
-    pairs = filter(known.frequent.__contains__, map(frozenset, pairwise(find_telling_stems(written))))
+    yield from _find_frequent_pairs(written, known, own)
+
+
+def _find_frequent_pairs(said: Iterable[Piece], known: Combinations, own: OwnWords) -> Iterator[Finding]:
+    pairs = filter(known.frequent.__contains__, map(frozenset, pairwise(find_telling_stems(said))))
     foreign = (two for two in pairs if not all(map(own.holds_content, two)))
-    yield from (Finding(GateCode.IDENTIFIERS, " ".join(sorted(two))) for two in foreign)
+    return (Finding(GateCode.IDENTIFIERS, " ".join(sorted(two))) for two in foreign)
 
 
 def _phrase(said: Iterable[Written], present: Collection[str]) -> str:
