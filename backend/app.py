@@ -58,6 +58,7 @@ from backend.retention.sql.withholding import withhold_answers
 from backend.retention.wiring import build_retention, list_owned_alone
 from backend.routes import BEFORE_BODIES, OPERATOR_ROUTERS, public_routers
 from backend.schema import open_migrated
+from backend.scim.wiring import build_scim
 from backend.search.wiring import build_search
 from backend.settings import ContextPolicy, Settings
 from backend.sign_in.wiring import build_sign_in
@@ -108,8 +109,12 @@ async def serve(settings: Settings) -> None:
         backend = await _build(settings, database, certificates, stack)
         await _ensure_admin_key(settings, backend, stop)
         options = _http_options(settings, backend)
-        has_operators, signs_in = settings.admin_port is not None, settings.sign_in is not None
-        routers = public_routers(beside_operators=has_operators, page=settings.console, signs_in=signs_in)
+        routers = public_routers(
+            beside_operators=settings.admin_port is not None,
+            page=settings.console,
+            signs_in=settings.sign_in is not None,
+            has_directory=settings.scim is not None,
+        )
         app = create_app(routers, backend.services, options)
         server = http_server(app, allows=options.allows, tls=tls_listener(certificates))
         stack.enter_context(LoopMeter())
@@ -133,11 +138,14 @@ async def _serve_admin(settings: Settings, backend: Backend) -> AsyncGenerator[N
 
 
 def _http_options(settings: Settings, backend: Backend) -> HttpOptions:
-    token = settings.service_token.get_secret_value()
+    token, scim = settings.service_token.get_secret_value(), settings.scim
+    services = {"chat_shell": token} | ({"directory": scim.token} if scim is not None else {})
 
     async def holder_of(presented: str | None) -> str:
-        is_chat_shell = presented is not None and hmac.compare_digest(presented.encode(), token.encode())
-        return "chat_shell" if is_chat_shell else await backend.authenticate.key_id(presented)
+        for name, known in services.items():
+            if presented is not None and hmac.compare_digest(presented.encode(), known.encode()):
+                return name
+        return await backend.authenticate.key_id(presented)
 
     return HttpOptions(
         token,
@@ -240,10 +248,13 @@ def _identity(
     trust, terms = settings.token_trust, settings.sign_in
     proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
     authenticate, keys, part, store = build_identity(database, clock, redis, trust, proxy, note_groups)
+    parts = [part]
     if terms is not None:
         tokens = read_tokens(terms.trust, terms.client_id, proxy, clock, note_groups)
-        return authenticate, keys, (part, build_sign_in(store, keys, tokens, terms, proxy, clock))
-    return authenticate, keys, (part,)
+        parts.append(build_sign_in(store, keys, tokens, terms, proxy, clock))
+    if settings.scim is not None:
+        parts.append(build_scim(database, settings.scim, partial(list_owned_alone, database), clock))
+    return authenticate, keys, tuple(parts)
 
 
 def _knowledge(

@@ -1,4 +1,4 @@
-"""What an operator can set of who calls: the identity provider, its tokens, and signing in to the page."""
+"""What an operator can set of who calls: the identity provider, its tokens and directory, signing in to the page."""
 
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from backend.identity.domain import ClaimNames, TokenTrust
+from backend.scim.domain import ScimTerms
 from backend.sign_in.domain import SignInTerms
-from shared.environment import HeaderSecret, ServiceSettings, web_address
+from shared.environment import HeaderSecret, LongHeaderSecret, ServiceSettings, web_address
 from shared.outgoing import LOOPBACK_HOSTS
 
 
@@ -64,6 +65,8 @@ class IdentitySettings(ServiceSettings):
     sign_in_url: Annotated[str, AfterValidator(_page_address)] = Field("", alias="BACKEND_SIGN_IN_URL")
     sign_in_scopes: str = Field("openid profile email", alias="BACKEND_SIGN_IN_SCOPES", pattern=r"(^|.* )openid( .*|$)")
     sign_in_hours: float = Field(12, alias="BACKEND_SIGN_IN_HOURS", gt=0, le=720)
+    scim_token: LongHeaderSecret | None = Field(None, alias="BACKEND_SCIM_TOKEN")
+    scim_tenant: str = Field("default", alias="BACKEND_SCIM_TENANT", min_length=1, max_length=256)
 
     @property
     def token_trust(self) -> TokenTrust | None:
@@ -99,6 +102,11 @@ class IdentitySettings(ServiceSettings):
             scopes=self.sign_in_scopes,
             hours=self.sign_in_hours,
         )
+
+    @property
+    def scim(self) -> ScimTerms | None:
+        """Who writes a directory over SCIM; None where nobody does."""
+        return ScimTerms(self.scim_token.get_secret_value(), self.scim_tenant) if self.scim_token is not None else None
 
     @model_validator(mode="after")
     def _roles_have_a_claim(self) -> Self:

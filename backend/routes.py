@@ -20,6 +20,7 @@ from backend.restricted.http import routes_audit as audit
 from backend.restricted.http import routes_internal as internal
 from backend.restricted.http import routes_receipts as receipts
 from backend.retention.http import routes as users
+from backend.scim.http import routes as scim
 from backend.sign_in.http import routes as sign_in
 from backend.turns.http import responses_socket as socket
 from backend.turns.http import routes as responses
@@ -48,8 +49,8 @@ BEFORE_BODIES = (RefusedEarly, PacedFollowing)
 """What sees a request before anything of its body is read."""
 
 
-def public_routers(*, beside_operators: bool, page: bool, signs_in: bool) -> Routers:
-    """Return what the public port has: the API, metrics as the operator's port leaves them, the page, signing in."""
+def public_routers(*, beside_operators: bool, page: bool, signs_in: bool, has_directory: bool = False) -> Routers:
+    """Return what the public port has: the API, metrics as the operator's port leaves them, and what is chosen."""
     metrics = METRICS_OF_ADMINISTRATORS if beside_operators else OPEN_METRICS
-    sign_in_routers = (sign_in.router,) if signs_in else ()
-    return (*ROUTERS, *metrics, *console_routers(is_on=page, signs_in=signs_in), *sign_in_routers)
+    chosen = (*((sign_in.router,) if signs_in else ()), *((scim.router,) if has_directory else ()))
+    return (*ROUTERS, *metrics, *console_routers(is_on=page, signs_in=signs_in), *chosen)

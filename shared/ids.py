@@ -26,6 +26,7 @@ class IdPrefix(StrEnum):
     DOCUMENT = "doc"
     AGENT = "agent"
     GROUP = "grp"
+    DIRECTORY_USER = "usr"
     FILE_INDEX = "shelf"
     EDITION = "ed"
     CHUNK = "chunk"

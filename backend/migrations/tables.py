@@ -10,8 +10,9 @@ from backend.groups.sql import tables as groups
 from backend.identity.sql import tables as identity
 from backend.knowledge.sql import tables as knowledge
 from backend.restricted.sql import tables as restricted
+from backend.scim.sql import tables as scim
 from backend.search.sql import tables as search
 
 metadata = schema.metadata
-PACKAGES = (agents, cells, conversations, files, foundation, groups, identity, knowledge, restricted, search)
+PACKAGES = (agents, cells, conversations, files, foundation, groups, identity, knowledge, restricted, scim, search)
 """The modules whose tables it has."""

@@ -49,6 +49,7 @@ STAY = {
     "receipt_chain": "the newest record of each tenant's chain",
     "receipt_document": "on which documents a released answer rests",
     "replica": "the leases of processes",
+    "scim_group": "the version of a group of the tenant",
     "safe_summary_audit": "who was told what of a restricted base: a keyed hash stands in place of the user",
     "person_group": "the name of a group of the tenant",
     "tenant_move": "where a tenant moves to; it names nobody",
@@ -71,6 +72,7 @@ EXPORTED = {
     "response": "response",
     "restricted_member": "restricted_usage",
     "restricted_search": "restricted_search",
+    "scim_user": "directory_user",
     "uploaded_file": "file",
     "waiting_turn": "waiting_turn",
 }
@@ -91,6 +93,7 @@ OF_OTHER_ROWS = {
     "released_result_base": "texts of responses; stored under a hash of the user among other things",
     "removed_item": "what the person has deleted",
     "restricted_charge": "the searches again, by base",
+    "scim_member": "the memberships in groups again",
     "seen_point": "hashes of items",
     "served_chunk": "numbers of chunks that the person may not read",
     "told_fact": "keyed hashes of facts that restricted answers have told",
@@ -108,6 +111,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "api_key": {"origin": "issued"},
     "waiting_turn": {"input_items": "[]"},
     "restricted_search": {"bases": "[]"},
+    "scim_user": {"resource": "{}"},
     "restricted_member": {"refused_at": "[]"},
 }
 """What a row has to hold so that stores take it for one that nothing is going on with."""
@@ -192,7 +196,8 @@ async def test_what_is_kept_beside_texts_is_shown_and_no_hash_of_a_key(kit: Kit)
     people = SqlPersonStore(kit.database, SqlConversationStore(kit.database), FakeClock())
     lines = [line async for line in people.records(Person(TENANT, PIA))]
     by_type = {line["type"]: line for line in lines}
-    assert set(by_type) == {"api_key", "waiting_turn", "attached_file", "restricted_search", "restricted_usage"}
+    beside_texts = {"api_key", "waiting_turn", "attached_file", "restricted_search", "restricted_usage"}
+    assert set(by_type) == beside_texts | {"directory_user"}
     assert by_type["api_key"]["id"] == "api_key-1"
     assert by_type["waiting_turn"]["input_items"] == []
     text = orjson.dumps(lines).decode()

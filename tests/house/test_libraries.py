@@ -33,6 +33,8 @@ _OUTSIDE_OF_APP = {
     "redis": ("backend.*.redis",),
     "prometheus_client": ("shared.loop_meter", "backend.*.telemetry", "backend.*.http", "chat_shell.*.telemetry",
                           "chat_shell.*.http"),
+    "scim2_models": ("backend.scim.protocol",),
+    "scim2_server": ("backend.scim.protocol",),
     "sqlalchemy": ("backend.*.sql", "backend.migrations"),
     "starlette": ("backend.*.http", "backend.mcp.server", "backend.mcp.chosen", "chat_shell.*.http"),
     "structlog": ("shared.telemetry", "shared.loop_meter", "backend.*.telemetry", "backend.*.http",

@@ -20,6 +20,7 @@ from backend.restricted.sql.tables import released_result, restricted_member, re
 from backend.retention.domain import Kept, Person, PersonalRows, SoleOwnership
 from backend.retention.sql.personal_records import RECORD_FORMS, USAGE_FORM
 from backend.retention.sql.row_pages import look_through, remove_rows
+from backend.scim.sql.tables import scim_user
 from shared.clock import Clock
 from shared.models.values import JsonObject
 
@@ -135,10 +136,12 @@ class SqlPersonStore:
         return await self._roles(select(_BASES.reference, knowledge_member.c.role).where(_BASES.of(person)))
 
     async def leave_groups(self, person: Person) -> int:
-        """Delete what tokens said of the person, too."""
+        """Delete what tokens and a directory said of the person, too."""
         said = delete(claimed_groups).where(_is_of(claimed_groups, person))
+        known = delete(scim_user).where(_is_of(scim_user, person))
         left = delete(group_member).where(_is_of(group_member, person))
-        await self._database.write(lambda connection: connection.execute(said))
+        for each in (said, known):
+            await self._database.write(lambda connection, each=each: connection.execute(each))
         return await self._database.write(lambda connection: connection.execute(left).rowcount)
 
     async def groups_of(self, person: Person) -> Sequence[tuple[str, str]]:

@@ -11,6 +11,7 @@ from backend.conversations.sql.tables import waiting_turn
 from backend.identity.sql.tables import api_key
 from backend.knowledge.sql.tables import attachment
 from backend.restricted.sql.tables import restricted_member, restricted_search
+from backend.scim.sql.tables import scim_user
 from shared.models.values import JsonObject
 
 
@@ -37,7 +38,7 @@ class RecordForm(NamedTuple):
         return value.isoformat() if isinstance(value, datetime) else value
 
 
-_key, _turn, _search, _file = api_key.c, waiting_turn.c, restricted_search.c, attachment.c
+_key, _turn, _search, _file, _listed = api_key.c, waiting_turn.c, restricted_search.c, attachment.c, scim_user.c
 
 RECORD_FORMS = (
     RecordForm("api_key", api_key, (_key.id, _key.role, _key.created_at, _key.expires_at, _key.last_used_at)),
@@ -53,6 +54,12 @@ RECORD_FORMS = (
         restricted_search,
         (_search.id, _search.conversation_id, _search.searched_at, _search.bases),
         json_columns=("bases",),
+    ),
+    RecordForm(
+        "directory_user",
+        scim_user,
+        (_listed.id, _listed.external_id, _listed.active, _listed.resource, _listed.created_at, _listed.changed_at),
+        json_columns=("resource",),
     ),
 )
 """Tables whose rows name tenant and user. What a restricted search asked and was given is stored nowhere by user."""
