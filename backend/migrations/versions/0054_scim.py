@@ -47,8 +47,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Delete the groups of the directory, which nobody would take a user out of any more, and drop the tables."""
-    op.execute("DELETE FROM group_member WHERE group_id IN (SELECT group_id FROM scim_group)")
-    op.execute("DELETE FROM person_group WHERE source = 'scim'")
+    """Drop the tables; the groups stay as the directory has left them, until an administrator deletes them."""
     for table in ("scim_member", "scim_group", "scim_user"):
         op.drop_table(table)
