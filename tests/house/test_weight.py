@@ -14,7 +14,7 @@ from tests.house.sources import Function, Source, parse, sources
 
 _PRODUCT = ("backend", "chat_shell", "shared", "cli", "protos")
 
-LINES, LINES_GOAL = 96_674, 70_000
+LINES, LINES_GOAL = 96_672, 70_000
 FILES_IN_A_FOLDER, FILES_IN_A_FOLDER_GOAL = 25, 25
 BAGS, BAGS_GOAL = 10, 12
 FIELDS_OF_A_BAG, FIELDS_OF_A_BAG_GOAL = 8, 8
