@@ -71,4 +71,4 @@ class _Library:
         answer = await self._caller.send(replica, "POST", path, "item", json=body)
         if answer is not None and answer.status_code in WRITTEN:
             register = self._world.register(f"{path}/{answer.json()['data'][0]['id']}")
-            register.acknowledged = text
+            register.acknowledge(text)

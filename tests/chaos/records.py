@@ -117,9 +117,13 @@ class Register:
         self.unanswered.add(value)
         yield sent
         if sent.is_acknowledged:
-            self.acknowledged, self.acknowledged_at = value, time.monotonic()
+            self.acknowledge(value)
             if is_certain:
                 self.unanswered.remove(value)
+
+    def acknowledge(self, value: str) -> None:
+        """Note a value that the server has just said to be stored."""
+        self.acknowledged, self.acknowledged_at = value, time.monotonic()
 
     def allows(self, found: str) -> bool:
         """Say whether a value may stand there."""
