@@ -39,7 +39,7 @@ from backend.groups.wiring import build_groups
 from backend.identity.domain import RateLimits
 from backend.identity.ports import NoteGroups
 from backend.identity.services import Authenticate, KeyAdministration
-from backend.identity.wiring import build_identity, read_tokens
+from backend.identity.wiring import build_identity
 from backend.knowledge.services.package import KnowledgePackage
 from backend.knowledge.sql.editions import SearchInDatabase
 from backend.knowledge.wiring import KnowledgeTerms, build_knowledge
@@ -247,11 +247,10 @@ def _identity(
 ) -> tuple[Authenticate, KeyAdministration, tuple[Part, ...]]:
     trust, terms = settings.token_trust, settings.sign_in
     proxy = settings.proxy.for_address(trust.key_set_url) if trust is not None else None
-    authenticate, keys, part, store = build_identity(database, clock, redis, trust, proxy, note_groups)
+    authenticate, keys, part, store, read_tokens = build_identity(database, clock, redis, trust, proxy, note_groups)
     parts = [part]
-    if terms is not None:
-        tokens = read_tokens(terms.trust, terms.client_id, proxy, clock, note_groups)
-        parts.append(build_sign_in(store, keys, tokens, terms, proxy, clock))
+    if terms is not None and read_tokens is not None:
+        parts.append(build_sign_in(store, keys, read_tokens(terms.client_id), terms, proxy, clock))
     if settings.scim is not None:
         parts.append(build_scim(database, settings.scim, partial(list_owned_alone, database), clock))
     return authenticate, keys, tuple(parts)

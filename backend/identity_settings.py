@@ -9,7 +9,7 @@ from backend.identity.domain import ClaimNames, TokenTrust
 from backend.scim.domain import ScimTerms
 from backend.sign_in.domain import SignInTerms
 from shared.environment import HeaderSecret, LongHeaderSecret, ServiceSettings, web_address
-from shared.outgoing import LOOPBACK_HOSTS
+from shared.outgoing import is_unforgeable
 
 
 def split_list(value: object) -> object:
@@ -29,13 +29,9 @@ def _check_algorithms(algorithms: tuple[str, ...]) -> tuple[str, ...]:
 
 def _unforgeable_address(value: str) -> str:
     """Check the address of the keys that tokens are checked with: who can change them on their way can be anybody."""
-    if value and urlsplit(web_address(value)).scheme != "https" and not _is_loopback(value):
+    if value and not is_unforgeable(web_address(value)):
         raise ValueError("must be an https address; plain http may lead to this machine only")
     return value
-
-
-def _is_loopback(address: str) -> bool:
-    return urlsplit(address).hostname in LOOPBACK_HOSTS
 
 
 def _page_address(value: str) -> str:

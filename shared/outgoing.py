@@ -18,6 +18,12 @@ def is_web_address(text: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
+def is_unforgeable(address: str) -> bool:
+    """Tell whether nobody on the way can change what is read at an address: by https, or on this machine."""
+    parts = urlsplit(address)
+    return parts.scheme == "https" or parts.hostname in LOOPBACK_HOSTS
+
+
 def _proxy_address(value: SecretStr) -> SecretStr:
     if not is_web_address(value.get_secret_value()):
         raise ValueError("must be the http or https address of a proxy, such as http://proxy.example.com:3128")

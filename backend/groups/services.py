@@ -5,15 +5,7 @@ from typing import NamedTuple
 
 from backend.foundation.domain.bounded import Bounded
 from backend.foundation.domain.paging import PageQuery
-from backend.groups.domain import (
-    ClaimedSet,
-    Group,
-    GroupSource,
-    digest_names,
-    group_in,
-    name_group,
-    require_source,
-)
+from backend.groups.domain import ClaimedSet, Group, GroupSource, digest_names, group_in, name_group, require_source
 from backend.groups.ports import GroupStore
 from backend.identity.domain import Caller, KeyRole
 from shared.clock import Clock

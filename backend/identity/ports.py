@@ -77,6 +77,9 @@ TokenReading = tuple[
 ]
 """For one client of the identity provider: what a token says, whom its claims name, and what is at an address."""
 
+ReadTokens = Callable[[str], TokenReading]
+"""Returns what reads the tokens that are meant for a client, by its name at the identity provider."""
+
 CallerOfToken = Callable[[str], Awaitable[Caller]]
 """Returns whom a token of the operator's identity provider names.
 

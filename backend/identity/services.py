@@ -337,13 +337,13 @@ class KeyAdministration:
 
     async def set_admin_key(self, secret: str) -> None:
         """Make this secret the operator's admin key, and revoke the one from before."""
-        await self._store.set_configured(self._record(secret, ADMIN, KeyOrigin.SETTING))
+        await self._store.set_configured(self.make(secret, ADMIN, KeyOrigin.SETTING))
         await self._known.change()
 
     async def first_admin_key(self) -> str | None:
         """Make an admin key where there is no key at all; return its secret, or None."""
         secret = secrets.token_urlsafe(KEY_BYTES)
-        is_first = await self._store.add_first(self._record(secret, ADMIN, KeyOrigin.GENERATED))
+        is_first = await self._store.add_first(self.make(secret, ADMIN, KeyOrigin.GENERATED))
         return secret if is_first else None
 
     def _check_expiry(self, expires_at: datetime | None) -> None:
@@ -363,9 +363,10 @@ class KeyAdministration:
     def _draw(self, owner: Caller) -> tuple[ApiKey, str]:
         key_id = new_id(IdPrefix.API_KEY)
         secret = f"{key_beginning(key_id)}{secrets.token_urlsafe(KEY_BYTES)}"
-        return self._record(secret, owner, KeyOrigin.ISSUED, key_id), secret
+        return self.make(secret, owner, KeyOrigin.ISSUED, key_id), secret
 
-    def _record(self, secret: str, owner: Caller, origin: KeyOrigin, key_id: str = "") -> ApiKey:
+    def make(self, secret: str, owner: Caller, origin: KeyOrigin, key_id: str = "") -> ApiKey:
+        """Return a key of an owner that is not stored."""
         return ApiKey(
             id=key_id or new_id(IdPrefix.API_KEY),
             key_hash=hash_of(secret),

@@ -8,7 +8,7 @@ from backend.foundation.services.parts import Loop, Part
 from backend.foundation.services.supervision import Step
 from backend.foundation.sql.database import Database
 from backend.identity.domain import TokenTrust
-from backend.identity.ports import ApiKeyStore, NoteGroups, TokenReading
+from backend.identity.ports import ApiKeyStore, NoteGroups, ReadTokens, TokenReading
 from backend.identity.services import (
     REFRESH_TOKEN_KEYS_SECONDS,
     WRITE_USES_SECONDS,
@@ -41,20 +41,7 @@ class IdentityPackage(NamedTuple):
     keys: KeyAdministration
     part: Part
     store: ApiKeyStore
-
-
-def read_tokens(
-    trust: TokenTrust, client_id: str, proxy: str | None, clock: Clock, note_groups: NoteGroups
-) -> TokenReading:
-    """Build what reads tokens that are meant for this client."""
-    from backend.identity.tokens.verifier import JwtVerifier, ProviderKeys, fetch_over_http
-
-    async def fetch(address: str) -> bytes:
-        return await fetch_over_http(address, proxy)()
-
-    keys = ProviderKeys(fetch_over_http(trust.key_set_url, proxy), clock)
-    verifier = JwtVerifier(keys, trust.model_copy(update={"audiences": (client_id,)}), note_groups)
-    return verifier.claims, verifier.caller_of, fetch
+    read_tokens: ReadTokens | None
 
 
 def build_identity(
@@ -70,12 +57,18 @@ def build_identity(
     `note_groups` is told which groups tokens name. Processes that share keys tell each
     other over Redis when these change.
     """
-    store, caller_of_token, refresh, follow = SqlApiKeyStore(database), None, None, None
+    store, caller_of_token, refresh, follow, read_tokens = SqlApiKeyStore(database), None, None, None, None
     if trust is not None:
         from backend.identity.tokens.verifier import JwtVerifier, ProviderKeys, fetch_over_http
 
         keys = ProviderKeys(fetch_over_http(trust.key_set_url, proxy), clock)
         caller_of_token, refresh = JwtVerifier(keys, trust, note_groups).caller, keys.refresh
+
+        def read_for(client_id: str) -> TokenReading:
+            verifier = JwtVerifier(keys, trust.model_copy(update={"audiences": (client_id,)}), note_groups)
+            return verifier.claims, verifier.caller_of, lambda address: fetch_over_http(address, proxy)()
+
+        read_tokens = read_for
     known = KnownKeys(clock)
     if redis is not None:
         from backend.identity.redis.key_changes import RedisKeyChanges
@@ -86,4 +79,4 @@ def build_identity(
     authenticate = Authenticate(store, clock, known, caller_of_token)
     administration = KeyAdministration(store, clock, known)
     part = identity_part(authenticate, administration, refresh, follow)
-    return IdentityPackage(authenticate, administration, part, store)
+    return IdentityPackage(authenticate, administration, part, store, read_tokens)

@@ -11,7 +11,6 @@ from shared.models.values import Value
 LARGEST_BODY_BYTES = 4_194_304
 """Some 40,000 members of a group; a body is read in one step."""
 LARGEST_PAGE = 500
-LONGEST_NAME = 256
 
 
 class DirectoryUser(Value):

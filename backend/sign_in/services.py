@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
+from backend.foundation.domain.host_secrets import bind_to_host
 from backend.identity.domain import ApiKey, Caller, KeyOrigin, KeyRole, ProviderSession
 from backend.identity.ports import ApiKeyStore
 from backend.identity.services import KeyAdministration, hash_of
@@ -12,7 +13,6 @@ from backend.sign_in.domain import Attempt, SignInTerms, session_ended_by, sessi
 from backend.sign_in.ports import IdentityProvider, SignInObserver
 from shared.clock import Clock
 from shared.errors import BallastError, Unauthenticated
-from shared.ids import IdPrefix, new_id
 
 SECRET_BYTES = 32
 ROTATED_AFTER = timedelta(minutes=15)
@@ -99,19 +99,9 @@ class Sessions:
         self._observer.note_ended_sessions(count, "a replaced key of the session came again")
 
     def _make(self, caller: Caller, session: ProviderSession, host: str) -> tuple[str, ApiKey]:
-        secret, now = secrets.token_urlsafe(SECRET_BYTES), self._clock.now()
-        key = ApiKey(
-            id=new_id(IdPrefix.API_KEY),
-            key_hash=hash_of(f"{secret}@{host.lower()}"),
-            user_id=caller.user_id,
-            tenant=caller.tenant,
-            role=caller.role,
-            created_at=now,
-            expires_at=now + self._lifetime,
-            origin=KeyOrigin.SESSION,
-            session=session,
-        )
-        return secret, key
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+        key = self._keys.make(bind_to_host(secret, host), caller, KeyOrigin.SESSION)
+        return secret, key.model_copy(update={"expires_at": key.created_at + self._lifetime, "session": session})
 
     def _hand_out(self, secret: str, key: ApiKey) -> Opened:
         left = key.expires_at - self._clock.now() if key.expires_at is not None else self._lifetime

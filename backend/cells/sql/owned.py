@@ -6,16 +6,7 @@ tenant refer to it.
 
 from functools import cache
 
-from sqlalchemy import (
-    ColumnElement,
-    ForeignKeyConstraint,
-    Table,
-    and_,
-    func,
-    or_,
-    select,
-    text,
-)
+from sqlalchemy import ColumnElement, ForeignKeyConstraint, Table, and_, func, or_, select, text
 from sqlalchemy import tuple_ as row_of
 
 from backend.foundation.sql.schema import metadata

@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.foundation.domain.host_secrets import bind_to_host
 from backend.foundation.http.errors import error_response, log_server_error
 from backend.foundation.http.middleware import KEY_ID
 from shared.errors import BallastError, InvalidRequest, PayloadTooLarge, TooManyRequests, Unavailable
@@ -277,4 +278,4 @@ def read_session(headers: Headers) -> str | None:
     """Return the key of a session; the host is a part of it, so that the cookie opens nothing at any other host."""
     cookies = cookie_parser(headers.get("cookie", ""))
     secret = next((cookies[name] for name in SESSION_COOKIES if name in cookies), None)
-    return f"{secret}@{headers.get('host', '').lower()}" if secret else None
+    return bind_to_host(secret, headers.get("host", "")) if secret else None

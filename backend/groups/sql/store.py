@@ -1,17 +1,23 @@
 """Groups and who is in them, in SQL."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, bindparam, delete, select, text, update
+from sqlalchemy import Connection, Select, bindparam, delete, select, text, update
 
 from backend.foundation.sql.database import Database
 from backend.foundation.sql.paging import follows_row, rows_in_order
 from backend.foundation.sql.schema import Instant
-from backend.foundation.sql.statements import Row, Statement
-from backend.groups.domain import ClaimedSet, Group, GroupSource, name_group
-from backend.groups.sql.tables import claimed_groups, group_member, person_group
+from backend.foundation.sql.statements import Statement
+from backend.groups.domain import ClaimedSet, Group, GroupSource
+from backend.groups.sql.tables import (
+    claimed_groups,
+    group_member,
+    group_to_row,
+    make_member_row,
+    person_group,
+    row_to_group,
+)
 from shared.errors import NotFound
 
 _group, _member = person_group, group_member
@@ -79,7 +85,7 @@ class SqlGroupStore:
 
     async def create(self, group: Group) -> bool:
         """Store a group; return False where the name is taken."""
-        return bool(await self._database.write(lambda connection: _INSERT.change(connection, _to_row(group))))
+        return bool(await self._database.write(lambda connection: _INSERT.change(connection, group_to_row(group))))
 
     async def find(self, tenant: str, group_ids: Collection[str]) -> Mapping[str, Group]:
         """Return those of a tenant's groups, by id."""
@@ -166,7 +172,7 @@ class SqlGroupStore:
 
     async def _read(self, query: Select[Any]) -> tuple[Group, ...]:
         rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
-        return tuple(map(_to_group, rows))
+        return tuple(map(row_to_group, rows))
 
 
 def _ensure(connection: Connection, tenant: str, names: Mapping[str, Group]) -> list[Group]:
@@ -174,33 +180,19 @@ def _ensure(connection: Connection, tenant: str, names: Mapping[str, Group]) -> 
     which = {"tenant": tenant, "source": GroupSource.CLAIM.value, "names": sorted(names)}
     if not names:
         return []
-    found = [_to_group(row) for row in connection.execute(_NAMED, which).mappings()]
+    found = [row_to_group(row) for row in connection.execute(_NAMED, which).mappings()]
     missing = sorted(names.keys() - {group.name for group in found})
     if not missing:
         return found
-    _INSERT.change(connection, *[_to_row(names[name]) for name in missing])
-    return [_to_group(row) for row in connection.execute(_NAMED, which).mappings()]
+    _INSERT.change(connection, *[group_to_row(names[name]) for name in missing])
+    return [row_to_group(row) for row in connection.execute(_NAMED, which).mappings()]
 
 
 def _put_in(connection: Connection, groups: Collection[Group], user_ids: Collection[str]) -> int:
-    rows = [
-        {"group_id": group.id, "user_id": user_id, "tenant": group.tenant, "named": name_group(group.id)}
-        for group in groups
-        for user_id in user_ids
-    ]
+    rows = [make_member_row(group.id, group.tenant, user_id) for group in groups for user_id in user_ids]
     return _PUT_IN.change(connection, *rows) if rows else 0
 
 
 def _take_out(connection: Connection, group_ids: Collection[str], user_ids: Collection[str]) -> int:
     rows = [{"where_group_id": group_id, "where_user_id": user_id} for group_id in group_ids for user_id in user_ids]
     return _TAKE_OUT.change(connection, *rows) if rows else 0
-
-
-def _to_row(group: Group) -> dict[str, object]:
-    return {**group.model_dump(), "source": group.source.value}
-
-
-def _to_group(row: Row | RowMapping) -> Group:
-    created_at: datetime = row["created_at"]
-    fields = {name: row[name] for name in Group.model_fields if name not in ("source", "created_at")}
-    return Group(**fields, source=GroupSource(row["source"]), created_at=created_at)

@@ -2,11 +2,25 @@
 
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, ForeignKey, Index, Integer, Select, Table, Text, bindparam, func, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    ForeignKey,
+    Index,
+    Integer,
+    RowMapping,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    func,
+    select,
+)
 from sqlalchemy.sql.selectable import CompoundSelect
 
 from backend.foundation.sql.schema import Instant, metadata, require
-from backend.groups.domain import name_group
+from backend.foundation.sql.statements import Row
+from backend.groups.domain import Group, GroupSource, name_group
 
 person_group = Table(
     "person_group",
@@ -42,6 +56,22 @@ claimed_groups = Table(
     require("digest", Text),
     require("issued_at", Integer),
 )
+
+
+def group_to_row(group: Group) -> dict[str, object]:
+    """Make the columns of a group."""
+    return {**group.model_dump(), "source": group.source.value}
+
+
+def row_to_group(row: Row | RowMapping) -> Group:
+    """Read a group of its columns."""
+    fields = {name: row[name] for name in Group.model_fields if name != "source"}
+    return Group(**fields, source=GroupSource(row["source"]))
+
+
+def make_member_row(group_id: str, tenant: str, user_id: str) -> dict[str, str]:
+    """Make the columns by which a user is in a group."""
+    return {"group_id": group_id, "user_id": user_id, "tenant": tenant, "named": name_group(group_id)}
 
 
 def in_groups(member: Column[str]) -> ColumnElement[bool]:

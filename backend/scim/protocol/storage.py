@@ -25,8 +25,8 @@ from scim2_server.storage import AsyncScimStorage, SearchPage
 from backend.groups.domain import Group as StoredGroup
 from backend.groups.domain import GroupSource, name_group
 from backend.groups.services import FindOwned
+from backend.identity.domain import is_principal
 from backend.scim.domain import (
-    LONGEST_NAME,
     DirectoryGroup,
     DirectoryUser,
     GroupChange,
@@ -121,8 +121,10 @@ class DirectoryStorage(AsyncScimStorage):
         page = _cut(wanted, matching)
         if with_members:
             return len(matching), page
-        some = [await self._store.groups(Sought(self._tenant, {"id": each.id}), with_members=True) for each in page]
-        return len(matching), [_show_group(each) for _, groups in some for each in groups]
+        ids = [str(each.id) for each in page]
+        members = await self._store.members(ids)
+        shown = (each._replace(members=members.get(each.group.id, ())) for each in found if each.group.id in {*ids})
+        return len(matching), [_show_group(each) for each in shown]
 
     async def _show_users(self, found: Sequence[DirectoryUser], *, with_groups: bool = True) -> list[Resource[Any]]:
         groups = await self._store.groups_of([user.id for user in found] if with_groups else [])
@@ -222,7 +224,7 @@ async def _told() -> AsyncGenerator[None]:
 
 
 def _require_name(name: str | None, attribute: str) -> str:
-    if not name or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
+    if name is None or not is_principal(name):
         raise InvalidValueException(detail=f"{attribute} must have 1 to 256 printable characters, none around blank.")
     return name
 

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, RowMapping, Select, delete, exists, func, ins
 from sqlalchemy.exc import IntegrityError
 
 from backend.foundation.sql.database import Database
-from backend.groups.domain import Group, GroupSource, name_group
-from backend.groups.sql.tables import group_member, person_group
+from backend.groups.domain import Group, GroupSource
+from backend.groups.sql.tables import group_member, group_to_row, make_member_row, person_group, row_to_group
 from backend.scim.domain import (
     DirectoryGroup,
     DirectoryMember,
@@ -63,7 +63,7 @@ class SqlDirectoryStore:
         for some in _in_parts(user_ids):
             here = query.where(_member.c.member_id.in_(some)).order_by(_group.c.name)
             for row in await self._database.read(lambda work, here=here: work.execute(here).mappings().all()):
-                found.setdefault(row["member_id"], []).append(_to_group(row))
+                found.setdefault(row["member_id"], []).append(row_to_group(row))
         return found
 
     async def change_user(self, user: DirectoryUser, expected: int) -> None:
@@ -101,10 +101,9 @@ class SqlDirectoryStore:
             NoSuchMember: a member is no user of the tenant.
         """
         group = change.group
-        row = {**group.model_dump(), "source": group.source.value}
 
         def work(connection: Connection) -> None:
-            connection.execute(insert(_group), row)
+            connection.execute(insert(_group), group_to_row(group))
             connection.execute(insert(_version), {"group_id": group.id, "version": 1, "changed_at": change.changed_at})
             _set_members(connection, change)
 
@@ -130,9 +129,9 @@ class SqlDirectoryStore:
         query = joined.where(*which).order_by(_group.c.name).offset(sought.start).limit(sought.most)
         total, rows = await self._page(select(func.count()).select_from(_group).where(*which), query)
         ids = [row["id"] for row in rows] if with_members else []
-        members = await self._members(ids)
+        members = await self.members(ids)
         return total, [
-            DirectoryGroup(_to_group(row), row["version"], row["changed_at"], members.get(row["id"], ()))
+            DirectoryGroup(row_to_group(row), row["version"], row["changed_at"], members.get(row["id"], ()))
             for row in rows
         ]
 
@@ -175,7 +174,8 @@ class SqlDirectoryStore:
 
         return await self._database.read(work)
 
-    async def _members(self, group_ids: Sequence[str]) -> Mapping[str, tuple[DirectoryMember, ...]]:
+    async def members(self, group_ids: Sequence[str]) -> Mapping[str, tuple[DirectoryMember, ...]]:
+        """Return who has a place in groups, by the ids of groups."""
         query = select(_member.c.group_id, _user.c.id, _user.c.user_id).join(_user, _user.c.id == _member.c.member_id)
         found: list[Any] = []
         for some in _in_parts(group_ids):
@@ -242,15 +242,9 @@ def _forget(connection: Connection, group_id: str, user_ids: Collection[str]) ->
 
 
 def _grant(connection: Connection, group_id: str, tenant: str, user_ids: Collection[str]) -> None:
-    of_group = {"group_id": group_id, "tenant": tenant, "named": name_group(group_id)}
     if user_ids:
-        connection.execute(insert(_right), [{**of_group, "user_id": user_id} for user_id in user_ids])
+        connection.execute(insert(_right), [make_member_row(group_id, tenant, user_id) for user_id in user_ids])
 
 
 def _to_row(user: DirectoryUser) -> dict[str, object]:
     return {**user.model_dump(), "key": user.key}
-
-
-def _to_group(row: RowMapping) -> Group:
-    fields = {name: row[name] for name in Group.model_fields if name != "source"}
-    return Group(**fields, source=GroupSource(row["source"]))

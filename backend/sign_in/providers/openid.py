@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import aiohttp
 import orjson
@@ -13,7 +13,7 @@ from backend.identity.ports import TokenReading
 from backend.sign_in.domain import Endpoints, SignInTerms
 from shared.clock import Clock
 from shared.errors import Unauthenticated, Unavailable
-from shared.outgoing import LOOPBACK_HOSTS
+from shared.outgoing import is_unforgeable
 
 DISCOVERED_AGAIN = timedelta(minutes=5)
 EXCHANGE_SECONDS = 5.0
@@ -119,7 +119,6 @@ class OpenIdProvider:
 
 
 def _require_unforgeable(endpoints: Endpoints) -> None:
-    for address in (endpoints.authorization, endpoints.token, endpoints.end_session):
-        parts = urlsplit(address) if address is not None else None
-        if parts is not None and parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
-            raise ValueError("names an address that is not https")
+    addresses = (endpoints.authorization, endpoints.token, endpoints.end_session)
+    if not all(is_unforgeable(address) for address in addresses if address is not None):
+        raise ValueError("names an address that is not https")
